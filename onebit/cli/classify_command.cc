@@ -22,7 +22,7 @@ void replace(std::string& value, const std::string& given) {
 void add_classify(Command program, Action& chosen) {
   const Command classify = program.add_subcommand(
       "classify",
-      "Labels or numbers of texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
+      "Labels or numbers for texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
   classify.require_subcommand();
   add_classify_train(classify, chosen);
   add_classify_predict(classify, chosen);
@@ -30,22 +30,23 @@ void add_classify(Command program, Action& chosen) {
 }
 
 void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label) {
-  command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
+  command
+      .add_option("--format", options.format, "Format of the files: tsv (no quotes), csv or jsonl")
       .check(one_of({"auto", "tsv", "csv", "jsonl"}))
-      .default_str("by their endings");
+      .default_str("by file extension");
   command.add_option("--text", options.text,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence1 or sentence");
   command.add_option("--text-pair", options.text_pair,
-                     "Column of the second text; default: text_pair or sentence2, if there");
+                     "Column of the second text; default: text_pair or sentence2, if present");
   if (with_label) {
     command.add_option("--label", options.label, "Column of the label; default: label or labels");
   }
   command.add_flag_callback(
       "--header", [&options] { options.header = true; },
-      "TSV and CSV begin with names (the default, unless all columns are numbers)");
+      "TSV and CSV begin with column names (the default, unless all columns are numbers)");
   command.add_flag_callback(
-      "--no-header", [&options] { options.header = false; }, "They do not");
+      "--no-header", [&options] { options.header = false; }, "TSV and CSV have no header line");
 }
 
 void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
@@ -74,7 +75,7 @@ void add_classify_model_options(Command command, ClassifyModelOptions& options) 
   add_batch_option(command, options.prediction.batch);
   command
       .add_option("--threshold", options.threshold,
-                  "The probability above which a label is present, where there may be several; "
+                  "The probability above which a label is present, if there may be several; "
                   "default: the run's, else 0.5")
       .check(between(0.0, 1.0));
 }

@@ -46,7 +46,7 @@ Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
                 examples.source, predictor.cut() - cut_before, examples.all.size());
   }
   if (examples.skipped > 0) {
-    log_warning("{}: {} lines have too few fields and were left out", examples.source,
+    log_warning("{}: {} lines have too few fields and were skipped", examples.source,
                 examples.skipped);
   }
   return {path, classify::score(targets, predictor.labels(), outputs, score)};
@@ -112,11 +112,11 @@ void add_classify_evaluate(Command classify, Action& chosen) {
       "a model of MNLI");
   command.add_option(
       "--positive-label", given->model.positive_label,
-      "Of two labels the one whose F1 is \"f1\"; default: the run's, else the second");
+      "With two labels, the one that \"f1\" is computed for; default: the run's, else the second");
   command
       .add_option(
           "--label-separator", given->model.label_separator,
-          "Between the labels of a field, where an example has several; default: the run's, "
+          "Separator of the labels of a field, if an example has several; default: the run's, "
           "else a comma")
       .check([](const std::string& text) -> std::string {
         return text.empty() ? "must not be empty" : "";

@@ -45,7 +45,7 @@ void describe_store(const Path& folder, const Manifest& manifest, cluster::Input
   for (const corpus::StoreFile& file : manifest.files) {
     const Path place = folder / file.name;
     require(files::exists(place) && files::file_size(place) == file.size_bytes,
-            "{}: is not what its manifest says: copy the data again", place.string());
+            "{}: does not match its manifest: copy the data again", place.string());
     const MappedFile readable(place);
   }
   input.kind = "store";
@@ -79,7 +79,7 @@ cluster::InputFacts describe_input(const std::string& given, bool must_be_store)
   cluster::InputFacts input = {.path = given};
   try {
     const Path path = given;
-    require(files::exists(path), "{}: is not there", given);
+    require(files::exists(path), "{}: does not exist", given);
     const bool is_store = files::is_directory(path) && files::exists(path / corpus::kManifestName);
     if (is_store || must_be_store) {
       describe_store(path, input);

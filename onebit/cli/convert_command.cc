@@ -59,21 +59,21 @@ int run(const Arguments& given) {
 void add_model_options(Command command, Arguments& given) {
   command.add_option("--config", given.config,
                      "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
-                     "default: the file beside the input");
+                     "default: the file next to the input");
   command.add_option("--vocab", given.vocabulary,
-                     "vocab.txt or tokenizer.json; default: the file beside the input");
-  command.add_option("--heads", given.heads, "Attention heads, where no config says it")
+                     "vocab.txt or tokenizer.json; default: the file next to the input");
+  command.add_option("--heads", given.heads, "Attention heads, if no config specifies it")
       .check(at_least(1));
   command
       .add_option("--hidden-act", given.activation,
-                  "gelu (erf) or gelu_new (tanh); default: as the config says, without one gelu, "
+                  "gelu (erf) or gelu_new (tanh); default: as in the config, without one gelu, "
                   "gelu_new for DeepSpeed's fused layer")
       .check(one_of(kActivations));
   const Option cased = command.add_flag("--cased", given.cased, "Text keeps its capitals");
   command
       .add_flag("--uncased", given.uncased,
-                "Text is lower-cased; default of both: as tokenizer_config.json says, without one "
-                "as the vocabulary shows")
+                "Text is lower-cased; default of both: as in tokenizer_config.json, without one as "
+                "in the vocabulary")
       .excludes(cased);
 }
 
@@ -88,18 +88,18 @@ void add_convert(Command program, Action& chosen) {
       "torch.save old and new, TensorFlow checkpoints, DeepSpeed's folders and files (fused layer "
       "or plain, layer norms before or after), and runs of onebit. Nothing in a file is executed. "
       "What was found and decided is printed; what does not fit is an error, and the output is "
-      "there whole or not at all.");
+      "written completely or not at all.");
   command
       .add_option("input", given->input,
                   "Folder, file, or prefix of a TensorFlow checkpoint (bert_model.ckpt)")
       .required();
-  command.add_option("output", given->output, "Folder to make").required();
-  command.add_option("--from", given->from, "What the input is; default: found out")
+  command.add_option("output", given->output, "Folder to create").required();
+  command.add_option("--from", given->from, "What the input is; default: detected")
       .check(one_of(kKinds));
   add_model_options(command, *given);
   command
       .add_option("--drop", given->drop,
-                  "Leave out tensors whose Hugging Face name begins so, e.g. classifier. "
+                  "Skip tensors whose Hugging Face name begins with this, e.g. classifier. "
                   "(repeatable)")
       .allow_extra_args(false);
   command

@@ -11,7 +11,7 @@ namespace onebit::cli {
 void add_device_options(Command command, DeviceOptions& options) {
   command
       .add_option("--device", options.device,
-                  "cpu, cuda, or auto (cuda where it is built in and a device is there)")
+                  "cpu, cuda, or auto (cuda if built in and a device is available)")
       .check(one_of({"auto", "cpu", "cuda"}))
       .capture_default_str();
   command

@@ -114,7 +114,8 @@ void add_program(metrics::TextTable& table, const training::Surroundings& around
     table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
   }
   table.add_row({"NCCL", comm::nccl_is_built() ? "built in" : "not built in"});
-  table.add_row({"threads a rank", fmt::format("{} for one rank on this machine", around.threads)});
+  table.add_row(
+      {"threads per rank", fmt::format("{} for one rank on this machine", around.threads)});
 }
 
 void add_speed(metrics::TextTable& table, const training::Surroundings& around) {
@@ -166,21 +167,20 @@ int run_on_hosts(const Arguments& given) {
   cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
   fmt::print("{}", cluster::host_table(checked));
   look_at_links(given, chosen, cluster::alike_hosts(checked), found);
-  print_problems("What is wrong:", found.wrong);
-  print_problems("What to know:", found.notes);
-  if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNothing looks wrong.\n");
+  print_problems("Problems:", found.wrong);
+  print_problems("Notes:", found.notes);
+  if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNo problems found.\n");
   return found.wrong.empty() ? kSuccess : kFailure;
 }
 
 void check(const Arguments& given) {
   if (given.json && given.hosts.any()) {
     throw UsageError(
-        "--json has the facts of this machine alone: leave out hosts, or run it on each of them");
+        "--json reports only this machine: leave out hosts, or run it on each of them");
   }
   if (given.output.empty()) return;
   if (given.quick || given.json || given.hosts.any()) {
-    throw UsageError(
-        "--output writes what this machine reaches: leave out --quick, --json and hosts");
+    throw UsageError("--output measures only this machine: leave out --quick, --json and hosts");
   }
 }
 
@@ -203,11 +203,11 @@ int run(const Arguments& given) {
   if (!given.quick) add_speed(table, around);
   fmt::print("{}", table.text());
   const std::vector<std::string> found = training::concerns(machine, around);
-  fmt::print("\n{}\n", found.empty() ? "Nothing looks wrong." : "What looks wrong:");
+  fmt::print("\n{}\n", found.empty() ? "No problems found." : "Possible problems:");
   for (const std::string& concern : found) fmt::print("- {}\n", concern);
   if (given.output.empty()) return kSuccess;
   training::write_machine_costs(given.output, training::measure_machine_costs(context));
-  fmt::print("\n{}: what the parts of a step cost here, for `onebit plan --measured`\n",
+  fmt::print("\n{}: the measured cost of the parts of a step, for `onebit plan --measured`\n",
              given.output);
   return kSuccess;
 }
@@ -218,15 +218,15 @@ void add_doctor(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand(
       cluster::kDoctorCommand,
-      "Show what this machine and this program offer for training, and what looks wrong; with "
-      "--hostfile or --hosts, where hosts differ");
+      "Show what this machine and this program offer for training, and possible problems; with "
+      "--hostfile or --hosts, show where hosts differ");
   command
       .add_option("--threads", given->threads,
                   "Threads to measure with; 0: all processors this process may use")
       .check(whole_between(0, kMostThreads))
       .capture_default_str();
   command.add_flag("--quick", given->quick,
-                   "Measure nothing (measuring takes 2 seconds, with hosts a second for each)");
+                   "Skip the measurements (they take 2 seconds, with hosts one second per host)");
   command.add_flag(cluster::kJsonOption, given->json,
                    "Print what can be known without measuring as JSON, for programs");
   command.add_option("--output", given->output,
@@ -234,11 +234,11 @@ void add_doctor(Command program, Action& chosen) {
                      "write them as JSON for `onebit plan --measured`");
   command
       .add_option(cluster::kInputOption, given->question.inputs,
-                  "With --json or hosts: data, recipe or model that must be there (repeatable)")
+                  "With --json or hosts: data, recipe or model that must exist (repeatable)")
       .allow_extra_args(false);
   command
       .add_option(cluster::kStoreOption, given->question.stores,
-                  "The same of what must be a store of pre-training data (repeatable)")
+                  "The same for a store of pre-training data (repeatable)")
       .allow_extra_args(false);
   command.add_option(cluster::kRunOption, given->question.output,
                      "With --json or hosts: the folder of a run; a file is made and removed there, "

@@ -21,8 +21,7 @@ void replace(std::string& value, const std::string& given) {
 
 void add_embed(Command program, Action& chosen) {
   const Command embed = program.add_subcommand(
-      "embed",
-      "Vectors of texts, by which they are compared and found: fine-tune, encode, evaluate");
+      "embed", "Vectors of texts, for comparing and finding them: fine-tune, encode, evaluate");
   embed.require_subcommand();
   add_embed_train(embed, chosen);
   add_embed_encode(embed, chosen);
@@ -32,15 +31,16 @@ void add_embed(Command program, Action& chosen) {
 void add_header_flags(Command command, std::optional<bool>& header) {
   command.add_flag_callback(
       "--header", [&header] { header = true; },
-      "TSV and CSV begin with names (the default, unless all columns are numbers)");
+      "TSV and CSV begin with column names (the default, unless all columns are numbers)");
   command.add_flag_callback(
-      "--no-header", [&header] { header = false; }, "They do not");
+      "--no-header", [&header] { header = false; }, "TSV and CSV have no header line");
 }
 
 void add_embed_file_options(Command command, EmbedFileOptions& options) {
-  command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
+  command
+      .add_option("--format", options.format, "Format of the files: tsv (no quotes), csv or jsonl")
       .check(one_of({"auto", "tsv", "csv", "jsonl"}))
-      .default_str("by their endings");
+      .default_str("by file extension");
   command.add_option("--anchor", options.anchor,
                      "Column of the first text: its name, its number from 1, or a key of JSON "
                      "lines; default: anchor, query, question, sentence1 or text");
@@ -49,15 +49,16 @@ void add_embed_file_options(Command command, EmbedFileOptions& options) {
                      "positive, answer, sentence2 or text_pair");
   const Option negative = command.add_option(
       "--negative", options.negative,
-      "Column of a text that does not belong to the first; default: negative, if there");
+      "Column of a text that does not belong to the first; default: negative, if present");
   const Option score = command.add_option(
       "--score", options.score,
-      "Column of how similar the two texts are; default: score or similarity, if there");
+      "Column of the similarity of the two texts; default: score or similarity, if present");
   negative.excludes(score);
   command
-      .add_option("--score-scale", options.score_scale,
-                  "The score of texts that say the same (5 in STS-B): scores are divided by it; "
-                  "default: the run's, else 1")
+      .add_option(
+          "--score-scale", options.score_scale,
+          "The score of texts with the same meaning (5 in STS-B): scores are divided by it; "
+          "default: the run's, else 1")
       .check(above_zero());
   add_header_flags(command, options.header);
 }
@@ -90,14 +91,15 @@ void add_embed_model_options(Command command, EmbedModelOptions& options) {
       .check(at_least(3));
   command
       .add_option("--pooling", options.pooling,
-                  "Of the last hidden states to one vector: their mean, or that of [CLS]")
+                  "Pooling of the last hidden states: their mean, or that of [CLS]")
       .check(one_of({"auto", "mean", "cls"}))
       .default_str("the model's, else mean");
   command.add_flag_callback(
       "--normalize", [&options] { options.encoder.normalize = true; },
-      "Give vectors length 1; default: as the model says, else not");
+      "Give vectors length 1; default: as in the model, otherwise off");
   command.add_flag_callback(
-      "--no-normalize", [&options] { options.encoder.normalize = false; }, "Do not");
+      "--no-normalize", [&options] { options.encoder.normalize = false; },
+      "Keep the length of vectors");
   add_batch_option(command, options.encoder.batch, "Texts");
 }
 
@@ -110,9 +112,8 @@ void report_encoder(const tasks::TextEncoder& encoder, const std::string& model)
   log_info("{}: vectors of {} numbers: {}", model, encoder.hidden(), encoder.description());
   if (encoder.is_described()) return;
   log_warning(
-      "{}: nothing there says how vectors of texts are made, so the model may not have been "
-      "trained "
-      "for them; `onebit embed train --model {}` does it",
+      "{}: the folder does not define how text vectors are computed, so the model may not have "
+      "been trained for them; `onebit embed train --model {}` trains it",
       model, model);
 }
 

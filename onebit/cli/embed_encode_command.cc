@@ -45,7 +45,7 @@ class Progress {
     if (is_open_) fmt::print(stderr, "\r\033[K");
   }
   std::string text() const {
-    return fmt::format("{} texts, {:.1f} a second", texts_,
+    return fmt::format("{} texts, {:.1f} per second", texts_,
                        static_cast<double>(texts_) / std::max(since_start_.seconds(), 1e-9));
   }
 
@@ -96,7 +96,7 @@ void add_embed_encode(Command embed, Action& chosen) {
   add_embed_model_options(command, given->model);
   command
       .add_option("--input,-i", given->input,
-                  fmt::format("Texts: .txt, one a line, or a column of TSV, CSV or JSON lines "
+                  fmt::format("Texts: .txt, one per line, or a column of TSV, CSV or JSON lines "
                               "({}); - for standard input, with --format",
                               kPlainOrPacked))
       .required();
@@ -106,9 +106,9 @@ void add_embed_encode(Command embed, Action& chosen) {
       .required();
   command
       .add_option("--format", given->format,
-                  "Of the input: lines (a text a line), tsv (no quotes), csv or jsonl")
+                  "Format of the input: lines (one text per line), tsv (no quotes), csv or jsonl")
       .check(one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
-      .default_str("by its ending");
+      .default_str("by file extension");
   command.add_option("--text", given->layout.column,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence, or the only one");

@@ -57,10 +57,11 @@ int run(Arguments& given) {
 
 void add_embed_evaluate(Command embed, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = embed.add_subcommand(
-      "evaluate",
-      "Judge a model: how its cosines follow the scores of pairs (Spearman, Pearson), or how "
-      "anchors find their positives among those of the file (MRR, accuracy)");
+  const Command command =
+      embed.add_subcommand("evaluate",
+                           "Judge a model: how its cosines correlate with the scores of pairs "
+                           "(Spearman, Pearson), or how anchors find their positives among those "
+                           "of the file (MRR, accuracy)");
   add_embed_model_options(command, given->model);
   command
       .add_option("--data,-d,--input,-i", given->data,

@@ -66,22 +66,24 @@ void add_evaluate(Command program, Action& chosen) {
   command.add_option("model", given->model, "Run, checkpoint or model folder").required();
   command.add_option("--data,-d", given->data, "Store of held-out text").required();
   command
-      .add_option("--sequence-length", given->sequence_length,
-                  "Tokens of a sequence; default: as the run that made the model, else 128, or all "
-                  "positions of a model that has fewer")
+      .add_option(
+          "--sequence-length", given->sequence_length,
+          "Tokens of a sequence; default: as in the run that made the model, otherwise 128, or all "
+          "positions of a model that has fewer")
       .check(at_least(1));
   command
-      .add_option("--max-predictions", given->max_predictions,
-                  "Masked words of a sequence at most; default: as the run, else the share that a "
-                  "recipe masks of a full sequence")
+      .add_option(
+          "--max-predictions", given->max_predictions,
+          "Most masked words per sequence; default: as in the run, otherwise the share that a "
+          "recipe masks of a full sequence")
       .check(at_least(1));
   add_batch_option(command, given->batch);
   command.add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
       .check(at_least(0))
       .capture_default_str();
   command.add_flag("--no-next-sentence", given->no_next_sentence,
-                   "Masked words alone, one run of text a sequence; default: as the run, else "
-                   "whether the model has the head");
+                   "Only masked words, one contiguous text per sequence; default: as in the run, "
+                   "otherwise by whether the model has the head");
   command.add_flag("--json", given->json, "Print one JSON object");
   add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

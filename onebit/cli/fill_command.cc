@@ -54,13 +54,14 @@ int run(const Arguments& given) {
 void add_fill(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command =
-      program.add_subcommand("fill", "Guess the words behind [MASK] with a pre-trained model");
+      program.add_subcommand("fill", "Predict the words at [MASK] with a pre-trained model");
   command.add_option("model", given->model, "Run, checkpoint or model folder").required();
   command.add_option("text", given->text, "Text with one or more [MASK]").required();
   command.add_option("--top", given->top, "Candidates for each mask")
       .check(at_least(1))
       .capture_default_str();
-  command.add_flag("--json", given->json, "Print one JSON array, an array of candidates a mask");
+  command.add_flag("--json", given->json,
+                   "Print one JSON array, with one array of candidates per mask");
   add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -55,7 +55,7 @@ cluster::PortRange range_of(const std::string& text) {
   const size_t dash = text.find('-');
   const auto first = whole_number<int>(text.substr(0, dash));
   const auto last = dash == std::string::npos ? first : whole_number<int>(text.substr(dash + 1));
-  if (!first || !last) throw UsageError(text + ": is no range of ports");
+  if (!first || !last) throw UsageError(text + ": is not a range of ports");
   return {.first = *first, .last = *last};
 }
 
@@ -67,11 +67,11 @@ int run_link_end(const Arguments& given) {
 
 void add_links(Command host, const std::shared_ptr<Arguments>& given, Action& chosen) {
   const Command links = host.add_subcommand(cluster::kLinksCommand,
-                                            "Look whether this host and others reach each other");
+                                            "Check whether this host and others reach each other");
   links.add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
   links
       .add_option(cluster::kPortsOption, given->ports,
-                  "Listen at a port of FIRST-LAST, 0-0: at any (repeatable)")
+                  "Listen on a port of FIRST-LAST; 0-0: any port (repeatable)")
       .required()
       .allow_extra_args(false);
   links.callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
@@ -85,13 +85,12 @@ void add_host(Command program, Action& chosen) {
       program.add_subcommand(cluster::kHostCommand, "What onebit launch runs on every host");
   host.hide();
   host.require_subcommand();
-  const Command rank =
-      host.add_subcommand(cluster::kRankCommand, "Run one rank and report about it");
-  rank.add_option("command", given->command, "The rank's program and its arguments, behind --")
+  const Command rank = host.add_subcommand(cluster::kRankCommand, "Run one rank and report on it");
+  rank.add_option("command", given->command, "The rank's program and its arguments, after --")
       .required();
   rank.callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
   const Command watch =
-      host.add_subcommand(cluster::kWatchCommand, "Watch over the ranks of a launch on this host");
+      host.add_subcommand(cluster::kWatchCommand, "Watch the ranks of a launch on this host");
   watch.add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch").required();
   watch.add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")
       .required();

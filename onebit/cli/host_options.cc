@@ -58,20 +58,20 @@ void add_host_options(Command command, HostOptions& options) {
   const std::initializer_list<Option> lists = {
       command.add_option(
           "--hostfile,-H", options.hostfile,
-          "File of hosts as DeepSpeed's: a line HOST slots=N each, # begins a comment"),
-      command.add_option(
-          "--hosts", options.hosts,
-          "Hosts and their slots, a rank each: a,b:2,c:4. Without --hostfile and --hosts "
-          "the hosts of a Slurm or PBS job, else this machine"),
+          "File of hosts as in DeepSpeed: one line HOST slots=N per host, # begins a comment"),
+      command.add_option("--hosts", options.hosts,
+                         "Hosts and their slots, one rank per slot: a,b:2,c:4. Without --hostfile "
+                         "and --hosts: the hosts of a Slurm or PBS job, otherwise this machine"),
       command.add_option(
           "--include,-i", options.include,
           "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2"),
       command.add_option("--exclude,-e", options.exclude,
                          "Without these hosts and slots (after --include)")};
   for (const Option list : lists) list.check(refuse_empty);
-  command.add_option("--agent", options.agent,
-                     "What runs a command on a host, called as AGENT HOST COMMAND (default: ssh, "
-                     "inside a Slurm job srun)");
+  command.add_option(
+      "--agent", options.agent,
+      "Program that runs commands on a host, called as AGENT HOST COMMAND (default: ssh, "
+      "inside a Slurm job srun)");
   command.add_option("--program", options.program,
                      "Path of onebit on the hosts (default: where this one is)");
 }

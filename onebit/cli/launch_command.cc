@@ -60,7 +60,7 @@ Starter starter_of(const std::string& name, const ChosenHosts& chosen,
   const int ranks = cluster::count_ranks(chosen.hosts);
   const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
   if (name == "auto" && alone) return Starter::kAlone;
-  require(comm::mpi_is_built(), "starting {} takes MPI, and this onebit is built without: {}",
+  require(comm::mpi_is_built(), "starting {} requires MPI, but this onebit is built without it: {}",
           counted(ranks, "rank"), comm::kHowToBuildMpi);
   return cluster::choose_starter(
       {.asked = name,
@@ -88,7 +88,7 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
   }
   for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
   options.exports = cluster::exported_names(all, names, problems);
-  cluster::require_none(problems, "these variables cannot travel, and nothing was started:");
+  cluster::require_none(problems, "these variables cannot be exported, and nothing was started:");
 }
 
 cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen,
@@ -145,7 +145,7 @@ int run(const Arguments& given) {
           given.min_hosts, count_of(chosen.hosts));
   const cluster::TrainingCommand training = read_training(words_of(given), ranks);
   require(training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
-          "{} {}: there {}: a host keeps a part of a checkpoint once", kCheckpointCopies,
+          "{} {}: there {}: a host keeps each part of a checkpoint only once", kCheckpointCopies,
           training.checkpoint_copies, count_of(chosen.hosts));
   const cluster::LaunchOptions options = launch_options(given, chosen, training);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
@@ -161,7 +161,7 @@ void add_starting(Command command, Arguments& given) {
   add_host_options(command, given.hosts);
   command
       .add_option("--ranks-per-host", given.hosts.ranks_per_host,
-                  "Ranks on every host (default: its slots; on this machine alone: its memory "
+                  "Ranks on every host (default: its slots; on this machine only: its memory "
                   "nodes)")
       .check(at_least(1));
   command
@@ -177,7 +177,7 @@ void add_starting(Command command, Arguments& given) {
       .capture_default_str();
   command
       .add_option("--bind", given.bind,
-                  "core: each rank to cores of its own; none; auto: core where there are enough")
+                  "core: each rank to cores of its own; none; auto: core if there are enough")
       .check(one_of({"auto", "core", "none"}))
       .capture_default_str();
   command.add_option("--interface", given.interface,
@@ -185,10 +185,11 @@ void add_starting(Command command, Arguments& given) {
   command
       .add_option("--export", given.exports,
                   "Variable that the ranks get, NAME or NAME=VALUE (repeatable); settings of "
-                  "onebit, OpenMP, oneDNN, NCCL and CUDA travel anyway, secrets never")
+                  "onebit, OpenMP, oneDNN, NCCL and CUDA are always exported, secrets never")
       .allow_extra_args(false);
-  command.add_option("--env-file", given.env_file, "File of such variables, a NAME=VALUE a line");
-  command.add_flag("--no-checks", given.no_checks, "Start without looking at the hosts first");
+  command.add_option("--env-file", given.env_file,
+                     "File of such variables, one NAME=VALUE per line");
+  command.add_flag("--no-checks", given.no_checks, "Start without checking the hosts");
   command.add_flag("--dry-run", given.dry_run,
                    "Check the hosts, print what would be run and why, and start nothing");
 }
@@ -204,27 +205,30 @@ void add_restarting(Command command, Arguments& given) {
       .check(at_least(0))
       .capture_default_str();
   command
-      .add_option(
-          "--min-hosts", given.min_hosts,
-          "Continue with so many hosts when others do not answer; the batch stays (default: "
-          "all)")
+      .add_option("--min-hosts", given.min_hosts,
+                  "Continue with this many hosts when others do not answer; the batch size stays "
+                  "the same (default: all)")
       .check(at_least(1));
   command
-      .add_option(kCheckpointCopies, given.checkpoint_copies,
-                  "Hosts that keep each part of a checkpoint, where hosts have disks of their own: "
-                  "with 2 a lost host loses nothing (default: the recipe's run.checkpoint_copies)")
+      .add_option(
+          kCheckpointCopies, given.checkpoint_copies,
+          "Number of hosts that keep each part of a checkpoint, if hosts have disks of their own: "
+          "with 2, a lost host loses no data (default: the recipe's run.checkpoint_copies)")
       .check(at_least(1));
-  add_duration("--restart-pause", given.pause, "Before the first restart; later ones are longer");
+  add_duration("--restart-pause", given.pause,
+               "Pause before the first restart; later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,
-               "Without a step for so long the run hangs (default: ten median steps, a minute at "
-               "least)");
+               "Time without a step after which the run counts as hanging (default: ten median "
+               "steps, at least a minute)");
   add_duration("--phase-timeout", given.phase_timeout,
-               "The same for what is no step: start, an evaluation, the last checkpoint");
-  add_duration("--host-timeout", given.host_timeout, "Without a sign of a host, it is gone");
+               "Limit for phases without steps: start, an evaluation, the last checkpoint");
+  add_duration("--host-timeout", given.host_timeout,
+               "Time without a reply after which a host counts as lost");
   add_duration("--host-wait", given.host_wait,
-               "Before a restart, for enough hosts to answer again");
-  add_duration("--end-timeout", given.end_timeout,
-               "For the checkpoint after SIGTERM, SIGUSR1 or Ctrl-C; a second signal ends at once");
+               "Time before a restart for enough hosts to answer again");
+  add_duration(
+      "--end-timeout", given.end_timeout,
+      "Time for the checkpoint after SIGTERM, SIGUSR1 or Ctrl-C; a second signal ends at once");
 }
 
 }  // namespace
@@ -233,14 +237,15 @@ void add_launch(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand(
       "launch",
-      "Start a training command on many hosts, and again from its last checkpoint when it fails: "
-      "onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with 0 when "
+      "Start a training command on many hosts, and restart it from its last checkpoint when it "
+      "fails: onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with "
+      "0 when "
       "the run is finished, 75 when it was asked to end and can continue, 1 when it failed");
   add_starting(command, *given);
   add_restarting(command, *given);
   command
       .add_option("command", given->command,
-                  "Behind --: " + training_commands() + ", and their options")
+                  "After --: " + training_commands() + ", and their options")
       .required();
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -18,7 +18,7 @@ void add_pretrained_model_option(Command command, std::string& model) {
 void add_fine_tuned_model_option(Command command, std::string& model) {
   command
       .add_option("--model,-m", model,
-                  "Fine-tuned model: a run or a model folder; of a run, what is not given here is "
+                  "Fine-tuned model: a run or a model folder; for a run, what is not given here is "
                   "taken from its recipe")
       .required();
 }

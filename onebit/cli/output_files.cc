@@ -69,8 +69,8 @@ void require_writable_file(const Path& output) {
   require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
           output.string());
   const Path folder = std::filesystem::absolute(output).parent_path();
-  require(std::filesystem::is_directory(folder), "{}: cannot be written: {} is no folder; make it",
-          output.string(), folder.string());
+  require(std::filesystem::is_directory(folder),
+          "{}: cannot be written: {} is not a folder; create it", output.string(), folder.string());
   const std::string obstacle = obstacle_to_writing(folder);
   require(obstacle.empty(), "{}: cannot be written: {}", output.string(), obstacle);
 }

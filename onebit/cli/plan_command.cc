@@ -59,15 +59,15 @@ plan::PaperCluster cluster_of(const Arguments& given) {
 
 tasks::PretrainingConfig config_of(const Arguments& given) {
   if (!given.start.empty() && !training::model_folder_in(given.start)) {
-    fail("{}: --initialize-from: no model is there; give a model folder, a run or a checkpoint",
+    fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
          given.start);
   }
   const Json recipe =
       with_sizes_of_model(engine::load_recipe(given.recipe, given.overrides), given.start);
   const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
   require(std::string_view(task.name) == tasks::kPretrainingTask,
-          "{}: is a recipe of the task {}, and plans are made of pre-training: of other runs the "
-          "table at the start of `{}` says how long they take",
+          "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
+          "of other runs see the table at the start of `{}`",
           given.recipe, task.name, task.command);
   return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
 }
@@ -75,8 +75,8 @@ tasks::PretrainingConfig config_of(const Arguments& given) {
 training::MachineCosts machine_of(const Arguments& given, Context& context) {
   if (!given.measured.empty()) return training::read_machine_costs(given.measured);
   log_info(
-      "measuring this machine for some seconds, as each host of the plan; --measured takes "
-      "what `onebit doctor --output FILE` has written on another");
+      "measuring this machine for some seconds, as each host of the plan; --measured takes what "
+      "`onebit doctor --output FILE` wrote on another");
   return training::measure_machine_costs(context);
 }
 
@@ -105,13 +105,12 @@ void add_plan(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand(
       "plan",
-      "Say what a pre-training recipe takes on a cluster on paper: memory, a step by its parts, "
-      "time "
-      "and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
+      "Estimate the cost of a pre-training recipe on a planned cluster: memory, the parts of a "
+      "step, time and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
   command.add_option("--recipe,-r", given->recipe, "Recipe (JSON)").required();
   add_set_option(command, given->overrides);
   command.add_option("--initialize-from", given->start,
-                     "Model that the run starts from: its sizes, where the recipe has none");
+                     "Model that the run starts from: gives the sizes if the recipe has none");
   command.add_option("--hosts", given->hosts, "Machines, all alike")
       .check(whole_between(1, kMostHosts))
       .capture_default_str();
@@ -120,13 +119,14 @@ void add_plan(Command program, Action& chosen) {
       .capture_default_str();
   command
       .add_option("--bandwidth", given->bandwidth,
-                  "Of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
+                  "Bandwidth of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
       .required();
   command
-      .add_option("--latency", given->latency, "Of a small message between two machines: 50us, 1ms")
+      .add_option("--latency", given->latency,
+                  "Latency of a small message between two machines: 50us, 1ms")
       .capture_default_str();
   command.add_option("--measured", given->measured,
-                     "What `onebit doctor --output FILE` has written on such a machine; without it "
+                     "File that `onebit doctor --output FILE` wrote on such a machine; without it, "
                      "this one is measured for some seconds");
   command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
       .check(between(0.0, 1e6))
@@ -137,7 +137,7 @@ void add_plan(Command program, Action& chosen) {
       .check(whole_between(0, kMostThreads))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
-  command.add_option("--svg", given->svg, "Also draw samples a second against ranks into a file");
+  command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

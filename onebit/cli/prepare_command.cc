@@ -133,7 +133,7 @@ void add_prepare(Command program, Action& chosen) {
                   "create_pretraining_data.py), whose pairs and masks are kept as they are")
       .check(one_of({"text", "hdf5", "tfrecord"}))
       .capture_default_str();
-  command.add_option("--output,-o", given->output, "Folder of the store to make").required();
+  command.add_option("--output,-o", given->output, "Folder of the store to create").required();
   command
       .add_option("--vocab-size", given->vocabulary_size,
                   "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
@@ -149,8 +149,8 @@ void add_prepare(Command program, Action& chosen) {
       .excludes(cased);
   command
       .add_option("--format", given->format,
-                  "lines (a sentence a line, blank line between documents), prose (to be split "
-                  "into sentences), jsonl (a document a line in \"text\") or auto")
+                  "lines (one sentence per line, blank line between documents), prose (to be split "
+                  "into sentences), jsonl (one document per line in \"text\") or auto")
       .check(one_of({"auto", "lines", "prose", "jsonl"}))
       .capture_default_str();
   command.add_option("--locale", given->locale, "Language of sentence splitting")

@@ -45,11 +45,11 @@ void print_summary(const std::string& output, const samples::ImportReport& repor
       {"files", fmt::format("{} ({}, {})", manifest.source_count, manifest.format,
                             metrics::human_bytes(static_cast<double>(report.file_bytes)))});
   table.add_row({"examples", fmt::format("{}", manifest.samples)});
-  table.add_row({"tokens", fmt::format("{}; {:.1f} an example, {} at most", manifest.tokens,
+  table.add_row({"tokens", fmt::format("{}; {:.1f} per example, {} at most", manifest.tokens,
                                        static_cast<double>(manifest.tokens) / samples,
                                        manifest.longest_tokens)});
   table.add_row(
-      {"masked words", fmt::format("{}; {:.1f} an example, {} at most, {} of the tokens",
+      {"masked words", fmt::format("{}; {:.1f} per example, {} at most, {} of the tokens",
                                    manifest.masked, static_cast<double>(manifest.masked) / samples,
                                    manifest.most_masked, share(manifest.masked, manifest.tokens))});
   table.add_row({"replaced by [MASK]", share(manifest.replaced_by_mask, manifest.masked)});

@@ -31,7 +31,7 @@ void add_check(Command recipe, Action& chosen) {
   auto given = std::make_shared<CheckOptions>();
   const Command command = recipe.add_subcommand(
       "check",
-      "Name everything that is wrong in a recipe, or show what it changes; what depends on data or "
+      "List everything that is wrong in a recipe, or show what it changes; what depends on data or "
       "on the number of ranks is left to the run");
   command.add_option("file", given->path, "Recipe (JSON)").required();
   add_set_option(command, given->overrides);
@@ -46,7 +46,7 @@ void add_schema(Command recipe, Action& chosen) {
       "schema",
       "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "
       "\"recipe.schema.json\" in a recipe names the file that holds it");
-  command.add_option("--task", *task, "Of recipes for this task only").check(one_of(names));
+  command.add_option("--task", *task, "Only recipes for this task").check(one_of(names));
   command.callback([task, &chosen] {
     chosen = [task] {
       fmt::print("{}\n", tasks::recipe_schema(*task).dump(2));

@@ -32,7 +32,7 @@ void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
   if (surplus <= 0) return;
   log_warning(
       "the ranks of a machine have {} threads more than it has processors and will slow each "
-      "other down: take fewer ranks or a smaller --threads",
+      "other down: use fewer ranks or a smaller --threads",
       surplus);
 }
 
@@ -87,8 +87,8 @@ void add_recipe_options(Command command, RecipeOptions& options) {
           [&options](int64_t copies) {
             options.overrides.push_back(fmt::format("run.checkpoint_copies={}", copies));
           },
-          "Hosts that keep each part of a checkpoint, where hosts have disks of their own: with 2 "
-          "a lost host loses nothing (run.checkpoint_copies)")
+          "Number of hosts that keep each part of a checkpoint, if hosts have disks of their own: "
+          "with 2, a lost host loses no data (run.checkpoint_copies)")
       .check(at_least(1));
   add_profile_option(command, options);
   add_device_options(command, options.device);

@@ -31,11 +31,11 @@ int run(const Arguments& given) {
 void add_report(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand(
-      "report", "Curves, tables and what looks wrong of one or several runs, as one HTML file");
+      "report", "Curves, tables and possible problems of one or several runs, as one HTML file");
   command.add_option("runs", given->runs, "Folders of runs; several are compared").required();
   command.add_option("-o,--output", given->output,
-                     fmt::format("File to write; default: {} in the folder of the run, or here "
-                                 "where several are compared",
+                     fmt::format("File to write; default: {} in the folder of the run, or in the "
+                                 "current folder if several are compared",
                                  run_files::kReport));
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

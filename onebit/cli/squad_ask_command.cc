@@ -54,7 +54,7 @@ int run(const Arguments& given) {
 
 void add_squad_ask(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = squad.add_subcommand("ask", "Answer one question on a text");
+  const Command command = squad.add_subcommand("ask", "Answer one question about a text");
   command.add_option("question", given->question, "The question").required();
   add_fine_tuned_model_option(command, given->model);
   command.add_option("--context,-c", given->context, "File of the text; - for standard input")

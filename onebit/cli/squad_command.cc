@@ -6,7 +6,7 @@ namespace onebit::cli {
 
 void add_squad(Command program, Action& chosen) {
   const Command squad = program.add_subcommand(
-      "squad", "Answer questions on a text: fine-tune, predict, score, ask (SQuAD 1.1 and 2.0)");
+      "squad", "Answer questions about a text: fine-tune, predict, score, ask (SQuAD 1.1 and 2.0)");
   squad.require_subcommand();
   add_squad_train(squad, chosen);
   add_squad_predict(squad, chosen);
@@ -17,10 +17,9 @@ void add_squad(Command program, Action& chosen) {
 
 void add_window_options(Command command, squad::FeatureOptions& options) {
   command
-      .add_option(
-          "--max-sequence-length", options.max_sequence_length,
-          "Tokens of a window, question and special tokens included (this and what follows: where "
-          "the model is that of a run, the default is the run's)")
+      .add_option("--max-sequence-length", options.max_sequence_length,
+                  "Tokens of a window, question and special tokens included (for this and the next "
+                  "options: if the model is that of a run, the default is the run's)")
       .check(at_least(1))
       .capture_default_str();
   command
@@ -51,7 +50,7 @@ void add_answer_options(Command command, squad::DecodeOptions& options) {
   command.add_flag_callback(
       "--projection", [&options] { options.text = squad::AnswerText::kProjection; },
       "Find the text of an answer as the published programs do, by aligning words, instead of by "
-      "the places of its tokens");
+      "token offsets");
 }
 
 void take_from_run(Command command, const Path& model, tasks::PredictionOptions& options) {

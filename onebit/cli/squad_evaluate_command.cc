@@ -32,7 +32,7 @@ void warn_of_missing(const squad::Score& score) {
   log_warning("{} questions have no prediction and {}: {}", score.missing.size(),
               score.rules == squad::ScoreRules::kVersion1
                   ? "count 0"
-                  : "are left out, as the official script of version 2.0 does",
+                  : "are skipped, as the official script of version 2.0 does",
               listed(score.missing, kMissingListed));
 }
 
@@ -85,10 +85,12 @@ void add_squad_evaluate(Command squad, Action& chosen) {
       "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
   command
       .add_option("--na-prob-thresh,-t", given->threshold,
-                  "Take a question for unanswered if its number in --na-probs is above this")
+                  "Treat a question as unanswered if its number in --na-probs is above this")
       .needs(null_odds)
       .capture_default_str();
-  command.add_option("--rules", given->rules, "Of version 1.1 or 2.0; auto looks at the file")
+  command
+      .add_option("--rules", given->rules,
+                  "Rules of version 1.1 or 2.0; auto: detected from the file")
       .check(one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print what the official script prints");

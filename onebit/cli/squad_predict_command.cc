@@ -110,15 +110,16 @@ void add_squad_predict(Command squad, Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "predictions.json to write").required();
   command.add_option("--n-best-output", given->n_best,
-                     "The best candidates; default: nbest_predictions.json beside --output");
-  command.add_option("--null-odds", given->null_odds,
-                     "Version 2.0: scores that favour no answer; default: null_odds.json beside "
-                     "--output");
+                     "The best candidates; default: nbest_predictions.json next to --output");
+  command.add_option(
+      "--null-odds", given->null_odds,
+      "Version 2.0: scores that favour no answer; default: null_odds.json next to --output");
   command.add_option("--logits", given->logits,
-                     "Also write the logits of every window, a line of JSON each");
+                     "Also write the logits of every window, one JSON line each");
   command
       .add_option("--rules", given->rules,
-                  "Of version 1.1 or 2.0 (a question may have no answer); auto looks at the file")
+                  "Rules of version 1.1 or 2.0 (a question may have no answer); auto: detected "
+                  "from the file")
       .check(one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   add_batch_option(command, given->prediction.batch, "Windows");

@@ -59,7 +59,7 @@ int run(const Arguments& given) {
 void add_squad_windows(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = squad.add_subcommand(
-      "windows", "Print what a model reads: a line of JSON for each window of each question");
+      "windows", "Print what a model reads: one JSON line for each window of each question");
   command.add_option("input", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
       .required();
   command.add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")

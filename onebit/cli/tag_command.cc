@@ -32,7 +32,7 @@ bool keep(std::string& value, const std::string& given) {
 
 void add_tag(Command program, Action& chosen) {
   const Command tag = program.add_subcommand(
-      "tag", "Tags of words: names in a text, parts of speech: fine-tune, predict, evaluate");
+      "tag", "Tags of words, such as names or parts of speech: fine-tune, predict, evaluate");
   tag.require_subcommand();
   add_tag_train(tag, chosen);
   add_tag_predict(tag, chosen);
@@ -41,10 +41,11 @@ void add_tag(Command program, Action& chosen) {
 
 void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags) {
   command
-      .add_option("--format", options.format,
-                  "Of the files: conll (a word a line), conllu or jsonl (an object a line)")
+      .add_option(
+          "--format", options.format,
+          "Format of the files: conll (one word per line), conllu or jsonl (one object per line)")
       .check(one_of({"auto", "conll", "conllu", "jsonl"}))
-      .default_str("by their endings");
+      .default_str("by file extension");
   command.add_option("--tokens", options.tokens,
                      "Column of the words: its name, its number from 1, or a key of JSON lines; "
                      "default: FORM, else the first; tokens or words");
@@ -52,11 +53,10 @@ void add_tag_file_options(Command command, TagFileOptions& options, bool with_ta
                      "Key of a text in JSON lines without words; default: text");
   command
       .add_option("--scheme", options.scheme,
-                  with_tags
-                      ? "Rewrite tags of entities in this scheme: iob1, iob2 or iobes; none: "
-                        "plain tags; default: they stay as they are"
-                      : "How the model's tags write entities: iob1, iob2 or iobes; none: they "
-                        "do not; default: as they show")
+                  with_tags ? "Rewrite tags of entities in this scheme: iob1, iob2 or iobes; none: "
+                              "plain tags; default: they stay as they are"
+                            : "Scheme of entities in the model's tags: iob1, iob2 or iobes; none: "
+                              "plain tags; default: detected from the tags")
       .check(one_of({"none", "iob1", "iob2", "iobes"}));
   if (!with_tags) return;
   command.add_option("--tags", options.tags,
@@ -82,7 +82,7 @@ void add_tag_model_options(Command command, TagModelOptions& options) {
   add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
-                  "Tokens of a sequence, special ones included; a longer sentence is several; "
+                  "Tokens of a sequence, special ones included; a longer sentence is split; "
                   "default: the run's, else 128")
       .check(at_least(4));
   command
@@ -121,16 +121,16 @@ tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels,
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
                     int64_t widened) {
   if (widened > 0) {
-    log_info("{}: {} entities begin or end inside a word and were given all of it", source,
+    log_info("{}: {} entities begin or end inside a word and were extended to whole words", source,
              widened);
   }
   if (predictor.split() > 0) {
-    log_info("{}: {} sentences have more tokens than a sequence and are several", source,
+    log_info("{}: {} sentences are longer than a sequence and were split", source,
              predictor.split());
   }
   if (predictor.cut_words() == 0) return;
-  log_warning("{}: {} words have more pieces than a sequence, and the last were left out", source,
-              predictor.cut_words());
+  log_warning("{}: {} words have more pieces than a sequence, and the last pieces were dropped",
+              source, predictor.cut_words());
 }
 
 }  // namespace onebit::cli

@@ -46,7 +46,7 @@ void add_tag_predict(Command tag, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = tag.add_subcommand(
       "predict",
-      "Tag the words of a file of any size, in its order, with probabilities and places");
+      "Tag the words of a file of any size, in its order, with probabilities and positions");
   add_tag_model_options(command, given->model);
   command
       .add_option("--input,-i", given->input,

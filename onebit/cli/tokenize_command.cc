@@ -57,7 +57,7 @@ void add_tokenize(Command program, Action& chosen) {
   const Option pieces = command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
   const Option offsets =
       command.add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
-  command.add_flag("--explain", given->explain, "Print each word, what became of it, and why")
+  command.add_flag("--explain", given->explain, "Print each word, its tokens, and why")
       .excludes(pieces)
       .excludes(offsets);
   offsets.excludes(pieces);

@@ -73,11 +73,11 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
     program.parse(std::move(words));
     require_values(program);
   } catch (const CLI::Success&) {  // help, or the version
-    throw UsageError("behind -- stands what is to be trained, without --help");
+    throw UsageError("after --, give a training command without --help");
   } catch (const CLI::ParseError& error) {
-    throw UsageError("behind --: " + explanation(program, error));
+    throw UsageError("after --: " + explanation(program, error));
   } catch (const UsageError& error) {
-    throw UsageError("behind --: " + explanation(program, error));
+    throw UsageError("after --: " + explanation(program, error));
   }
   const CLI::App* command = &program;
   std::string name = program.get_name();
@@ -88,7 +88,7 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   const std::span<const tasks::TaskEntry> tasks = tasks::tasks();
   const auto trains = [&](const tasks::TaskEntry& task) { return task.command == name; };
   if (std::none_of(tasks.begin(), tasks.end(), trains)) {
-    throw UsageError("behind --: " + name + " does not train: launch " + training_commands());
+    throw UsageError("after --: " + name + " does not train: launch " + training_commands());
   }
   return *command;
 }

@@ -62,7 +62,7 @@ std::string missing_command(const CLI::App& command) {
   for (const CLI::App* one : command.get_subcommands(is_shown)) names.push_back(one->get_name());
   const std::vector<std::string> left = command.remaining();
   if (left.empty()) return fmt::format("name a command: {}", fmt::join(names, ", "));
-  return fmt::format("{} is not a command: there are {}{}", left.front(), fmt::join(names, ", "),
+  return fmt::format("{} is not a command; available: {}{}", left.front(), fmt::join(names, ", "),
                      guess(left.front(), names));
 }
 
@@ -87,7 +87,7 @@ std::string unexpected(const CLI::App& command) {
   const std::vector<std::string> left = command.remaining();
   if (left.empty()) return "too many words";
   if (const std::string word = command_without_dashes(command); !word.empty()) {
-    return fmt::format("{} is not expected; put -- in front of {}", left.front(), word);
+    return fmt::format("{} is not expected; put -- before {}", left.front(), word);
   }
   return fmt::format("{} is not expected{}", left.front(), guess(left.front(), known));
 }

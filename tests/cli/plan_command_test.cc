@@ -70,9 +70,8 @@ TEST_F(PlanCommand, TakesTheSizesOfTheModelThatTheRunStartsFrom) {
   const int64_t small = parameters(" --initialize-from " + folder_.path().string());
   EXPECT_GT(small, 4000 * 32);
   EXPECT_LT(small, 200'000);
-  EXPECT_NE(
-      plan("--bandwidth 1Gb/s --initialize-from " + at("none")).output.find("no model is there"),
-      std::string::npos);
+  EXPECT_NE(plan("--bandwidth 1Gb/s --initialize-from " + at("none")).output.find("no model found"),
+            std::string::npos);
 }
 
 TEST_F(PlanCommand, PlansARecipeOnPaper) {
@@ -80,7 +79,7 @@ TEST_F(PlanCommand, PlansARecipeOnPaper) {
       plan("--hosts 2 --ranks-per-host 2 --bandwidth 1Gb/s --latency 100us --watts 200");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   for (const char* part : {"2 hosts with 2 ranks each: 4 ranks", "1-bit Adam (the recipe)",
-                           "200 W a host", "here.json", "Other numbers of ranks", "Choose "}) {
+                           "200 W per host", "here.json", "Other numbers of ranks", "Choose "}) {
     EXPECT_TRUE(contains(outcome.output, part)) << outcome.output;
   }
 }
