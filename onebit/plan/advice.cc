@@ -38,8 +38,8 @@ std::string nothing_fits(const RunPlan& plan) {
       plan.asked.runs.begin(), plan.asked.runs.end(),
       [](const PlannedRun& a, const PlannedRun& b) { return a.memory_bytes < b.memory_bytes; });
   return fmt::format(
-      "Nothing fits: {} of at least {} each need more than the {} of a host; take a smaller "
-      "train_micro_batch_size_per_gpu, fewer ranks a host or the memory options of the model",
+      "Nothing fits: {} of at least {} each need more than the {} of a host; use a smaller "
+      "train_micro_batch_size_per_gpu, fewer ranks per host or the memory options of the model",
       counted(plan.asked.cluster.ranks_a_host, "rank"),
       metrics::human_bytes(static_cast<double>(least.memory_bytes)),
       metrics::human_bytes(static_cast<double>(plan.machine.memory_bytes)));
@@ -59,17 +59,16 @@ std::string reason(const RunPlan& plan, size_t chosen) {
   const Choice& choice = plan.choices[chosen];
   if (!choice.optimizer->compresses()) {
     return fmt::format(
-        "Choose {}: {}, of which {:.0f} % wait for the network, and no other way that fits saves "
-        "more "
-        "than {:.0f} %",
+        "Choose {}: {}, of which {:.0f} % is spent waiting for the network, and no other way that "
+        "fits saves more than {:.0f} %",
         choice.name, long_duration(runs[chosen].run.seconds), 100 * runs[chosen].waiting_share,
         100 * kWorthwhile);
   }
   const size_t averages = sixteen_bit_averages(plan);
   const PlannedRun& sixteen = runs[averages];
   return fmt::format(
-      "Choose {}: {} instead of {} with {}, because {:.0f} % of a step with those wait for the "
-      "network",
+      "Choose {}: {} instead of {} with {}, because {:.0f} % of a step with those is spent waiting "
+      "for the network",
       choice.name, long_duration(runs[chosen].run.seconds), long_duration(sixteen.run.seconds),
       plan.choices[averages].name, 100 * sixteen.waiting_share);
 }
@@ -87,9 +86,8 @@ std::string within_reach(const RunPlan& plan) {
     }
   }
   if (best == nullptr) {
-    return "no number of ranks up to 1,024 of this kind that the batch allows ends it in a month: "
-           "take "
-           "a smaller model, fewer steps or faster hosts";
+    return "no number of ranks up to 1,024 of this kind that the batch allows finishes it in a "
+           "month: use a smaller model, fewer steps or faster hosts";
   }
   return fmt::format("{} ranks on {} such hosts would take {}", best->cluster.ranks(),
                      best->cluster.hosts, long_duration(seconds));

@@ -7,7 +7,7 @@
 namespace onebit::plan {
 
 std::string plan_picture(const RunPlan& plan) {
-  report::Chart chart{.title = "samples a second, " + plan.recipe,
+  report::Chart chart{.title = "samples per second, " + plan.recipe,
                       .unit = "",
                       .lines = {},
                       .phases = {},

@@ -39,11 +39,13 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
       {"recipe", fmt::format("{}: {} parameters, {} steps of {} sequences of {} tokens",
                              plan.recipe, human_count(static_cast<double>(plan.parameters)),
                              plan.steps, plan.samples, plan.sequence_length)});
-  table.add_row({"vocabulary", fmt::format("{} tokens, by the recipe; a run has its data's, and "
-                                           "parameters accordingly",
-                                           plan.vocabulary)});
+  table.add_row(
+      {"vocabulary",
+       fmt::format(
+           "{} tokens, from the recipe; a run uses that of its data, which changes its parameters",
+           plan.vocabulary)});
   if (plan.computed_layers < static_cast<double>(plan.layers)) {
-    table.add_row({"layer drop", fmt::format("a pass computes {:.2f} of {} layers, in the mean",
+    table.add_row({"layer drop", fmt::format("a pass computes {:.2f} of {} layers, on average",
                                              plan.computed_layers, plan.layers)});
   }
   table.add_row(
@@ -56,7 +58,7 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
                                      bytes(plan.machine.memory_bytes), measured)});
   table.add_row({"batch", fmt::format("{} = {}", plan.batch.train,
                                       engine::describe_shares(plan.batch, cluster.ranks()))});
-  table.add_row({"power", fmt::format("{:g} W a host, assumed (--watts)", plan.watts_a_host)});
+  table.add_row({"power", fmt::format("{:g} W per host, assumed (--watts)", plan.watts_a_host)});
   return table.text();
 }
 
@@ -65,7 +67,8 @@ std::string name_of_choice(const Choice& choice) {
 }
 
 std::string runs(const RunPlan& plan) {
-  metrics::TextTable table({"exchange", "memory a rank", "samples/s", "time to the end", "energy"});
+  metrics::TextTable table(
+      {"exchange", "memory per rank", "samples/s", "time to the end", "energy"});
   table.align_right({1, 2, 3, 4});
   for (size_t i = 0; i < plan.choices.size(); ++i) {
     const PlannedRun& run = plan.asked.runs[i];
@@ -86,7 +89,7 @@ void add_step(metrics::TextTable& table, const std::string& name, int64_t steps,
 
 std::string steps(const RunPlan& plan) {
   metrics::TextTable table(
-      {"step", "steps", "in all", "forward", "backward", "exchange beside", "optimizer"});
+      {"step", "steps", "total", "forward", "backward", "exchange, added", "optimizer"});
   table.align_right({1, 2, 3, 4, 5, 6});
   for (size_t i = 0; i < plan.choices.size(); ++i) {
     const std::string& name = plan.choices[i].name;
@@ -95,7 +98,7 @@ std::string steps(const RunPlan& plan) {
     const bool mixed = updates.all() > updates.dense;
     add_step(table, mixed ? name + ", averages" : name, updates.dense + updates.both, run.dense);
     add_step(table, name + ", one bit", updates.compressed, run.compressed);
-    add_step(table, name + ", alone", updates.local, run.local);
+    add_step(table, name + ", local", updates.local, run.local);
   }
   return table.text();
 }
@@ -134,7 +137,7 @@ std::string misfits(const RunPlan& plan) {
 std::string other_ranks(const RunPlan& plan) {
   std::vector<std::string> header{"ranks", "hosts"};
   for (const Choice& choice : plan.choices) header.push_back(choice.name);
-  header.emplace_back("memory a rank");
+  header.emplace_back("memory per rank");
   metrics::TextTable table(header);
   table.align_right({0, 1, 2, 3, 4, 5, 6});
   for (const PlannedRanks& ranks : plan.others) {
@@ -172,7 +175,7 @@ std::string curves(const RunPlan& plan) {
 std::string plan_text(const RunPlan& plan, const std::string& measured) {
   return facts(plan, measured) + "\nThe run\n" + runs(plan) + "\nA step by its parts\n" +
          steps(plan) + "\nOther numbers of ranks, time to the end\n" + other_ranks(plan) +
-         "\nSamples/s of a rank\n" + curves(plan) + "\n" + plan.advice.sentence + "\n";
+         "\nSamples/s per rank\n" + curves(plan) + "\n" + plan.advice.sentence + "\n";
 }
 
 }  // namespace onebit::plan

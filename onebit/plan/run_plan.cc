@@ -137,7 +137,7 @@ RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
   PaperCluster asked = request.cluster;
   asked.copy_bytes_a_second = machine.copy_bytes_a_second;
   require(asked.host_parts <= machine.threads,
-          "{} ranks a host need a thread each, and the measured host has {}: give fewer "
+          "{} ranks per host need a thread each, but the measured host has {}: give fewer "
           "--ranks-per-host, or the measurement of another host (--measured)",
           asked.host_parts, machine.threads);
   const engine::BatchSizes batch =

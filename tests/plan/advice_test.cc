@@ -41,10 +41,9 @@ TEST(Advice, TheSimplestThatIsNearlyAsFast) {
 TEST(Advice, CompressionWhereItSavesMore) {
   const Advice advice = advise(plan_with({80 * kHour, 40 * kHour, 10 * kHour, 9.9 * kHour}));
   EXPECT_EQ(advice.choice, 2u);
-  EXPECT_EQ(
-      advice.sentence,
-      "Choose 1-bit Adam: 10h 00m instead of 1d 16h with bf16 averages, because 75 % of a step "
-      "with those wait for the network.");
+  EXPECT_EQ(advice.sentence,
+            "Choose 1-bit Adam: 10h 00m instead of 1d 16h with bf16 averages, because 75 % of a "
+            "step with those is spent waiting for the network.");
   EXPECT_EQ(advise(plan_with({80 * kHour, 40 * kHour, 10 * kHour, 2 * kHour})).choice, 3u);
 }
 
