@@ -62,10 +62,9 @@ void check_end(Findings& findings, const RunHistory& run) {
     return;
   }
   if (run.wanted_steps && run.last_step < *run.wanted_steps) {
-    warn(findings,
-         fmt::format("The run stands at step {} of {}. If it does not train now, continue it by "
-                     "the same command and --resume.",
-                     run.last_step, *run.wanted_steps));
+    warn(findings, fmt::format("The run is at step {} of {}. If it is not training now, continue "
+                               "it with the same command and --resume.",
+                               run.last_step, *run.wanted_steps));
   }
   if (run.starts.size() > 1) {
     note(findings,
@@ -138,11 +137,12 @@ void check_forgotten(Findings& findings, const RunHistory& run) {
     if (!name.ends_with(".mlm_loss") || data_of(name).empty() || series.size() < 2) continue;
     const double before = series.front().value, after = series.back().value;
     if (!(after > before + kNoticed)) continue;
-    note(findings,
-         fmt::format("Of {} the model forgot something: its held-out MLM loss rose from {:.4f} to "
-                     "{:.4f}. Some of that text among the training data (--data FOLDER=WEIGHT), a "
-                     "lower learning rate or fewer steps keep more of it.",
-                     data_of(name), before, after));
+    note(
+        findings,
+        fmt::format("The model has forgotten some of {}: its held-out MLM loss rose from {:.4f} to "
+                    "{:.4f}. Some of that text among the training data (--data FOLDER=WEIGHT), a "
+                    "lower learning rate or fewer steps keep more of it.",
+                    data_of(name), before, after));
   }
 }
 
@@ -184,8 +184,8 @@ void check_waits(Findings& findings, const RunHistory& run) {
     const double share = 100 * sum(*wait) / total;
     if (share > 10) {
       warn(findings, fmt::format("{:.0f} % of the time was spent waiting for the network: an "
-                                 "earlier freeze, a larger batch or more accumulation send less a "
-                                 "sample (docs/network.md).",
+                                 "earlier freeze, a larger batch or more accumulation send less "
+                                 "per sample (docs/network.md).",
                                  share));
     }
   }
@@ -249,7 +249,7 @@ void check_clipping(Findings& findings, const RunHistory& run) {
   const double share = 100 * static_cast<double>(clipped) / static_cast<double>(clip->size());
   if (share > 50) {
     note(findings, fmt::format("The gradient was clipped in {:.0f} % of the steps, to {:.2g} of "
-                               "its length in the mean.",
+                               "its length on average.",
                                share, mean(*clip, 0, clip->size())));
   }
 }

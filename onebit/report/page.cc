@@ -107,8 +107,8 @@ class Charts {
     all += of_training("Learning rate", log_line::kLearningRate, "", false);
     all += of_training("Gradient norm", log_line::kGradientNorm, "", true);
     all += of_training("Loss scale", log_line::kLossScale, "", true, true);
-    all += of_training("Samples a second", log_line::kSamplesPerSecond, "", false);
-    all += of_training("Bytes a rank sends in a step", log_line::kWireBytes, "B", true);
+    all += of_training("Samples per second", log_line::kSamplesPerSecond, "", false);
+    all += of_training("Bytes sent per rank and step", log_line::kWireBytes, "B", true);
     all += parts();
     all += of_training("Residual over what is sent (error feedback)", log_line::kResidualOverSent,
                        "", false);
@@ -205,7 +205,7 @@ class Charts {
   // The parts of the time of a step; for several runs only the whole step.
   std::string parts() const {
     if (runs_.size() != 1) {
-      return of_training("Seconds a step", nested(log_line::kSeconds, log_line::seconds::kStep),
+      return of_training("Seconds per step", nested(log_line::kSeconds, log_line::seconds::kStep),
                          "s", false);
     }
     Chart chart = {.title = "Where the time of a step goes",
@@ -239,7 +239,7 @@ std::string table(const std::vector<std::pair<std::string, std::string>>& rows) 
 
 std::string findings(const RunHistory& run) {
   const std::vector<Finding> found = find_problems(run);
-  if (found.empty()) return "<p>Nothing looks wrong.</p>\n";
+  if (found.empty()) return "<p>No problems found.</p>\n";
   std::string text = "<ul class=\"findings\">";
   for (const Finding& finding : found) {
     text += fmt::format("<li class=\"{}\">{}</li>",
@@ -282,7 +282,7 @@ std::vector<std::pair<std::string, std::string>> figures(const RunHistory& run) 
        step_against_expectation(median_step_seconds(run, false), run.expected_dense_seconds)},
       {"compressed step",
        step_against_expectation(median_step_seconds(run, true), run.expected_compressed_seconds)},
-      {"bytes sent a rank", human_bytes(total(run, log_line::kWireBytes))},
+      {"bytes sent per rank", human_bytes(total(run, log_line::kWireBytes))},
       {"a 16-bit all-reduce would send", human_bytes(total(run, log_line::kWireBytesDense16))}};
   for (const auto& [key, series] : run.evaluations) {
     rows.emplace_back(key, fmt::format("{:.4f}", last_finite(series)));

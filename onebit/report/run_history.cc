@@ -72,7 +72,7 @@ const char* add_line(RunHistory& run, std::string_view text) {
     const Json line = Json::parse(text);
     const auto step = line.at(log_line::kStep).get<int64_t>();
     const auto kind = log_line::kind_of(line);
-    if (!kind) return "of no \"kind\" that this onebit knows";
+    if (!kind) return "has no \"kind\" that this onebit knows";
     if (*kind == log_line::Kind::kStep) add_step(run, line, step);
     if (*kind == log_line::Kind::kEvaluation) add_evaluation(run, line, step);
     if (*kind == log_line::Kind::kStart) add_start(run, line, step);

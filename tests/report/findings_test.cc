@@ -119,7 +119,7 @@ TEST(FindProblems, NotesWhatWasForgotten) {
   const std::vector<Finding> findings = find_problems(run);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, Severity::kNote);
-  EXPECT_THAT(findings[0].text, HasSubstr("Of books the model forgot something: its held-out MLM "
+  EXPECT_THAT(findings[0].text, HasSubstr("The model has forgotten some of books: its held-out MLM "
                                           "loss rose from 2.0000 to 2.5000"));
 }
 

@@ -38,7 +38,7 @@ TEST(HtmlPage, ShowsARunAndNeedsNothingElse) {
   EXPECT_THAT(page, HasSubstr("<td>&lt;2 layers&gt;</td>"));
   EXPECT_THAT(page, HasSubstr("<th>held_out.mlm_loss</th><td>2.5000</td>"));
   EXPECT_THAT(page, HasSubstr("{&quot;run&quot;"));
-  EXPECT_THAT(page, HasSubstr("Nothing looks wrong"));
+  EXPECT_THAT(page, HasSubstr("No problems found"));
   for (const char* outside : {"http:", "https:", "<script", "<link", "src=", "@import", "url("}) {
     EXPECT_THAT(page, Not(HasSubstr(outside)));
   }

@@ -72,8 +72,8 @@ not json
   EXPECT_EQ(run.training.at("loss").size(), 2u);
   EXPECT_THAT(run.damage,
               ElementsAre("metrics.jsonl, lines 2 to 5: not a metrics object",
-                          "metrics.jsonl, line 6: of no \"kind\" that this onebit knows",
-                          "metrics.jsonl, line 8: of no \"kind\" that this onebit knows",
+                          "metrics.jsonl, line 6: has no \"kind\" that this onebit knows",
+                          "metrics.jsonl, line 8: has no \"kind\" that this onebit knows",
                           "metrics.jsonl, line 9: cut short, as by a kill"));
 }
 
