@@ -33,7 +33,7 @@ def onebit_rates(options):
     flags = {name: getattr(options, name) for name in
              ("preset", "compute", "batch", "tokens", "masked", "threads", "steps")}
     return number_in(run_bench(options.onebit, flags | {"rounds": 1}),
-                     r"step: ([\d.]+) samples/s by wall clock, ([\d.]+) a processor")
+                     r"step: ([\d.]+) samples/s by wall clock, ([\d.]+) per processor")
 
 
 def main():
@@ -45,7 +45,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--masked", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=3, help="a round")
+    parser.add_argument("--steps", type=int, default=3, help="per round")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -58,9 +58,9 @@ def main():
         if options.onebit:
             ours = tuple(map(max, ours, onebit_rates(options)))
     print(f"PyTorch {torch.__version__}: {theirs[0]:.2f} samples/s by wall clock, "
-          f"{theirs[1]:.2f} a processor second")
+          f"{theirs[1]:.2f} per processor second")
     if options.onebit:
-        print(f"onebit: {ours[0]:.2f} samples/s by wall clock, {ours[1]:.2f} a processor second")
+        print(f"onebit: {ours[0]:.2f} samples/s by wall clock, {ours[1]:.2f} per processor second")
         print(f"ratio: {ours[0] / theirs[0]:.2f} by wall clock, {ours[1] / theirs[1]:.2f} by "
               f"processor time")
 

@@ -356,10 +356,10 @@ void compare(const Settings& settings, const BertConfig& config) {
   const double samples = static_cast<double>(settings.batch);
   const double flops = model::training_flops(config, settings.tokens, settings.masked);
   const Rates rate = rates(samples * flops, best);
-  std::printf("step: %.2f samples/s by wall clock, %.2f a processor second; loss %.4f\n",
+  std::printf("step: %.2f samples/s by wall clock, %.2f per processor second; loss %.4f\n",
               samples / best.wall, samples / best.processor, step.loss);
   std::printf("median of %zu steps: %.2f samples/s\n", steps.size(), samples / median_wall(steps));
-  std::printf("  %.1f GFLOP a sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
+  std::printf("  %.1f GFLOP per sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
               flops * 1e-9, rate.wall * 1e-9, rate.processor * 1e-9);
   if (!products) return;
   report("the fastest product", rate, products->fastest());
@@ -371,16 +371,16 @@ void compare(const Settings& settings, const BertConfig& config) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("A training step beside its matrix products");
+  CLI::App app("A training step compared with its matrix products");
   app.add_option("--preset", settings.preset);
   app.add_option("--compute", settings.compute, "f32 or bf16");
   app.add_option("--device", settings.device, "cpu or cuda");
-  app.add_option("--layers", settings.layers, "fewer layers, for a quick look");
+  app.add_option("--layers", settings.layers, "fewer layers, for a quick run");
   app.add_option("--batch", settings.batch, "sequences");
-  app.add_option("--tokens", settings.tokens, "a sequence");
-  app.add_option("--masked", settings.masked, "a sequence");
+  app.add_option("--tokens", settings.tokens, "per sequence");
+  app.add_option("--masked", settings.masked, "per sequence");
   app.add_option("--threads", settings.threads);
-  app.add_option("--steps", settings.steps, "a round");
+  app.add_option("--steps", settings.steps, "per round");
   app.add_option("--rounds", settings.rounds);
   app.add_flag("--gelu-checkpoint", settings.memory.gelu_checkpoint);
   app.add_flag("--normalize-invertible", settings.memory.normalize_invertible);

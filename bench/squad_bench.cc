@@ -150,7 +150,7 @@ std::vector<int64_t> read_lengths(const std::string& path) {
     if (line.starts_with('#')) continue;
     std::istringstream numbers(line);
     for (int64_t length = 0; numbers >> length;) lengths.push_back(length);
-    require(numbers.eof(), "{}: \"{}\" is no row of numbers", path, line);
+    require(numbers.eof(), "{}: \"{}\" is not a row of numbers", path, line);
   }
   return lengths;
 }
@@ -200,7 +200,7 @@ void measure(const Settings& settings, const squad::Features& features) {
     packed.push_back(bench.rate(false));
   }
   std::sort(packed.begin(), packed.end());
-  std::printf("packed: %.3f windows/s, %.1f tokens a window\n", packed.back(),
+  std::printf("packed: %.3f windows/s, %.1f tokens per window\n", packed.back(),
               bench.tokens_a_window);
   std::printf("median of %zu rounds: %.3f windows/s\n", packed.size(), packed[packed.size() / 2]);
   if (settings.padded) {

@@ -41,7 +41,7 @@ data::Batch read_passages(const training::ModelDescription& model) {
     batch.segments.resize(batch.tokens.size(), 0);
     batch.end_sequence(first_row, static_cast<uint64_t>(batch.sequences()));
   }
-  require(batch.sequences() > 0, "standard input is empty; a passage a line is expected");
+  require(batch.sequences() > 0, "standard input is empty; expected one passage per line");
   return batch;
 }
 
