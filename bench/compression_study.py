@@ -2,7 +2,7 @@
 """Pre-trains one model with Adam and with 1-bit Adam or 0/1 Adam, or with LAMB and 1-bit LAMB, in pairs
 from the same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
 a picture (SVG). Runs whose name begins with "deepspeed" compute what DeepSpeed does
-(bench/deepspeed_pretrain.cc).
+(bench/deepspeed_pretrain.cc), with "muon" what Muon does (bench/muon_pretrain.cc).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
 
@@ -40,7 +40,14 @@ def optimizers(steps, rate):
         "lamb": named("Lamb"),
         "lamb10%": named("OneBitLamb", freeze_step=steps // 10),
         "lambauto": named("OneBitLamb", freeze_step="auto"),
+        "muon": named("AdamW"),
+        "muon10%": named("OneBitAdam", freeze_step=steps // 10),
     }
+
+
+def family_of(name):
+    """Whose dense optimizer a run follows."""
+    return next((dense for dense in ("lamb", "muon") if name.startswith(dense)), "adam")
 
 
 def arithmetic_of(name):
@@ -50,8 +57,17 @@ def arithmetic_of(name):
 
 def rival_of(name):
     """The run that another is compared with."""
-    dense = "lamb" if arithmetic_of(name)[0].startswith("lamb") else "adam"
+    dense = family_of(arithmetic_of(name)[0])
+    if name == "muon":
+        return "adam"
     return dense + "-clip" if "-clip" in name else dense
+
+
+def rate_of(options, family):
+    """The learning rate asked for; None: the recipe's."""
+    if family == "lamb":
+        return options.lamb_rate
+    return options.muon_rate if family == "muon" else options.rate
 
 
 def ranks_a_node(name, ranks):
@@ -73,10 +89,10 @@ def recipe(options, name, ranks, seed):
     base = json.loads(options.recipe.read_text())
     steps = options.steps or base["run"]["steps"]
     name = arithmetic_of(name)[0]
-    is_lamb = name.startswith("lamb")
-    rate = options.lamb_rate if is_lamb else base["optimizer"]["params"]["lr"]
-    if is_lamb:
-        base["scheduler"]["params"]["warmup_max_lr"] = rate
+    asked_rate = rate_of(options, family_of(name))
+    if asked_rate:
+        base["scheduler"]["params"]["warmup_max_lr"] = asked_rate
+    rate = asked_rate or base["optimizer"]["params"]["lr"]
     batch = base["train_batch_size"]
     base.update(
         train_micro_batch_size_per_gpu=batch // ranks,
@@ -128,8 +144,14 @@ def train(options, name, ranks, seed):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    program = options.deepspeed_program if arithmetic_of(name)[1] else options.program
-    launch(options, folder, ranks, recipe(options, name, ranks, seed),
+    program, more = options.program, []
+    if arithmetic_of(name)[1]:
+        program = options.deepspeed_program
+    elif family_of(name) == "muon":
+        program = options.muon_program
+        words = zip(("--sends", "--lead"), name.split("-")[1:])
+        more = [word for pair in words for word in pair]
+    launch(options, folder, ranks, recipe(options, name, ranks, seed), more,
            per_node=ranks_a_node(name, ranks), program=program)
     return folder
 
@@ -208,7 +230,7 @@ def pairs_table(results):
     """Each run against Adam's or LAMB's from the same seed: at the same number of ranks, else at the
     fewest. Those themselves are compared with their own at the fewest ranks: that is what rounding
     alone does."""
-    rows = ["| run | ranks | pairs | loss against Adam's or LAMB's | standard error | each | leaves "
+    rows = ["| run | ranks | pairs | loss against the dense run's | standard error | each | leaves "
             "the plateau, against them | standard error | bytes in the whole run |",
             "|---|---|---|---|---|---|---|---|---|"]
     for name, ranks in sorted({key[:2] for key in results}):
@@ -278,6 +300,7 @@ def common_parser(description, seeds):
                         help="model, data, schedule and batch; its optimizer gives the learning rate")
     parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
     parser.add_argument("--steps", type=int, help="default: the recipe's")
+    parser.add_argument("--rate", type=float, help="learning rate of Adam; default: the recipe's")
     parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")
     parser.add_argument("--f32", action="store_true", help="compute in f32; default bf16")
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="to share among the ranks")
@@ -291,10 +314,15 @@ def main():
                         help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket), -clip-exact or -two (two levels: two "
                              "nodes of half of the ranks) behind it, or deepspeed before it, as "
-                             "deepspeed10%%")
+                             "deepspeed10%%; and of muon, muon10%%-update, muon10%%-momentum, "
+                             "muon10%%-whitened (what is sent at one bit), each also with the owner's "
+                             "lead, as muon10%%-update-1.095")
     parser.add_argument("--deepspeed-program", type=pathlib.Path,
                         default="build/bench/deepspeed_pretrain",
                         help="trains the runs named deepspeed...")
+    parser.add_argument("--muon-program", type=pathlib.Path, default="build/bench/muon_pretrain",
+                        help="trains the runs named muon...")
+    parser.add_argument("--muon-rate", type=float, help="the same of Muon")
     parser.add_argument("--lamb-rate", type=float, default=0.005, help="learning rate of LAMB")
     parser.add_argument("--clip", type=float, default=1.0, help="gradient norm that -clip clips at")
     parser.add_argument("--left", type=float, default=5.0,

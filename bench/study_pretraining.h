@@ -1,5 +1,5 @@
 // Pre-training as `onebit pretrain` makes it, with another optimizer in the place of the one that
-// the recipe asks for: the programs of studies (deepspeed_pretrain.cc). In f32,
+// the recipe asks for: the programs of studies (deepspeed_pretrain.cc, muon_pretrain.cc). In f32,
 // on CPUs, not fast.
 #pragma once
 

@@ -1,0 +1,83 @@
+// Muon (Jordan et al., 2024; Liu et al., arXiv 2502.16982) for the weight matrices of a BERT
+// encoder's layers, beside an optimizer of the product for all other parameters, to compare with.
+// f32 on CPUs. With O(u) the orthogonal matrix nearest to u (newton_schulz.h), a matrix moves by
+//
+//   m      = 0.95 m + 0.05 g,   u = m + 0.95 (m - m before)       Nesterov's momentum
+//   value -= lr (0.2 sqrt(max(rows, columns)) O(u) + weight_decay value)
+//
+// so that an element of the step is as large as AdamW's. Once the other optimizer compresses,
+// matrices travel at one bit an element as well (matrix_exchange.h), in one of three ways. Their
+// owner keeps m in all of them, and may take another lead for the 0.95 in u.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/compress/sub_block_scale.h"
+#include "onebit/optim/optimizer.h"
+#include "tests/muon/matrix_exchange.h"
+#include "tests/muon/newton_schulz.h"
+#include "tests/muon/whitening.h"
+
+namespace onebit::muon {
+
+// What ranks send at one bit, and what the owner of a matrix sends them back.
+enum class Sends {
+  kMomentum,  // gradients; u, of which every rank makes O(u)
+  kUpdate,    // gradients; O(u)
+  kWhitened   // y = A g B (whitening.h), each with its own A and B; O(u), with u of y taken back
+};
+
+struct MuonOptions {
+  double momentum = 0.95;
+  double weight_decay = 0;
+  Sends sends = Sends::kWhitened;
+  double lead = compress::kMomentumLead;  // of the owner, see above
+};
+
+class Muon final : public optim::Optimizer {
+ public:
+  // `others` moves all but the matrices, whose gradients it sees as zeros.
+  Muon(const MuonOptions& options, std::unique_ptr<optim::Optimizer> others,
+       const params::Table& table, comm::Communicator& communicator);
+
+  optim::GradientNeed gradient_need() const override { return others_->gradient_need(); }
+  optim::Phase phase() const override { return others_->phase(); }
+  // Error: a gradient of a matrix is not finite.
+  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
+  // What the others need alone: a run of this optimizer is not resumed.
+  void save(params::StateWriter& writer) const override { others_->save(writer); }
+  void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(optim::Phase phase) const override { return others_->saved_bytes(phase); }
+  int64_t state_bytes() const override { return others_->state_bytes(); }
+  int64_t wire_bytes_sent() const override { return others_->wire_bytes_sent(); }
+
+  // The names of the matrices.
+  std::vector<std::string> names() const;
+
+ private:
+  struct Matrix {
+    params::Entry entry;
+    NewtonSchulz newton_schulz;
+    Whitening whitening;
+    Tensor momentum;   // of all ranks as long as gradients are averaged, then the owner's
+    Tensor direction;  // of this step: the gradient, then u, then O(u)
+    Tensor value;      // before the others' step
+  };
+
+  void take_gradients(Context&, params::Table&, const optim::StepInput&);
+  // Makes u of the gradient, in its place.
+  void follow(const Matrix& matrix, View direction, double lead) const;
+  void exchange(Context&);
+  void whiten(Context&);
+  void move(params::Table&, const optim::StepInput&) const;
+
+  MuonOptions options_;
+  std::unique_ptr<optim::Optimizer> others_;
+  std::vector<Matrix> matrices_;
+  std::unique_ptr<MatrixExchange> exchange_;
+  int64_t compressed_updates_ = 0;  // with y
+};
+
+}  // namespace onebit::muon

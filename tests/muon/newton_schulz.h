@@ -1,0 +1,30 @@
+// The nearest orthogonal matrix, nearly, by Newton-Schulz iterations of fifth degree (Jordan et
+// al., "Muon", 2024): the singular vectors of X with singular values in about [0.7, 1.2], except
+// for those below a thousandth of its norm, which remain smaller. f32 on a CPU.
+#pragma once
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::muon {
+
+inline constexpr int kIterations = 5;
+// An iteration takes a singular value s to kLinear s + kCubic s^3 + kQuintic s^5.
+inline constexpr float kLinear = 3.4445f, kCubic = -4.7750f, kQuintic = 2.0315f;
+
+class NewtonSchulz {
+ public:
+  // Of matrices of this shape.
+  NewtonSchulz(int64_t rows, int64_t columns);
+
+  // matrix [rows, columns]: X, overwritten with the result. Zeros stay zeros.
+  void run(Context& context, View matrix);
+
+ private:
+  void iterate(Context& context, ConstView from, View to);
+
+  bool wide_;                    // more columns than rows
+  Tensor gram_, square_, next_;  // the first two of the shorter side squared
+};
+
+}  // namespace onebit::muon
