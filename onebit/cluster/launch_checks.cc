@@ -40,7 +40,7 @@ Problems LaunchChecks::problems(const std::vector<CheckedHost>& checked,
     if (!training_.resume.empty() || !host.facts || !host.facts->output) continue;
     const std::string& there = host.facts->output->checkpoint;
     if (there.empty()) continue;
-    wrong.push_back({host.name, fmt::format("{}: already contains a run ({}); add --resume to "
+    wrong.push_back({host.name, fmt::format("{}: contains a run already ({}); add --resume to "
                                             "continue it, or choose another --output",
                                             training_.output, there)});
   }

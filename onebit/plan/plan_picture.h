@@ -1,4 +1,4 @@
-// A plan as a picture: samples a second against the number of ranks.
+// A plan as a picture: samples per second against the number of ranks.
 #pragma once
 
 #include <string>

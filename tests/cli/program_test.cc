@@ -72,7 +72,7 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
 TEST(Program, DoctorMeasuresThisMachine) {
   const Outcome outcome = run("doctor --threads 1");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
-  for (const char* part : {"processor", "oneDNN", "GFLOP/s", "GB/s", "wrong"}) {
+  for (const char* part : {"processor", "oneDNN", "GFLOP/s", "GB/s", "problems"}) {
     EXPECT_TRUE(contains(outcome.output, part)) << outcome.output;
   }
   const Outcome limited = run("ONEDNN_MAX_CPU_ISA=AVX2 ", "doctor --quick");
@@ -104,7 +104,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"fill", "onebit fill", "model is required"},
       {"inspect run --log-level", "onebit", "--log-level: a value is missing"},
       {"launch --hosts a", "onebit launch", "command is required"},
-      {"launch --hosts a -- fill x", "onebit launch", "behind --"},
+      {"launch --hosts a -- fill x", "onebit launch", "after --"},
       {"doctor --hosts a --hostfile b", "onebit doctor", "give one of them"},
       {"fill run --top 0 text", "onebit fill",
        "--top: must be a whole number of at least 1, got 0"},
@@ -159,7 +159,7 @@ TEST(Program, WrongHostsEndWithTwo) {
     const std::string error = fmt::format("{}: must not be empty", option);
     expect_usage_error({launch.c_str(), "onebit launch", error.c_str()});
   }
-  expect_usage_error({"doctor --hosts a --json", "onebit doctor", "of this machine alone"});
+  expect_usage_error({"doctor --hosts a --json", "onebit doctor", "reports only this machine"});
 }
 
 TEST(Program, WhatFailsEndsWithOne) {

@@ -55,7 +55,7 @@ TEST(HostCheck, FindsEverythingThatDiffers) {
   const CheckFindings found = compared(other);
   ASSERT_EQ(found.wrong.size(), 4u);
   EXPECT_EQ(found.wrong[0].place, "b");
-  EXPECT_THAT(found.wrong[0].what, HasSubstr("onebit 0.2.0, and on a it is 0.1.0"));
+  EXPECT_THAT(found.wrong[0].what, HasSubstr("onebit 0.2.0, but on a it is 0.1.0"));
   EXPECT_THAT(found.wrong[1].what, HasSubstr("Open MPI v5"));
   EXPECT_THAT(found.wrong[2].what, HasSubstr("r.json: different content"));
   EXPECT_THAT(found.wrong[3].what, HasSubstr("corpus: a different vocabulary"));
@@ -69,7 +69,7 @@ TEST(HostCheck, NamesTheOneThatDiffersFromMostWhereverItStands) {
   const auto found = compare_hosts({host("a", other), host("b"), host("c")}, three, {}).wrong;
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].place, "a");
-  EXPECT_THAT(found[0].what, HasSubstr("onebit 0.2.0, and on b, c it is 0.1.0"));
+  EXPECT_THAT(found[0].what, HasSubstr("onebit 0.2.0, but on b, c it is 0.1.0"));
   EXPECT_EQ(found[1].place, "a");
   EXPECT_THAT(found[1].what,
               HasSubstr("r.json: different content than on b, c: copy it from there"));

@@ -74,7 +74,7 @@ class Disks(HostsTest):
             run = self.launch_on_disks(hosts, output)
             self.assertEqual(run.wait(), 1, run.text())
             for host in hosts.names:
-                self.assertIn(f"{host}  {run.folder}: already contains a run ({tag}); add --resume",
+                self.assertIn(f"{host}  {run.folder}: contains a run already ({tag}); add --resume",
                               run.text())
             said = self.end_while_it_waits(hosts, output, nobody, signal.SIGTERM, ["--resume"])
             self.assertIn("--resume to continue from its newest checkpoint, if a host has one", said)
@@ -135,7 +135,7 @@ class Disks(HostsTest):
             run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2")
             run.reach(45)
             hosts.cut_power(1)
-            self.wait_for(run, "looking again")
+            self.wait_for(run, "checking again")
             for path in hosts.disk(1).iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             hosts.plug_in(1)

@@ -116,7 +116,7 @@ class Launching(HostsTest):
             run.reach(25)
             hosts.pull_cable(1)
             self.wait_for(run, "attempt 1 failed")
-            self.wait_for(run, "looking again")
+            self.wait_for(run, "checking again")
             hosts.plug_in(1)
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn("attempt 2: 2 ranks", run.text())

@@ -191,7 +191,7 @@ class Refusals(launched_run.FolderTest):
         status, _, error = self.run_program("launch", "--hosts", "localhost:2", "--",
                                             *training(self.folder, "done"))
         self.assertEqual(status, 1)
-        self.assertIn("already contains a run", error)
+        self.assertIn("contains a run already", error)
 
     def test_dry_run(self):
         status, output, error = self.launch(

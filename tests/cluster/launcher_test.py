@@ -73,7 +73,7 @@ class Launcher(launched_run.FolderTest):
         self.assertNotEqual(recipe.read_text(), before)
         os.kill(run.rank_pid(1), signal.SIGKILL)
         wrong = (f"localhost is excluded: {recipe}: different content than when this launch began: "
-                 "put back what was there")
+                 "restore the previous content")
         until = time.monotonic() + 60
         while wrong not in run.text() and time.monotonic() < until:
             time.sleep(0.05)
