@@ -119,18 +119,20 @@ void CheckpointFolder::point_latest_at(const std::string& tag) const {
 }
 
 void CheckpointFolder::prune(int64_t keep_last) const {
-  std::vector<std::string> all = tags();
+  std::vector<std::string> unwanted, kept;
   const std::optional<std::string> newest = latest();
-  // After the run was reset to an older step, checkpoints of later steps no longer belong to it.
-  if (newest) {
-    std::stable_partition(all.begin(), all.end(), [&](const std::string& tag) {
-      return step_of_tag(tag) > step_of_tag(*newest);
-    });
+  for (std::string& tag : tags()) {
+    // After the run was reset to an older step, checkpoints of later steps no longer belong to it;
+    // a recovery must not find them.
+    const bool is_abandoned = newest && step_of_tag(tag) > step_of_tag(*newest);
+    (is_abandoned ? unwanted : kept).push_back(std::move(tag));
   }
-  const int64_t surplus = static_cast<int64_t>(all.size()) - keep_last;
+  const int64_t surplus = static_cast<int64_t>(kept.size()) - keep_last;
   for (int64_t index = 0; index < surplus; ++index) {
-    const std::string& tag = all[static_cast<size_t>(index)];
-    if (tag == newest) continue;
+    std::string& tag = kept[static_cast<size_t>(index)];
+    if (tag != newest) unwanted.push_back(std::move(tag));
+  }
+  for (const std::string& tag : unwanted) {
     // The folder is renamed first: a half-deleted one must never look like a checkpoint.
     Path replaced = folder(tag);
     replaced += kReplacedSuffix;

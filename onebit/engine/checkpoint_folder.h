@@ -43,8 +43,8 @@ class CheckpointFolder {
   void publish(const std::string& tag) const;
   // Points `latest` at a finished tag, older or newer.
   void point_latest_at(const std::string& tag) const;
-  // Keeps the newest `keep_last` tags and always the one in `latest`; tags of later steps than that
-  // (the run was reset to it) are removed first.
+  // Keeps the newest `keep_last` tags and always the one in `latest`. Tags of later steps than that
+  // (the run was reset to it) are all removed.
   void prune(int64_t keep_last) const;
 
  private:

@@ -75,6 +75,10 @@ TEST_F(CheckpointFolderTest, PruneGivesUpAFutureThatTheRunWasTakenBackFrom) {
   folder_.prune(3);
   EXPECT_EQ(folder_.tags(),
             (std::vector<std::string>{"global_step10", "global_step20", "global_step30"}));
+  for (const int step : {100, 40}) publish(tag_of_step(step), "x");
+  folder_.prune(9);
+  EXPECT_EQ(folder_.tags(), (std::vector<std::string>{"global_step10", "global_step20",
+                                                      "global_step30", "global_step40"}));
   publish(tag_of_step(5), "resumed from an early one");
   folder_.prune(1);
   EXPECT_EQ(folder_.tags(), (std::vector<std::string>{"global_step5"}));
