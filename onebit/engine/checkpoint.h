@@ -55,9 +55,11 @@ class Checkpoints {
   // Copies the engine's state and returns; files are written while training continues. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
   // taken by the caller; it runs on one rank of each disk, on another thread. Collective. Errors
-  // are those of the previous write.
+  // are those of the previous write, if the one before it failed as well.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
+  // Returns when no write is in progress; errors as for save().
+  void settle() { writer_.settle(); }
   // Returns when everything is on disk. Errors are those of the last write.
   void wait() { writer_.wait(); }
 

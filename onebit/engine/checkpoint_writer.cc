@@ -34,7 +34,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::start(CheckpointJob job) {
-  wait();
+  settle();
   running_ = std::async(std::launch::async, [this, job = std::move(job)]() mutable {
     // The future keeps this function until the next checkpoint: the move frees the copies earlier.
     const CheckpointJob written = std::move(job);
@@ -42,8 +42,21 @@ void CheckpointWriter::start(CheckpointJob job) {
   });
 }
 
+void CheckpointWriter::settle() {
+  const bool failed_before = last_failed_;
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    if (failed_before) throw;
+    if (communicator_->rank() == 0) log_warning("{}; trying the next checkpoint", error.what());
+  }
+}
+
 void CheckpointWriter::wait() {
-  if (running_.valid()) running_.get();
+  if (!running_.valid()) return;
+  last_failed_ = true;
+  running_.get();
+  last_failed_ = false;
 }
 
 // The new checkpoint is complete at this point, so failing to remove an old one is only a warning.

@@ -40,11 +40,14 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits for the previous write, then begins this one and returns. Every rank calls it in the same
-  // order. Errors (of the previous write, identical on every rank, with the failed rank): a full
-  // disk and the like.
+  // Waits as settle() does, then begins this write and returns. Every rank calls it in the same
+  // order.
   void start(CheckpointJob job);
-  // Returns when no write is in progress. Errors: as for start().
+  // Returns when no write is in progress. If the last one failed, a warning says so, and the next
+  // checkpoint takes its place. Errors: those of the last write, if the one before it failed too.
+  void settle();
+  // Returns when no write is in progress. Errors (of the last write, identical on every rank, with
+  // the failed rank): a full disk and the like.
   void wait();
 
  private:
@@ -59,6 +62,7 @@ class CheckpointWriter {
   const Disks& disks_;
   int64_t copies_;
   std::future<void> running_;
+  bool last_failed_ = false;
 };
 
 }  // namespace onebit::engine
