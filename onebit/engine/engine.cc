@@ -281,14 +281,15 @@ void Engine::count_skip(const optim::GradientNorm& norm) {
 // Every rank ends with the diagnosis of the first rank whose own gradient was bad.
 void Engine::stop_not_finite(const optim::GradientNorm& norm) {
   const bool averaged = route_ == GradientRoute::kAveraged && exchange_ != nullptr;
-  const bool bad = averaged ? !exchange_->local().finite : !optim::first_non_finite(table_).empty();
+  const std::string mine = averaged && !exchange_->local().finite
+                               ? exchange_->local().first_bad
+                               : optim::first_non_finite(table_, 1 / scaler_.scale());
+  const bool bad = averaged ? !exchange_->local().finite : !mine.empty();
   int64_t first_bad = bad ? communicator_.rank() : communicator_.world_size();
   communicator_.all_reduce(std::span(&first_bad, 1), comm::Reduction::kMin);
   const int root = first_bad < communicator_.world_size() ? static_cast<int>(first_bad)
                                                           : std::max(norm.first_bad_rank, 0);
   std::array<char, 512> text{};
-  const std::string mine = averaged && !exchange_->local().finite ? exchange_->local().first_bad
-                                                                  : optim::first_non_finite(table_);
   std::strncpy(text.data(), mine.c_str(), text.size() - 1);
   communicator_.broadcast(std::as_writable_bytes(std::span(text)), root);
   fail(

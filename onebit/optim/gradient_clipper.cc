@@ -157,16 +157,27 @@ void GradientClipper::load(const Json& state, int sources) {
   ratio_ = ratio_of(ratio_, saved, sources);
 }
 
-std::string first_non_finite(const params::Table& table) {
+namespace {
+
+std::string first_above(const params::Table& table, double limit) {
   for (const params::Entry& entry : table.entries()) {
     const Tensor gradient = to_cpu_f32(table.gradient_of(entry));
     const float* values = gradient.data<float>();
     for (int64_t i = 0; i < entry.shape.elements(); ++i) {
-      if (!(std::abs(values[i]) <= ops::kLargestFinite))
+      if (!(std::abs(values[i]) <= limit))
         return fmt::format("{}[{}] = {}", entry.name, i, values[i]);
     }
   }
   return {};
+}
+
+}  // namespace
+
+std::string first_non_finite(const params::Table& table, double gradient_scale) {
+  const std::string found = first_above(table, ops::kLargestFinite);
+  if (!found.empty()) return found;
+  // A gradient whose square exceeds the limit counts as infinite too (ops/onebit_adam_update.h).
+  return first_above(table, std::sqrt(ops::kLargestFinite) / gradient_scale);
 }
 
 }  // namespace onebit::optim

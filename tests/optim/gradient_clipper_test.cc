@@ -176,6 +176,9 @@ TEST(GradientClipper, NamesTheTensor) {
   const int second = table.add({.name = "second", .shape = {2, 2}});
   table.allocate(Device{}, DType::kF32);
   EXPECT_EQ(first_non_finite(table), "");
+  table.gradient(second).data<float>()[1] = 1e14f;
+  EXPECT_EQ(first_non_finite(table), "");
+  EXPECT_EQ(first_non_finite(table, 100), "second[1] = 100000000000000");
   table.gradient(second).data<float>()[2] = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(first_non_finite(table), "second[2] = -inf");
 }
