@@ -203,7 +203,13 @@ bool TrainingLoop::end_step(const StepRecord& record, bool stop) {
   const bool applied = record.outcome.applied;
   const int64_t step = record.outcome.step;
   if (applied && is_due(step, config.check_replicas_every)) require_agreement(step);
-  if (run_.evaluation_is_due(record)) {
+  const bool evaluates = run_.evaluation_is_due(record);
+  if (evaluates && stop && !run_.finished()) {
+    // The grace period before the process is killed may end during the evaluation.
+    run_.save_checkpoint();
+    run_.wait_for_checkpoint();
+  }
+  if (evaluates) {
     const PhaseSpan phase(context_, "evaluation");
     events_.phase("evaluation");
     run_.evaluate_into(*log_);
