@@ -57,7 +57,7 @@ int64_t make_and_count(const Path& folder) {
     std::error_code error;
     const bool is_new = files::create_directory(path, error);
     if (is_new) ++made;
-    require(!error || files::is_directory(path), "{}: cannot be made: {}", path.string(),
+    require(!error || files::is_directory(path), "{}: cannot be created: {}", path.string(),
             error.message());
   }
   return made;

@@ -311,7 +311,7 @@ TEST(Convert, VocabularyAndCasingAreChecked) {
   EXPECT_THAT(error("1\n", std::nullopt), HasSubstr("give --cased or --uncased"));
   EXPECT_EQ(error("1\n", text::Casing::kCased), "(no error)");
   std::ofstream(folder / "tokenizer_config.json") << R"({"do_lower_case": true})";
-  EXPECT_THAT(error("a\nB\n", std::nullopt), HasSubstr("do_lower_case true, but of"));
+  EXPECT_THAT(error("a\nB\n", std::nullopt), HasSubstr("do_lower_case true, but in"));
   EXPECT_EQ(error("a\nB\n", text::Casing::kUncased), "(no error)");
   std::string many;
   for (int i = 0; i < 36; ++i) many += fmt::format("w{}\n", i);

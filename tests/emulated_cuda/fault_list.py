@@ -75,7 +75,7 @@ FAULTS = [
         "const bool exists = true;", PLAIN_ATTENTION),
     # Sums over blocks, and rows that are no whole eights.
     ops("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
-        "  __syncthreads();  // the sums before these have been read\n", "", "*LayerNorm*uda*",
+        "  __syncthreads();  // the previous sums have been read\n", "", "*LayerNorm*uda*",
         compiled=NORM),
     ops("block_sums_second_barrier", KERNELS + "kernel_cuda.h",
         "partial[threadIdx.x / kWarp] = mine;\n  __syncthreads();\n",
@@ -125,7 +125,7 @@ FAULTS = [
         "    const int64_t count = kEight;", "*EmbeddingTest*uda*"),
     # The embedding gradient's lists.
     ops("scatter_counts_read_barrier", KERNELS + "row_scatter_cuda.cu",
-        "      __syncthreads();  // counts of the round before have been read\n", "",
+        "      __syncthreads();  // the counts of the previous round have been read\n", "",
         "*EmbeddingTest*uda*"),
     ops("scatter_counts_barrier", KERNELS + "row_scatter_cuda.cu",
         "counts[warp] = __popc(ballot);\n      __syncthreads();\n",
@@ -187,7 +187,7 @@ FAULTS = [
     Fault("batch_host_wait", "onebit/training/device_batch.cc",
           "  slots_[turn_].host.wait();\n", "", "training", "*DeviceBatch*uda*"),
     Fault("bucket_pack_wait", "onebit/comm/bucket_exchange.cc",
-          "    context.synchronize();  // transports know nothing of streams\n", "", "comm",
+          "    context.synchronize();  // transports are not stream-ordered\n", "", "comm",
           "Cuda*Exchange*"),
     Fault("bucket_reduce_wait", "onebit/comm/bucket_exchange.cc",
           "    reduce(context, in_flight);\n    context.synchronize();\n",
