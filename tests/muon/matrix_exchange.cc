@@ -30,6 +30,7 @@ void encode(Context& context, ConstView values, View residual, View chunk) {
 void decode(Context& context, ConstView chunk, View values) {
   const int64_t elements = values.elements();
   compress::decode(context, {.chunk = chunk,
+                             .elements = elements,
                              .still = {},
                              .values = values.reshaped({elements}),
                              .extras = {},
