@@ -328,6 +328,11 @@ def main():
     parser.add_argument("--left", type=float, default=5.0,
                         help="the plateau is left when the running mean of the loss is below this")
     options = parser.parse_args()
+    for name in options.runs:
+        try:
+            recipe(options, name, options.ranks[0], options.seeds[0])
+        except KeyError as unknown:
+            parser.error(f"--runs {name}: there is no run {unknown}; see --help")
     results, failed = {}, []
     for seed in options.seeds:
         for ranks in options.ranks:
