@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/tasks/data_identity.h"
