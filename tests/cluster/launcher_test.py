@@ -110,7 +110,7 @@ class Launcher(launched_run.FolderTest):
         self.assertEqual(run.wait(), 1, run.text())
         self.assertRegex(run.text(), r"attempt 1 failed at step \d+: mpirun ended with status \d+: "
                                      r"mpirun noticed that process rank 0 .*signal 9")
-        self.assertEqual(run.left_over(), [])
+        self.assertEqual(run.left_over(half_written=False), [])
 
     def test_an_event_that_the_launcher_does_not_know(self):
         program = self.folder / "other-events"
@@ -139,12 +139,16 @@ class Launcher(launched_run.FolderTest):
         self.assertEqual([step["loss"] for step in run.steps()],
                          [step["loss"] for step in self.unbroken.steps()][:40])
 
-    def test_a_killed_launcher_leaves_nothing(self):
+    def test_a_killed_launcher_leaves_no_process_and_a_run_that_continues(self):
         run = self.launch("orphan")
         run.reach(30)
         run.process.kill()
         run.process.wait()
-        self.assertEqual(run.left_over(), [])
+        self.assertEqual(run.left_over(half_written=False), [])
+        (run.folder / "global_step30.partial").mkdir(exist_ok=True)
+        again = self.launch("orphan", more=["--resume"])
+        self.assertEqual(again.wait(), 0, again.text())
+        self.same_as_unbroken(again)
 
     def test_asked_to_end_it_makes_a_checkpoint_and_can_continue(self):
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
