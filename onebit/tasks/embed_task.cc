@@ -89,6 +89,7 @@ void EmbedTask::open_dev_data(const Path& dev, int threads) {
              facts_.decisions);
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
+  facts_.held_out_checksums = {embed::checksum(examples)};
 }
 
 void EmbedTask::choose_metric() {

@@ -22,7 +22,8 @@ Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
           {"checksums", checksums}};
 }
 
-// The checksum of the tokens; if pairs and masks are third-party, it includes these.
+}  // namespace
+
 uint32_t checksum_of(const corpus::Store& store) {
   if (dynamic_cast<const samples::SampleStore*>(&store) == nullptr) {
     return store.content_files().front().crc32;
@@ -33,8 +34,6 @@ uint32_t checksum_of(const corpus::Store& store) {
   }
   return joined;
 }
-
-}  // namespace
 
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   require(!folders.empty(),
@@ -134,10 +133,9 @@ data::EvaluationOptions held_out_options(const comm::Communicator& communicator,
   return options;
 }
 
-std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
-                                                      const VocabularyOwner& owner,
-                                                      const data::EvaluationOptions& options) {
-  const auto store = data::open_store(folder);
+std::unique_ptr<data::EvaluationStream> open_held_out(
+    const std::shared_ptr<const corpus::Store>& store, const VocabularyOwner& owner,
+    const data::EvaluationOptions& options) {
   require_vocabulary_of(owner, *store);
   return std::make_unique<data::EvaluationStream>(store, options);
 }

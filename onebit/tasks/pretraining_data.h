@@ -27,6 +27,9 @@ void require_segments(const corpus::Store& store, int64_t segments);
 // Rows of the start table: path and size of each store, and its weight.
 std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores);
 
+// The checksum of a store's tokens and, if pairs and masks are third-party, of these.
+uint32_t checksum_of(const corpus::Store& store);
+
 // The identity of stores: tokens, checksum and weight of each.
 Json stores_to_json(const Stores& stores);
 
@@ -46,8 +49,8 @@ data::BatchStreamOptions stream_options(const PretrainingConfig& config,
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
 // Errors: another vocabulary or casing than the owner's; those of data::open_source().
-std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
-                                                      const VocabularyOwner& owner,
-                                                      const data::EvaluationOptions& options);
+std::unique_ptr<data::EvaluationStream> open_held_out(
+    const std::shared_ptr<const corpus::Store>& store, const VocabularyOwner& owner,
+    const data::EvaluationOptions& options);
 
 }  // namespace onebit::tasks

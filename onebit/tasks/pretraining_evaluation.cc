@@ -63,7 +63,7 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
   options.max_samples = task.max_samples;
   options.pairs = data.pairs;
   options.masks = data.masks;
-  const auto stream = open_held_out(task.data,
+  const auto stream = open_held_out(data::open_store(task.data),
                                     {.what = "the model",
                                      .path = folder,
                                      .vocabulary = description.vocabulary,

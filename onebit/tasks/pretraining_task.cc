@@ -161,7 +161,9 @@ void PretrainingTask::open_held_out_data(int threads) {
   options.masks = config_.data.masks;
   std::vector<data::BatchBounds> bounds;
   for (const HeldOutData& given : options_.valid) {
-    held_out_.push_back({given.name, open_held_out(given.folder, vocabulary_owner(), options)});
+    const auto store = data::open_store(given.folder);
+    held_out_.push_back({given.name, open_held_out(store, vocabulary_owner(), options)});
+    facts_.held_out_checksums.push_back(checksum_of(*store));
     facts_.data_rows.push_back(
         {"held-out data",
          fmt::format("{}{}: {} sequences", given.name.empty() ? "" : given.name + ", ",

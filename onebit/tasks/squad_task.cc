@@ -73,6 +73,7 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
   report_problems(dev_->dataset(), is_first);
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
+  facts_.held_out_checksums = {squad::checksum(dev_->dataset())};
   facts_.data_rows.push_back({"evaluated on", fmt::format("{}: {} questions", path.string(),
                                                           dev_->dataset().questions.size())});
 }

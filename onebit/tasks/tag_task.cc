@@ -121,6 +121,7 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
   report(sentences, dev_->encoded());
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
+  facts_.held_out_checksums = {tag::checksum(sentences)};
   const std::string unknown_tags = dev_->targets().warning(sentences.source);
   if (!unknown_tags.empty()) facts_.decisions.push_back(unknown_tags);
 }

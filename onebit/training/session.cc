@@ -7,6 +7,7 @@
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
 #include "onebit/training/disk_files.h"
+#include "onebit/training/rank_agreement.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/step_costs.h"
 #include "onebit/training/typical_batch.h"
@@ -41,6 +42,7 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
       checkpoints_(communicator, options.output, task.session_config().keep_last,
                    task.session_config().checkpoint_copies),
       best_(options.output, task.facts().kept_by) {
+  require_same_start();
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
   engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
@@ -50,6 +52,29 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
   plan_memory();
   restore(options, saved ? &*saved : nullptr);
   start_prefetch();
+}
+
+// Checked before the first collective whose sizes follow from the recipe or the model.
+void Session::require_same_start() {
+  require_same_on_all(
+      communicator_, recipe_, fmt::format("{}: the recipe", task_.config().place),
+      "start every rank with the same recipe and the same --set (on several machines, copy the "
+      "recipe to all of them, or use onebit launch)");
+  const ModelDescription& model = task_.description();
+  Json sizes = {{"vocabulary_checksum", model.vocabulary->checksum()},
+                {"pre_layer_norm", model.config.pre_layer_norm},
+                {"labels", model.classifier.labels}};
+  for (const auto& [key, size] : model::kSizeKeys) sizes[key] = model.config.*size;
+  require_same_on_all(communicator_, sizes, "the model",
+                      "give every rank the same data, vocabulary and model to start from");
+}
+
+// Every rank takes its samples by the same numbers from its own machine's data.
+void Session::require_same_data() {
+  const Json data = {{"training_data", source_->position(0)},
+                     {"held_out_checksums", task_.facts().held_out_checksums}};
+  require_same_on_all(communicator_, data, "the data",
+                      "copy the same training and held-out data to every machine");
 }
 
 void Session::open(const engine::SavedCheckpoint* saved) {
@@ -65,6 +90,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
   } else {
     source_ = task_.open(share, nullptr);
   }
+  require_same_data();
   decisions_ = task_.facts().decisions;
   if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
 }

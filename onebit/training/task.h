@@ -2,6 +2,7 @@
 // in a run belongs to the session (session.h) and is the same for every task.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,6 +64,7 @@ struct TaskFacts {
 
   EvaluationTimes evaluations = {};
   data::BatchBounds evaluation_bounds = {};  // the largest sizes of a batch of evaluate()
+  std::vector<uint32_t> held_out_checksums = {};  // of the held-out data's contents
   // Selects the best model, which is kept in the run's folder. Without evaluations the last model
   // is kept; without a metric, models are stored in checkpoints only.
   KeptBy kept_by = {};

@@ -123,6 +123,34 @@ TEST_F(StartTest, WhatTheRecipeStatesMustBeAsTheModel) {
   EXPECT_EQ(error_of(given), "(no error)");
 }
 
+// Under a plain mpirun each rank reads the files of its own machine.
+TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
+  const auto error_of_two = [&](const std::function<void(PretrainingOptions&)>& change) {
+    return message_of([&] {
+      comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+        Context context = Context::cpu(1);
+        PretrainingOptions given = options("differing");
+        if (communicator.rank() == 1) change(given);
+        run_pretraining(context, given, communicator);
+      });
+    });
+  };
+  EXPECT_THAT(error_of_two([](auto& given) { given.recipe["run"]["steps"] = 13; }),
+              HasSubstr("recipe: the recipe of rank 1 differs from that of rank 0: `run.steps` is "
+                        "13, on rank 0 it is 12; start every rank with the same recipe"));
+  EXPECT_THAT(error_of_two([&](auto& given) { given.data = {{corpus_.valid(), 0.0}}; }),
+              HasSubstr("the data of rank 1 differs from that of rank 0: `training_data."));
+  EXPECT_THAT(error_of_two([](auto& given) { given.valid.clear(); }),
+              HasSubstr("the data of rank 1 differs from that of rank 0: `held_out_checksums"));
+  const Path other = corpus_.folder("longer");
+  model::BertConfig shape = odd_shape(vocabulary_->size());
+  shape.layers += 1;
+  write_model(other, shape, vocabulary_);
+  EXPECT_THAT(error_of_two([&](auto& given) { given.initialize_from = other; }),
+              HasSubstr("the model of rank 1 differs from that of rank 0: `num_hidden_layers`"));
+  EXPECT_EQ(error_of_two([](auto& /*given*/) {}), "(no error)");
+}
+
 // The ids mean other words, and no size differs.
 TEST_F(StartTest, AnotherVocabularyIsRefused) {
   PretrainingOptions given = options("bad");
