@@ -103,9 +103,10 @@ std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context
 StepReport CompressedOptimizer::step(Context& context, params::Table& table,
                                      const StepInput& input) {
   ONEBIT_INVARIANT(!local_ || !local_->shows_common());
+  const bool averages = gradient_need() == GradientNeed::kAveragedOverRanks;
   StepReport report = phase() == Phase::kWarmup ? warmup_step(context, table, input)
                                                 : compressed_step(context, table, input);
-  if (local_ && report.applied) local_->count_update(rule_);
+  if (local_ && report.applied) local_->count_update(rule_, averages);
   return report;
 }
 

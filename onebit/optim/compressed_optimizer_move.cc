@@ -62,7 +62,7 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table,
     // this update's own is not.
     moves = finite || local_->count() > 0;
     rate = local_->return_to_common(table) + rate;
-  } else if (local_ && finite) {
+  } else if (local_) {
     local_->leave_common(table, rate);
   }
   // A momentum that is kept is decoded even if it moves no value.

@@ -51,7 +51,9 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
   load_moments(table, reader, compressed);
   if (compressed && freeze_rule_.is_before(updates_)) return_to_warmup();
-  if (local_) local_->load(context, table, reader, phase() == Phase::kCompressed);
+  if (local_) {
+    local_->load(context, table, reader, phase() == Phase::kCompressed, updates_);
+  }
 }
 
 void CompressedOptimizer::load_moments(const params::Table& table,

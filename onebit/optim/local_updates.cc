@@ -20,9 +20,9 @@ constexpr int64_t kFloat = sizeof(float);
 
 }  // namespace
 
-LocalUpdates::LocalUpdates(const ZeroOneOptions& schedule, const params::Table& table,
+LocalUpdates::LocalUpdates(const ZeroOneOptions& options, const params::Table& table,
                            const Levels& levels)
-    : levels_(levels), schedule_(schedule) {
+    : levels_(levels), options_(options), schedule_(options) {
   if (alone()) return;
   sum_ = Tensor::zeros(table.device(), DType::kF32, {levels.elements()});
   common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
@@ -34,10 +34,11 @@ LocalUpdates::LocalUpdates(const ZeroOneOptions& schedule, const params::Table& 
 UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
   UpdatePlan plan{.variance_memory = adam.next_variance_memory()};
   if (alone()) return plan;
+  // Also where no local updates are due: a schedule that was changed may leave some behind.
+  plan.updates = count_ + 1;
   switch (schedule_.next()) {
-    case Kind::kDense:
+    case Kind::kDense:  // made by the warm-up
     case Kind::kSynchronize:
-      plan.updates = count_ + 1;
       return plan;
     case Kind::kRefresh: {
       // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which the
@@ -59,10 +60,9 @@ UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
   return plan;
 }
 
-void LocalUpdates::count_update(const AdamRule& adam) {
-  const Kind made = schedule_.next();
+void LocalUpdates::count_update(const AdamRule& adam, bool averaged) {
   ++updates_since_average_;
-  if (made == Kind::kDense || made == Kind::kRefresh) {
+  if (averaged) {
     variance_weight_ = adam.variance_weight();
     updates_since_average_ = 0;
   }
@@ -127,8 +127,7 @@ void LocalUpdates::restore_own(Context& context, const params::Table& table) {
 }
 
 void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t owed_updates) const {
-  writer.scalar("zero_one", Json{{"schedule", schedule_.save()},
-                                 {"variance_weight", variance_weight_},
+  writer.scalar("zero_one", Json{{"variance_weight", variance_weight_},
                                  {"updates_since_average", updates_since_average_},
                                  {"local_updates", count_},
                                  {"rate_sum", rate_sum_},
@@ -149,9 +148,9 @@ int64_t LocalUpdates::saved_owed_updates(const params::StateReader& reader) {
 }
 
 void LocalUpdates::load(Context& context, const params::Table& table,
-                        const params::StateReader& reader, bool compressed) {
+                        const params::StateReader& reader, bool compressed, int64_t updates) {
   const Json state = reader.scalar("zero_one");
-  schedule_.load(state.at("schedule"));
+  schedule_ = ZeroOneSchedule(options_, updates);
   variance_weight_ = state.at("variance_weight").get<double>();
   updates_since_average_ = state.at("updates_since_average").get<int64_t>();
   count_ = 0;

@@ -20,13 +20,14 @@ namespace onebit::optim {
 class LocalUpdates {
  public:
   // Reserves its memory. `levels` outlives this object.
-  LocalUpdates(const ZeroOneOptions& schedule, const params::Table& table, const Levels& levels);
+  LocalUpdates(const ZeroOneOptions& options, const params::Table& table, const Levels& levels);
 
   // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
   // no reason to delay its variance.
   UpdatePlan plan(const AdamRule& adam) const;
-  // Called after every update, including those of the warm-up.
-  void count_update(const AdamRule& adam);
+  // Called after every update, including those of the warm-up; `averaged`: whether its gradients
+  // were averaged over ranks.
+  void count_update(const AdamRule& adam, bool averaged);
 
   // With several ranks, f32 [elements of the share]: the momentum received last, and after local
   // updates this rank's own. Empty with one rank.
@@ -39,7 +40,8 @@ class LocalUpdates {
   // Adds the sum to a bucket that is sent, and sets the sum to 0.
   void give(Context&, const SignExchange::Bucket&);
 
-  // Called before an update without an exchange moves the values.
+  // Called before an update without an exchange moves the values. One that is not applied, with a
+  // gradient that is not finite, counts as well: it has changed this rank's momentum and sum.
   void leave_common(const params::Table&, double learning_rate);
   // Called before an update with an exchange moves them: restores the values of the last exchange.
   // Returns the sum of the learning rates since then, by which the received momentum moves them.
@@ -56,8 +58,10 @@ class LocalUpdates {
   // scaled (SignExchange::scale_owner_residuals()).
   void save(params::StateWriter&, bool compressed, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const params::StateReader&);
-  // For another number of sources, all continue from the mean of their values. Collective.
-  void load(Context&, const params::Table&, const params::StateReader&, bool compressed);
+  // For another number of sources, all continue from the mean of their values. The schedule is that
+  // of its options after `updates`. Collective.
+  void load(Context&, const params::Table&, const params::StateReader&, bool compressed,
+            int64_t updates);
 
   int64_t size_bytes() const;
   // The size on one level, for a table that may be unallocated.
@@ -72,6 +76,7 @@ class LocalUpdates {
   bool alone() const { return levels_.sources() == 1; }
 
   const Levels& levels_;
+  const ZeroOneOptions options_;
   ZeroOneSchedule schedule_;
   // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
   // number of updates since then.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "onebit/base/json.h"
-
 namespace onebit::optim {
 namespace {
 
@@ -17,6 +15,11 @@ int64_t multiples(int64_t interval, int64_t after, int64_t last) {
 }
 
 }  // namespace
+
+ZeroOneSchedule::ZeroOneSchedule(const ZeroOneOptions& options, int64_t updates)
+    : options_(options) {
+  while (updates_ < updates) advance();
+}
 
 ZeroOneSchedule::Kind ZeroOneSchedule::next() const {
   const int64_t update = updates_ + 1;
@@ -40,22 +43,6 @@ void ZeroOneSchedule::advance() {
     updates_in_interval_ = 0;
     local_interval_ = doubled(local_interval_, options_.local_limit);
   }
-}
-
-Json ZeroOneSchedule::save() const {
-  return {{"updates", updates_},
-          {"variance_interval", variance_interval_},
-          {"dense_in_interval", dense_in_interval_},
-          {"local_interval", local_interval_},
-          {"updates_in_interval", updates_in_interval_}};
-}
-
-void ZeroOneSchedule::load(const Json& state) {
-  updates_ = state.at("updates").get<int64_t>();
-  variance_interval_ = state.at("variance_interval").get<int64_t>();
-  dense_in_interval_ = state.at("dense_in_interval").get<int64_t>();
-  local_interval_ = state.at("local_interval").get<int64_t>();
-  updates_in_interval_ = state.at("updates_in_interval").get<int64_t>();
 }
 
 ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates) {

@@ -11,8 +11,6 @@
 
 #include <cstdint>
 
-#include "onebit/base/json_fwd.h"
-
 namespace onebit::optim {
 
 struct ZeroOneOptions {
@@ -31,16 +29,13 @@ class ZeroOneSchedule {
     kLocal         // nothing is exchanged
   };
 
-  explicit ZeroOneSchedule(const ZeroOneOptions& options) : options_(options) {}
+  // As after `updates` updates by these options, whatever the options of the run were then.
+  explicit ZeroOneSchedule(const ZeroOneOptions& options, int64_t updates = 0);
 
   // The kind of the update after those that advance() has counted.
   Kind next() const;
   void advance();
-  int64_t updates() const { return updates_; }
   int64_t local_interval() const { return local_interval_; }
-
-  Json save() const;
-  void load(const Json& state);
 
  private:
   ZeroOneOptions options_;

@@ -222,6 +222,100 @@ TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
   }
 }
 
+// Such an update has changed the momentum and the sum of each rank, which a checkpoint must keep:
+// update 21 is the first without an exchange, 27 the second in a row.
+TEST(ZeroOneAdam, ResumesExactlyAfterALocalUpdateThatWasNotFinite) {
+  for (const int bad : {21, 27}) {
+    TrialOptions options{.optimizer = recipe()};
+    options.gradient = [bad](int rank, int64_t step, int64_t place) {
+      if (step == bad && rank == 1 && place == 5) return std::numeric_limits<float>::quiet_NaN();
+      return noisy_gradient(rank, step, place);
+    };
+    struct End {
+      MemoryState saved, ended;
+      std::vector<float> common;
+    };
+    const auto unbroken = on_ranks(2, options, [&](Trial& trial) {
+      trial.steps(bad - 1);
+      EXPECT_EQ(local_updates(trial), bad == 21 ? 0 : 2);
+      EXPECT_FALSE(trial.step().applied);
+      trial.pass_over();
+      End end{.saved = trial.save(), .common = trial.common_values()};
+      trial.steps(8);
+      end.ended = trial.save();
+      return end;
+    });
+    const std::vector<MemoryState> saved{unbroken[0].saved, unbroken[1].saved};
+    const auto resumed = on_ranks(2, options, [&](Trial& trial) {
+      trial.load(saved, unbroken[0].common, bad + 1);
+      trial.steps(8);
+      return trial.save();
+    });
+    for (size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(resumed[rank], unbroken[rank].ended) << "at " << bad;
+    }
+  }
+}
+
+// A checkpoint of update 9, made by kSchedule: all averages of gradients so far are 1.
+std::vector<std::pair<MemoryState, std::vector<float>>> after_nine_updates(TrialOptions options) {
+  options.optimizer = recipe();
+  return on_ranks(2, options, [](Trial& trial) {
+    trial.steps(9);
+    return std::pair(trial.save(), trial.common_values());
+  });
+}
+
+// With 11, the run returns to the warm-up until then.
+TEST(ZeroOneAdam, FollowsAChangedScheduleAfterAResume) {
+  TrialOptions options{.gradient = [](int, int64_t step, int64_t) {
+    return step < 12 ? 1.0f : static_cast<float>(std::sqrt(2.0));
+  }};
+  const auto states = after_nine_updates(options);
+  for (const int64_t scaler : {2, 4, 11}) {
+    ZeroOneOptions changed = kSchedule;
+    changed.variance_scaler = scaler;
+    changed.variance_freeze = 30;
+    options.optimizer = recipe(changed);
+    on_ranks(2, options, [&](Trial& trial) {
+      trial.load({states[0].first, states[1].first}, states[0].second, 10);
+      ZeroOneSchedule expected(changed, 9);
+      for (int update = 10; update <= 30; ++update) {
+        const auto kind = expected.next();
+        const bool averages =
+            kind == ZeroOneSchedule::Kind::kDense || kind == ZeroOneSchedule::Kind::kRefresh;
+        EXPECT_EQ(trial.optimizer().gradient_need() == GradientNeed::kAveragedOverRanks, averages)
+            << "scaler " << scaler << ", update " << update;
+        EXPECT_TRUE(trial.step().applied);
+        expected.advance();
+      }
+      return 0;
+    });
+  }
+}
+
+// Update 11 is the last of the warm-up, 12 the first average after it: the variance of twelve
+// gradients whose squares are 1, and 2 in the last.
+TEST(ZeroOneAdam, WeighsTheVarianceAfterAReturnToTheWarmup) {
+  TrialOptions options{.gradient = [](int, int64_t step, int64_t) {
+    return step < 12 ? 1.0f : static_cast<float>(std::sqrt(2.0));
+  }};
+  const auto states = after_nine_updates(options);
+  ZeroOneOptions changed = kSchedule;
+  changed.variance_scaler = 11;
+  options.optimizer = recipe(changed);
+  on_ranks(2, options, [&](Trial& trial) {
+    trial.load({states[0].first, states[1].first}, states[0].second, 10);
+    trial.steps(3);
+    const auto& optimizer = dynamic_cast<CompressedOptimizer&>(trial.optimizer());
+    const double beta2 = 0.999, expected = 1 + (1 - beta2) / (1 - std::pow(beta2, 12));
+    for (const int64_t place : trial.places()) {
+      EXPECT_NEAR(optimizer.variance().data<float>()[place], expected, 1e-4);
+    }
+    return 0;
+  });
+}
+
 TEST(ZeroOneAdam, SendsNothingInLocalUpdates) {
   const auto sent = on_ranks(2, {.optimizer = recipe()}, [](Trial& trial) {
     trial.steps(24);
