@@ -122,7 +122,7 @@ bool FreezeRule::observes(int64_t update) const {
 bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicator, int64_t update,
                                ConstView variance, double factor) {
   // A freeze at the last update would compress nothing and save the state of another phase.
-  if (last_) return update >= *last_ && (total_steps_ == 0 || *last_ < total_steps_);
+  if (last_) return update >= *last_ && (total_steps_ == 0 || update < total_steps_);
   if (update % stride_ != 0) return false;
   // Sums may differ in their last bits between kinds of processors: rank 0's sum decides.
   double norm = factor * ops::absolute_sum(context, variance);

@@ -70,14 +70,16 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
   std::optional<KeptModel> kept;
   if (std::filesystem::exists(path))
     kept = kept_model_from(JsonReader(read_json(path), path.string(), ""));
-  if (!taken_back) {
-    if (kept) best_ = kept;
-  } else if (best_ && (!kept || kept->step != best_->step)) {
-    best_.reset();
-    return "resumed from an older checkpoint: the folder contains a different model from the best "
-           "at that step, so the next evaluation counts as the best";
+  if (kept && !taken_back) {
+    best_ = kept;
+    return std::nullopt;
   }
-  return std::nullopt;
+  if (!best_ || (kept && kept->step == best_->step)) return std::nullopt;
+  best_.reset();
+  return kept ? "resumed from an older checkpoint: the folder contains a different model from the "
+                "best at that step, so the next evaluation counts as the best"
+              : "the folder contains no complete best model (evaluation.json is missing: its "
+                "replacement was interrupted), so the next evaluation counts as the best";
 }
 
 void BestModel::write(const params::Table& table, const ModelDescription& description,

@@ -49,9 +49,10 @@ class BestModel {
   bool is_better(const Json& evaluation, const Json& than) const;
   void set(KeptModel kept) { best_ = std::move(kept); }
 
-  // Called after a resume: the model in the folder becomes the best so far. If the run was taken
-  // back to an older checkpoint, that model may be of a later step; then a line to report is
-  // returned. `client_state` is the checkpoint's, with the member "best" if there was one.
+  // Called after a resume: the model in the folder becomes the best so far. `client_state` is the
+  // checkpoint's, with the member "best" if there was one. Without that model there is no best so
+  // far, and a line to report is returned: write() was interrupted, or the run was taken back to an
+  // older checkpoint and the folder's model is of a later step.
   std::optional<std::string> resume(const Json& client_state, bool taken_back);
 
   // Replaces the model in the run's folder and evaluation.json, file by file. Called on one rank

@@ -67,8 +67,10 @@ TEST(BestModel, ContinuesFromTheFolder) {
   const TemporaryFolder folder;
   const Json state = {{"best", to_json(kept_at(10, 50))}};
   BestModel best(folder.path(), {"f1"});
-  EXPECT_FALSE(best.resume(state, false).has_value());
-  EXPECT_EQ(best.best()->step, 10) << "the folder has none";
+  EXPECT_FALSE(best.resume(Json::object(), false).has_value());
+  EXPECT_FALSE(best.best().has_value()) << "there was none";
+  EXPECT_NE(best.resume(state, false).value_or("").find("interrupted"), std::string::npos);
+  EXPECT_FALSE(best.best().has_value()) << "the folder has none";
   write_evaluation(folder.path(), kept_at(12, 55));
   EXPECT_FALSE(best.resume(state, false).has_value());
   EXPECT_EQ(best.best()->step, 12) << "kept after the checkpoint";
