@@ -73,6 +73,7 @@ void add_classify_model_options(Command command, ClassifyModelOptions& options) 
                   "run's, else 128")
       .check(at_least(4));
   add_batch_option(command, options.prediction.batch);
+  add_compute_option(command, options.prediction.compute);
   command
       .add_option("--threshold", options.threshold,
                   "The probability above which a label is present, if there may be several; "

@@ -101,6 +101,7 @@ void add_embed_model_options(Command command, EmbedModelOptions& options) {
       "--no-normalize", [&options] { options.encoder.normalize = false; },
       "Keep the length of vectors");
   add_batch_option(command, options.encoder.batch, "Texts");
+  add_compute_option(command, options.encoder.compute);
 }
 
 void EmbedModelOptions::settle() {

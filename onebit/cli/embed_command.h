@@ -40,7 +40,7 @@ struct EmbedModelOptions {
   void settle();
 };
 
-// --model, --max-sequence-length, --batch, --pooling, --normalize, --no-normalize.
+// --model, --max-sequence-length, --batch, --compute, --pooling, --normalize, --no-normalize.
 void add_embed_model_options(Command command, EmbedModelOptions& options);
 
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the

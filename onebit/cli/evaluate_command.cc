@@ -17,6 +17,7 @@ struct Arguments {
   std::string model, data;
   std::optional<int64_t> sequence_length, max_predictions;
   int64_t batch = 32, samples = 0;
+  DType compute = DType::kF32;
   bool json = false, no_next_sentence = false;
   DeviceOptions device;
 };
@@ -32,6 +33,7 @@ int run(const Arguments& given) {
        .max_predictions = given.max_predictions,
        .next_sentence = given.no_next_sentence ? std::optional(false) : std::nullopt,
        .batch = given.batch,
+       .compute = given.compute,
        .max_samples = given.samples},
       *communicator);
   if (given.json) {
@@ -78,6 +80,7 @@ void add_evaluate(Command program, Action& chosen) {
           "recipe masks of a full sequence")
       .check(at_least(1));
   add_batch_option(command, given->batch);
+  add_compute_option(command, given->compute);
   command.add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
       .check(at_least(0))
       .capture_default_str();

@@ -29,4 +29,17 @@ void add_batch_option(Command command, int64_t& batch, const char* items) {
       .capture_default_str();
 }
 
+void add_compute_option(Command command, DType& compute) {
+  command
+      .add_text_callback(
+          "--compute",
+          [&compute](const std::string& name) {
+            compute = name == "bf16" ? DType::kBF16 : DType::kF32;
+          },
+          "Type of the computation: f32, or bf16, which is faster where the processor multiplies "
+          "bf16 (onebit doctor) and less exact")
+      .check(one_of({"f32", "bf16"}))
+      .default_str("f32");
+}
+
 }  // namespace onebit::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "onebit/cli/command_line.h"
+#include "onebit/tensor/dtype.h"
 
 namespace onebit::cli {
 
@@ -16,5 +17,8 @@ void add_fine_tuned_model_option(Command command, std::string& model);
 
 // --batch, counted in `items` ("Sequences").
 void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
+
+// --compute, of a command that uses a model.
+void add_compute_option(Command command, DType& compute);
 
 }  // namespace onebit::cli

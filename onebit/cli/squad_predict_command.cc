@@ -18,6 +18,7 @@ namespace {
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
   tasks::PredictionOptions prediction;
+  DType compute = DType::kF32;
   DeviceOptions device;
 };
 
@@ -69,7 +70,7 @@ bool is_version2(const Arguments& given, const squad::Dataset& dataset) {
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
   const Outputs outputs(given);
   const squad::Dataset dataset = squad::read_dataset(given.input, squad::Use::kPredict);
-  tasks::SquadPredictor predictor(context, given.model);
+  tasks::SquadPredictor predictor(context, given.model, given.compute);
   const auto computed = predictor.compute(dataset, given.prediction, communicator);
   if (communicator.rank() != 0) return;
   const std::string problems = squad::problem_summary(dataset);
@@ -123,6 +124,7 @@ void add_squad_predict(Command squad, Action& chosen) {
       .check(one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   add_batch_option(command, given->prediction.batch, "Windows");
+  add_compute_option(command, given->compute);
   add_window_options(command, given->prediction.features);
   add_answer_options(command, given->prediction.decode);
   add_device_options(command, given->device);

@@ -91,6 +91,7 @@ void add_tag_model_options(Command command, TagModelOptions& options) {
                   "half of a sequence")
       .check(at_least(1));
   add_batch_option(command, options.prediction.batch);
+  add_compute_option(command, options.prediction.compute);
 }
 
 void TagModelOptions::settle(const TagFileOptions& files) {

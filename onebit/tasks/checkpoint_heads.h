@@ -31,8 +31,9 @@ struct FirstValues {
 // training::load_values().
 std::string fill_from_model(params::Table& table, const FirstValues& first);
 
-// Loads the values of a fine-tuned model, with all `heads` of its task. Error: a tensor is missing.
-void load_fine_tuned(params::Table& table, const Path& model,
+// Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
+// computes in `compute`. Error: a tensor is missing.
+void load_fine_tuned(Context& context, params::Table& table, DType compute, const Path& model,
                      const std::vector<std::string>& heads);
 
 }  // namespace onebit::tasks

@@ -63,8 +63,7 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
-  table_.allocate(context.device(), DType::kF32);
-  load_fine_tuned(table_, path, {kPooler, kClassifier});
+  load_fine_tuned(context, table_, options.compute, path, {kPooler, kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

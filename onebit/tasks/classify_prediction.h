@@ -25,9 +25,10 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
 struct ClassifyPredictionOptions {
   int64_t max_sequence_length = 128;
   int64_t batch = 32;
+  DType compute = DType::kF32;
 };
 
-// A fine-tuned model loaded from disk, f32.
+// A fine-tuned model loaded from disk.
 class ClassifyPredictor {
  public:
   // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions

@@ -18,6 +18,7 @@ struct EvaluationTask {
   // Absent: as in the run, else whether the model has the head for it. False: masked words only.
   std::optional<bool> next_sentence;
   int64_t batch = 32;
+  DType compute = DType::kF32;
   int64_t max_samples = 0;  // 0: all
 };
 

@@ -23,12 +23,11 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
   return logits;
 }
 
-SquadPredictor::SquadPredictor(Context& context, const Path& path)
+SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute)
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
-  table_.allocate(context.device(), DType::kF32);
-  load_fine_tuned(table_, path, {kAnswerHead});
+  load_fine_tuned(context, table_, compute, path, {kAnswerHead});
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,

@@ -28,11 +28,11 @@ struct PredictionOptions {
   int64_t batch = 32;
 };
 
-// A fine-tuned model loaded from disk, f32.
+// A fine-tuned model loaded from disk.
 class SquadPredictor {
  public:
   // `path` is resolved by find_model_folder(). Error: a model without "qa_outputs".
-  SquadPredictor(Context& context, const Path& path);
+  SquadPredictor(Context& context, const Path& path, DType compute = DType::kF32);
 
   const training::ModelDescription& description() const { return description_; }
   // Builds features and computes their logits. Collective. `dataset` must outlive the result.

@@ -26,9 +26,10 @@ struct TagPredictionOptions {
   int64_t max_sequence_length = 128;
   int64_t stride = 64;
   int64_t batch = 32;
+  DType compute = DType::kF32;
 };
 
-// A fine-tuned model loaded from disk, f32.
+// A fine-tuned model loaded from disk.
 class TagPredictor {
  public:
   // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions

@@ -37,10 +37,11 @@ struct TextEncoderOptions {
   std::optional<model::Pooling> pooling;
   std::optional<bool> normalize;
   int64_t batch = 32;
+  DType compute = DType::kF32;
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
 };
 
-// A model loaded from disk, f32: any BERT, whether or not it was trained for this.
+// A model loaded from disk: any BERT, whether or not it was trained for this.
 class TextEncoder {
  public:
   // `path` is resolved by find_model_folder(). Errors: those of formats::read_sentence_files();

@@ -7,6 +7,7 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
+#include "onebit/optim/value_rule.h"
 
 namespace onebit::training {
 namespace {
@@ -142,6 +143,13 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
     copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
   }
   return report;
+}
+
+void load_for_inference(Context& context, params::Table& table, DType compute,
+                        const Path& model_folder, const formats::MatchRules& rules) {
+  table.allocate(context.device(), compute);
+  load_values(table, model_folder, rules);
+  optim::refresh_compute_copy(context, table);
 }
 
 ValueSnapshot::ValueSnapshot(const params::Table& table)

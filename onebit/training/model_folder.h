@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/error.h"
+#include "onebit/device/context.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/match.h"
 #include "onebit/formats/sentence_files.h"
@@ -80,6 +81,11 @@ ModelDescription read_model_description(const Path& model_folder);
 // that have changed since the values were written cause a warning.
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
+
+// Allocates `table` to compute in `compute` and loads the values of every entry, as load_values()
+// does, and their compute copy.
+void load_for_inference(Context& context, params::Table& table, DType compute,
+                        const Path& model_folder, const formats::MatchRules& rules);
 
 // A copy of a table's values on the host, which can be written while training continues.
 class ValueSnapshot {

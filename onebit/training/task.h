@@ -63,7 +63,7 @@ struct TaskFacts {
   DrawnMetric drawn = {};
 
   EvaluationTimes evaluations = {};
-  data::BatchBounds evaluation_bounds = {};  // the largest sizes of a batch of evaluate()
+  data::BatchBounds evaluation_bounds = {};       // the largest sizes of a batch of evaluate()
   std::vector<uint32_t> held_out_checksums = {};  // of the held-out data's contents
   // Selects the best model, which is kept in the run's folder. Without evaluations the last model
   // is kept; without a metric, models are stored in checkpoints only.

@@ -4,6 +4,7 @@
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/tasks/classify_prediction.h"
 #include "tests/tasks/fine_tuning_test.h"
+#include "tests/tasks/rounded_outputs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -86,6 +87,9 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   });
   EXPECT_EQ(count, 27);
   EXPECT_EQ(streamed, all);
+  ClassifyPredictor in_bf16(context, given.output,
+                            {.max_sequence_length = 24, .batch = 2, .compute = DType::kBF16});
+  expect_near_but_rounded(in_bf16.outputs(examples.all, false), all);
   for (size_t i = 0; i < examples.all.size(); ++i) {
     const int32_t label = metrics::best_class(std::span<const float>(all).subspan(3 * i, 3));
     EXPECT_EQ(predictor.labels()[static_cast<size_t>(label)], examples.all[i].label.text);

@@ -4,6 +4,7 @@
 #include "onebit/formats/sentence_files.h"
 #include "onebit/tasks/text_encoder.h"
 #include "tests/tasks/fine_tuning_test.h"
+#include "tests/tasks/rounded_outputs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -294,6 +295,18 @@ TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
   ASSERT_EQ(got.size(), wanted.size());
   // Batches differ, and with them the order of sums in a product.
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5);
+}
+
+TEST_F(EmbedTest, VectorsOfBf16AreNearThoseOfF32) {
+  Context context = Context::cpu(1);
+  std::vector<classify::Example> texts(2);
+  texts[0].text = std::string(kThings[0]) + " " + kThings[1];
+  texts[1].text = kThings[2];
+  const auto vectors_of = [&](DType compute) {
+    return TextEncoder(context, folder_ / "bert", {.normalize = true, .compute = compute})
+        .vectors(texts);
+  };
+  expect_near_but_rounded(vectors_of(DType::kBF16), vectors_of(DType::kF32));
 }
 
 TEST_F(EmbedTest, LongTextsAreCutAndCounted) {

@@ -88,6 +88,8 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
     EXPECT_EQ(answers[i].text, predictions.at(dataset.questions[i].id).get<std::string>());
   }
   EXPECT_EQ(predictor.ask(kContext, "Since when?", prediction).text, "1851");
+  SquadPredictor in_bf16(context, given.output, DType::kBF16);
+  EXPECT_EQ(in_bf16.ask(kContext, "Since when?", prediction).text, "1851");
 }
 
 // The loss scale doubles at every update, so that many steps overflow and are skipped; they consume

@@ -4,6 +4,7 @@
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/tasks/tag_prediction.h"
 #include "tests/tasks/fine_tuning_test.h"
+#include "tests/tasks/rounded_outputs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -85,6 +86,10 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
       });
   EXPECT_EQ(index, 24u);
   EXPECT_EQ(streamed, all);
+  TagPredictor in_bf16(
+      context, given.output,
+      {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = DType::kBF16});
+  expect_near_but_rounded(in_bf16.outputs(sentences.all), all);
 }
 
 TEST_F(TagTest, LearnsPlainTags) {
