@@ -113,14 +113,10 @@ void add_classify_evaluate(Command classify, Action& chosen) {
   command.add_option(
       "--positive-label", given->model.positive_label,
       "With two labels, the one that \"f1\" is computed for; default: the run's, else the second");
-  command
-      .add_option(
-          "--label-separator", given->model.label_separator,
-          "Separator of the labels of a field, if an example has several; default: the run's, "
-          "else a comma")
-      .check([](const std::string& text) -> std::string {
-        return text.empty() ? "must not be empty" : "";
-      });
+  command.add_option(
+      "--label-separator", given->model.label_separator,
+      "Separator of the labels of a field, if an example has several; default: the run's, else a "
+      "comma");
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
   add_classify_file_options(command, given->files, true);

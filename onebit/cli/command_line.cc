@@ -15,6 +15,14 @@ Option add(CLI::App& command, const std::string& names, Value& value, const std:
   return Option(*command.add_option(names, value, about));
 }
 
+// For options of text: an empty path or name, as an unset variable of a script gives it, would be
+// reported later as a file that cannot be opened, without the name of the option.
+Option not_empty(const Option& option) {
+  return option.check(Fault([](const std::string& text) {
+    return text.empty() ? std::string("must not be empty") : std::string();
+  }));
+}
+
 // `range`, which also rejects NaN: CLI11 accepts it, since it is neither below nor above any limit.
 Check number_in(const CLI::Validator& range) {
   return {[range](const std::string& text) -> std::string {
@@ -147,12 +155,14 @@ bool Command::has(const std::string& option) const {
 
 Option Command::add_option(const std::string& names, std::string& value,
                            const std::string& about) const {
-  return add(*command_, names, value, about);
+  return not_empty(add(*command_, names, value, about));
 }
 
 Option Command::add_option(const std::string& names, std::vector<std::string>& values,
                            const std::string& about) const {
-  return add(*command_, names, values, about);
+  const Option option = add(*command_, names, values, about);
+  // Positional lists are words for another command, which knows what they mean.
+  return names.starts_with('-') ? not_empty(option) : option;
 }
 
 Option Command::add_option(const std::string& names, int32_t& value,
@@ -172,7 +182,7 @@ Option Command::add_option(const std::string& names, double& value,
 
 Option Command::add_option(const std::string& names, std::optional<std::string>& value,
                            const std::string& about) const {
-  return add(*command_, names, value, about);
+  return not_empty(add(*command_, names, value, about));
 }
 
 Option Command::add_option(const std::string& names, std::optional<int64_t>& value,

@@ -77,7 +77,8 @@ class Option {
 
 // A handle of the program or a command. `names` is, for example, "--output,-o", or "path" for a
 // positional value; `about` is the description in --help. A variable keeps its value if its option
-// is not given, and must live until the command line is parsed.
+// is not given, and must live until the command line is parsed. A text that is given must not be
+// empty.
 class Command {
  public:
   explicit Command(CLI::App& command) : command_(&command) {}

@@ -46,28 +46,19 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
   return job->hosts;
 }
 
-// Rejects the empty value of a script whose variable is not set: it must not mean all hosts, or
-// this one.
-std::string refuse_empty(const std::string& text) {
-  return text.empty() ? "must not be empty: leave the option out, or name hosts" : "";
-}
-
 }  // namespace
 
 void add_host_options(Command command, HostOptions& options) {
-  const std::initializer_list<Option> lists = {
-      command.add_option(
-          "--hostfile,-H", options.hostfile,
-          "File of hosts as in DeepSpeed: one line HOST slots=N per host, # begins a comment"),
-      command.add_option("--hosts", options.hosts,
-                         "Hosts and their slots, one rank per slot: a,b:2,c:4. Without --hostfile "
-                         "and --hosts: the hosts of a Slurm or PBS job, otherwise this machine"),
-      command.add_option(
-          "--include,-i", options.include,
-          "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2"),
-      command.add_option("--exclude,-e", options.exclude,
-                         "Without these hosts and slots (after --include)")};
-  for (const Option list : lists) list.check(refuse_empty);
+  command.add_option(
+      "--hostfile,-H", options.hostfile,
+      "File of hosts as in DeepSpeed: one line HOST slots=N per host, # begins a comment");
+  command.add_option("--hosts", options.hosts,
+                     "Hosts and their slots, one rank per slot: a,b:2,c:4. Without --hostfile and "
+                     "--hosts: the hosts of a Slurm or PBS job, otherwise this machine");
+  command.add_option("--include,-i", options.include,
+                     "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2");
+  command.add_option("--exclude,-e", options.exclude,
+                     "Without these hosts and slots (after --include)");
   command.add_option(
       "--agent", options.agent,
       "Program that runs commands on a host, called as AGENT HOST COMMAND (default: ssh, "

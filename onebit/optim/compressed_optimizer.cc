@@ -139,8 +139,10 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
   still_.refresh();
   hold_normalized(std::move(moments), table.gradients());  // the update has read the gradients
   if (communicator_.rank() == 0 && still_.count() > 0) {
-    log_info("update {}: {} of {} elements have had no gradient yet and keep their values",
-             updates_, still_.count(), table.size_elements());
+    log_info(
+        "update {}: {} of {} elements have had no gradient yet (words or positions that have not "
+        "occurred) and keep their values until they get one",
+        updates_, still_.count(), table.size_elements());
   }
 }
 

@@ -183,9 +183,10 @@ void check_waits(Findings& findings, const RunHistory& run) {
   if (const Series* wait = seconds_of(run, log_line::seconds::kWait); wait != nullptr) {
     const double share = 100 * sum(*wait) / total;
     if (share > 10) {
-      warn(findings, fmt::format("{:.0f} % of the time was spent waiting for the network: an "
-                                 "earlier freeze, a larger batch or more accumulation send less "
-                                 "per sample (docs/network.md).",
+      warn(findings, fmt::format("{:.0f} % of the time was spent waiting for the exchange between "
+                                 "ranks. Ranks that share processors wait for each other; over a "
+                                 "network, an earlier freeze, a larger batch or more accumulation "
+                                 "send less per sample (docs/network.md).",
                                  share));
     }
   }

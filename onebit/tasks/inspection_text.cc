@@ -31,7 +31,7 @@ std::string inline_text(const std::string& key, const Json& value) {
   size_t shown = 0;
   if (value.is_array()) {
     for (const Json& one : value) {
-      if (shown++ == kMostInRow) return text + fmt::format(", ... ({} in total)", value.size());
+      if (shown++ == kMostInRow) return text + fmt::format(", ... ({} listed)", value.size());
       text += (text.empty() ? "" : ", ") + inline_text(key, one);
     }
     return text.empty() ? "none" : text;
@@ -48,6 +48,7 @@ std::string inline_text(const std::string& key, const Json& value) {
 void add_rows(metrics::TextTable& table, const Json& object) {
   for (const auto& [key, value] : object.items()) {
     if (key == "kind" || key == "path" || (value.is_object() && value.contains("kind"))) continue;
+    if (value.is_null()) continue;  // not looked for, or not known
     const bool named = value.is_array() && !value.empty() && value[0].is_object();
     if (!named) {
       table.add_row({words_of(key), inline_text(key, value)});

@@ -129,8 +129,8 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
              fmt::join(report.lacking, ", "));
   }
   if (!report.ignored.empty()) {
-    log_info("{}: in the file and not used here: {}", model_folder.string(),
-             fmt::join(report.ignored, ", "));
+    log_debug("{}: in the file and not used here: {}", model_folder.string(),
+              fmt::join(report.ignored, ", "));
   }
   std::vector<float> values;
   for (const auto& entry : table.entries()) {

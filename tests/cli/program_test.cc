@@ -45,6 +45,23 @@ TEST(Program, EveryCommandExplainsItself) {
   }
 }
 
+// As an unset variable of a script gives it.
+TEST(Program, AnEmptyValueIsNamed) {
+  for (const auto& [arguments, message] : std::map<std::string, std::string>{
+           {"pretrain --recipe r --data '' --output o",
+            "onebit pretrain: --data: must not be empty"},
+           {"prepare --input a --output ''", "onebit prepare: --output: must not be empty"},
+           {"fill '' x", "onebit fill: model: must not be empty"},
+           {"launch --hosts localhost --agent '' -- pretrain --recipe r",
+            "onebit launch: --agent: must not be empty"},
+           {"launch --hosts localhost -- pretrain --recipe r --data '' --output o",
+            "onebit launch: after --: --data: must not be empty"}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << outcome.output;
+  }
+}
+
 TEST(Program, LaunchStartsEveryTrainingCommand) {
   const TemporaryFolder folder;
   const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},

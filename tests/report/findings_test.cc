@@ -91,7 +91,7 @@ TEST(FindProblems, NamesEachWithItsFigure) {
       [](RunHistory& run) {
         for (Point& point : run.training["seconds.wait"]) point.value = 0.2;
       },
-      "waiting for the network"));
+      "waiting for the exchange"));
   EXPECT_TRUE(warns(
       [](RunHistory& run) {
         for (Point& point : run.training["seconds.data"]) point.value = 0.1;
