@@ -25,7 +25,7 @@ constexpr const char* kRanksANode = "ONEBIT_RANKS_A_NODE";
 void group_by_environment(Communicator& communicator) {
   const bool given = std::getenv(kRanksANode) != nullptr;
   const int64_t own =
-      given ? environment_number(kRanksANode, "give the number of ranks of a node, or unset it")
+      given ? environment_number(kRanksANode, "set it to the number of ranks per node, or unset it")
             : 0;
   require(!given || own >= 1, "environment variable {}=0: a node has at least one rank; unset it",
           kRanksANode);
@@ -33,11 +33,10 @@ void group_by_environment(Communicator& communicator) {
   int64_t least = own, most = own;
   communicator.all_reduce(std::span(&least, 1), Reduction::kMin);
   communicator.all_reduce(std::span(&most, 1), Reduction::kMax);
-  require(
-      least == most,
-      "environment variable {} is {} on some ranks and {} on others (0: not set): give it to all "
-      "(mpirun -x {}; onebit launch does), or unset it",
-      kRanksANode, least, most, kRanksANode);
+  require(least == most,
+          "environment variable {} is {} on some ranks and {} on others (0: not set): pass it to "
+          "all ranks (mpirun -x {}; onebit launch does this), or unset it",
+          kRanksANode, least, most, kRanksANode);
   if (given) {
     communicator.set_nodes(Nodes::groups(communicator.world_size(), static_cast<int>(own)));
   }
@@ -81,8 +80,8 @@ World::World() {
   // The error is announced immediately: MPI would end during unwinding before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
-            "{} started {} ranks, but MPI sees {}: it belongs to another MPI than the "
-            "one onebit is built with; use its mpirun, or srun --mpi=pmix",
+            "{} started {} ranks, but MPI reports {}: it belongs to a different MPI from the one "
+            "with which onebit is built; use the mpirun of that MPI, or srun --mpi=pmix",
             launch.starter, launch.world_size, communicator_->world_size());
     group_by_environment(*communicator_);
   });

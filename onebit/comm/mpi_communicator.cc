@@ -243,9 +243,9 @@ MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions
   if (provided < MPI_THREAD_MULTIPLE) {
     MPI_Finalize();
     fail(
-        "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which "
-        "exchanging gradients during the backward pass needs: use an Open MPI built with thread "
-        "support, as Debian's is");
+        "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which the "
+        "exchange of gradients during the backward pass requires: use an Open MPI built with "
+        "thread support, such as Debian's");
   }
 }
 

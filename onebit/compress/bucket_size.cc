@@ -20,8 +20,8 @@ comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node,
   constexpr int64_t kBlockBytes = kBlockElements * static_cast<int64_t>(sizeof(float));
   const int64_t blocks = blocks_in(elements), ranks = ranks_a_node;
   require(blocks >= ranks,
-          "{} parameters make {} blocks, which {} ranks of a node cannot divide: use one level, or "
-          "fewer ranks a node",
+          "{} parameters are {} blocks, which cannot be divided among the {} ranks of a node: use "
+          "one level, or fewer ranks per node",
           elements, blocks, ranks);
   const int64_t share = std::min(elements, (blocks + ranks - 1) / ranks * kBlockElements);
   const comm::Buckets parts =

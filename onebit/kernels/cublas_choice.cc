@@ -227,7 +227,7 @@ std::optional<Algorithm> choose_algorithm(CudaStream& cuda, const MatrixProduct&
   for (const Measured& one : equals) {
     if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
     log_debug(
-        "{} [{} x {}] . [{} x {}], epilogue {}: algorithm {} of {}, {} of the same bits, "
+        "{} [{} x {}] . [{} x {}], epilogue {}: algorithm {} of {}, {} with bit-identical results, "
         "{:.4f} ms",
         name_of(like.a.dtype()), like.m(), like.k(), like.k(), like.n(),
         static_cast<int>(like.epilogue), one.candidate, candidates.size(), equals.size(),
