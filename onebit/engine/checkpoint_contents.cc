@@ -44,7 +44,7 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
   // The checksum decides about the common files; even a damaged file states the owners of shards.
   const Path path = folder / run_files::kState;
   const Json state = read_json(path);
-  require(state.is_object(), "{}: damaged: it holds no JSON object", path.string());
+  require(state.is_object(), "{}: damaged: it contains no JSON object", path.string());
   HeldCheckpoint held = {.tag = tag,
                          .generation = generation_of(state),
                          .step = state.at("step").get<int64_t>(),
@@ -160,7 +160,7 @@ std::string flaw_of_shard(const Path& folder, int shard, int world_size) {
 
 std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held) {
   if (held.common_files.empty()) {
-    return fmt::format("{}: is not there", (folder / run_files::kModel).string());
+    return fmt::format("{}: does not exist", (folder / run_files::kModel).string());
   }
   try {
     require_of_checkpoint(read_checkpoint_state(folder), folder, model_file_name());

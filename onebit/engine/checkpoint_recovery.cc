@@ -48,8 +48,10 @@ class Recovery {
     }
     if (!wanted.empty()) refuse_wanted(wanted, reasons.front());
     if (!reasons.empty()) refuse_all(candidates, reasons);
-    require(!found_.absent_latest, "{}",
-            absent_latest() + "; nor is another: without this file a run begins anew");
+    require(
+        !found_.absent_latest, "{}",
+        absent_latest() +
+            "; there is no other checkpoint: delete this file to start the run from the beginning");
     return std::nullopt;
   }
 
@@ -76,7 +78,7 @@ class Recovery {
     const std::string file = (folder_.root() / run_files::kLatest).string();
     const std::string named = found_.absent_latest.value_or("");
     if (named.empty()) return file + ": is empty";
-    return fmt::format("{}: names the checkpoint \"{}\", which is not there", file, named);
+    return fmt::format("{}: names the checkpoint \"{}\", which does not exist", file, named);
   }
 
   // `reasons`: those of the newer checkpoints that were verified.
@@ -90,7 +92,7 @@ class Recovery {
     }
     if (found_.absent_latest) reasons.push_back(absent_latest());
     if (reasons.empty()) return;
-    log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
+    log_warning("{}; the run continues from {} instead", fmt::join(reasons, "; "), candidate.tag);
   }
 
   std::string names_of_disks(const CheckpointCandidate& candidate) const {
@@ -107,8 +109,8 @@ class Recovery {
     for (const CheckpointCandidate& other : found_.candidates) {
       if (other.tag != candidate.tag || other.generation == candidate.generation) continue;
       log_warning(
-          "{}: the one of {} is not that of {}: the run continues from the latter, which "
-          "replaces the other",
+          "{}: the checkpoint on {} differs from the one on {}: the run continues from the latter, "
+          "which replaces the former",
           candidate.tag, names_of_disks(other), names_of_disks(candidate));
     }
   }
@@ -212,12 +214,12 @@ class Recovery {
     }
     for (const CheckpointFlaw& flaw : candidate.flaws) {
       report.push_back(flaw.text + (flaw.shard == kNoShard || candidate.has(flaw.disk, flaw.shard)
-                                        ? ": replaced from another disk"
+                                        ? ": replaced by the copy of another disk"
                                         : ": read from another disk"));
     }
     for (const auto& [disk, shards] : repaired) {
       report.push_back(
-          fmt::format("{} got {} from another disk", disks_.names[disk], shard_list(shards)));
+          fmt::format("{} received {} from another disk", disks_.names[disk], shard_list(shards)));
     }
     for (const auto& [disk, failure] : failed) {
       report.push_back(fmt::format("{} keeps fewer copies until the next checkpoint: {}",
@@ -265,18 +267,18 @@ class Recovery {
     }
     std::string line = fmt::format("{}: {}", candidate.tag, listed(have));
     if (!lacking.empty()) {
-      line += fmt::format("; {} got the model from another disk", listed(lacking));
+      line += fmt::format("; {} received the model from another disk", listed(lacking));
     }
     return line;
   }
 
-  // "; the newest other one that is whole is ..." with its --resume, or empty if there is none.
+  // "; the newest other intact checkpoint is ..." with its --resume, or empty if there is none.
   std::string way_back(const std::string& wanted) {
     for (CheckpointCandidate& candidate : found_.candidates) {
       if (candidate.tag == wanted) continue;
       verify(candidate);
       if (!candidate.whole()) continue;
-      return fmt::format("; the newest other one that is whole is {0}: --resume {0}",
+      return fmt::format("; the newest other intact checkpoint is {0}: --resume {0}",
                          candidate.tag);
     }
     return "";
@@ -299,12 +301,12 @@ class Recovery {
                                                          [](const CheckpointCandidate& one) {
                                                            return one.of_several_disks();
                                                          });
-    fail("{}: no checkpoint is whole{}: {}; {}", folder_.root().string(),
+    fail("{}: no checkpoint is intact{}: {}; {}", folder_.root().string(),
          apart ? " on the disks of " + listed(disks_.names) : "", fmt::join(reasons, "; "),
-         apart ? "start the hosts again that kept what is missing (with run.checkpoint_copies 2 a "
-                 "lost host loses nothing)"
-               : "put back what is missing or damaged from a copy of the folder, or begin anew in "
-                 "another one");
+         apart ? "restart the hosts that store the missing parts (with run.checkpoint_copies 2, a "
+                 "run survives the loss of one host)"
+               : "restore the missing or damaged files from a copy of the folder, or start a new "
+                 "run in another folder");
   }
 
   comm::Communicator& communicator_;

@@ -16,7 +16,7 @@
 namespace onebit::engine {
 namespace {
 
-constexpr const char* kWhat = "checkpoint not written";
+constexpr const char* kWhat = "the checkpoint was not written";
 
 }  // namespace
 

@@ -18,8 +18,8 @@ std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
     const auto first = static_cast<size_t>(nodes.ranks_a_node());
     if (ranks.size() == first) continue;
     return fmt::format(
-        "nodes have different numbers of ranks: that of rank 0 has {}, that of rank {} "
-        "has {}",
+        "nodes have different numbers of ranks: the node of rank 0 has {}, the node of rank {} has "
+        "{}",
         first, ranks.front(), ranks.size());
   }
   if (nodes.ranks_a_node() == 1) {
@@ -27,7 +27,7 @@ std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
   }
   const int64_t blocks = comm::blocks_in(elements);
   if (blocks < nodes.ranks_a_node()) {
-    return fmt::format("{} parameters are too few to divide over {} ranks of a node", elements,
+    return fmt::format("{} parameters are too few to divide among {} ranks of a node", elements,
                        nodes.ranks_a_node());
   }
   return {};
@@ -40,14 +40,14 @@ LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes,
   const std::string why_not = obstacle(nodes, elements);
   const bool wanted = config.run.levels == LevelsWanted::kTwo;
   require(!wanted || why_not.empty(),
-          "{}: `run.levels` is \"two\", but {}: start as many ranks, two or more, on each of at "
-          "least two hosts and no more than the model can be divided over, or ask for \"one\" or "
-          "\"auto\" (which a run needs that may continue with fewer hosts)",
+          "{}: `run.levels` is \"two\", but {}: start the same number of ranks on each of at least "
+          "two hosts (two or more, but no more than the model can be divided among), or set it to "
+          "\"one\" or \"auto\" (a run that may continue on fewer hosts needs one of these)",
           config.place, why_not);
   if (!why_not.empty()) return {.text = fmt::format("one (run.levels \"auto\"): {}", why_not)};
   return {.two = true,
-          .text = fmt::format("two: {} nodes of {} ranks; in the 1-bit phase exact means inside a "
-                              "node, one bit an element between nodes",
+          .text = fmt::format("two: {} nodes of {} ranks; the 1-bit phase uses exact means inside "
+                              "a node and one bit per element between nodes",
                               nodes.count(), nodes.ranks_a_node())};
 }
 

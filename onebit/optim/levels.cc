@@ -26,7 +26,7 @@ compress::Ownership divide_exchange(int64_t elements, const comm::Nodes& nodes,
             .world_size = nodes.ranks()};
   }
   require(nodes.count() > 1 && nodes.even(),
-          "two levels need at least two nodes of as many ranks each");
+          "two levels need at least two nodes with the same number of ranks");
   return {.buckets = compress::two_level_buckets(elements, nodes.count(), nodes.ranks_a_node(),
                                                  run.bucket_bytes),
           .world_size = nodes.ranks(),

@@ -282,7 +282,7 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
   EXPECT_TRUE(contains(outcome.output, "each of the 2 nodes has one rank")) << outcome.output;
   outcome = train(3, 4, "--set run.levels=two --resume global_step7");
   EXPECT_NE(outcome.status, 0);
-  EXPECT_TRUE(contains(outcome.output, "that of rank 0 has 3, that of rank 3 has 1"))
+  EXPECT_TRUE(contains(outcome.output, "the node of rank 0 has 3, the node of rank 3 has 1"))
       << outcome.output;
   outcome = run(mpirun(2) +
                     " sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then export "

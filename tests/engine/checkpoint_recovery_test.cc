@@ -79,8 +79,8 @@ TEST_F(CheckpointRecoveryTest, DamageIsReplacedByTheCopy) {
   EXPECT_THAT(report, HasSubstr("shards 1-2 from "));
   EXPECT_THAT(report, HasSubstr("shards 0-1 from "));
   EXPECT_THAT(report, HasSubstr("optimizer-00000-of-00003.safetensors: damaged"));
-  EXPECT_THAT(report, HasSubstr("replaced from another disk"));
-  EXPECT_THAT(report, HasSubstr("got shard 0 from another disk"));
+  EXPECT_THAT(report, HasSubstr("replaced by the copy of another disk"));
+  EXPECT_THAT(report, HasSubstr("received shard 0 from another disk"));
   expect_whole();
   files::remove(one);
   files::remove(other);
@@ -137,9 +137,9 @@ TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {
   testing::internal::CaptureStderr();
   expect_goes_on(trial, kFirst, unbroken);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+  EXPECT_THAT(said, HasSubstr("global_step9 cannot be used: shard 2 of 3, stored on "));
   EXPECT_THAT(said, HasSubstr("is missing or damaged"));
-  EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+  EXPECT_THAT(said, HasSubstr("the run continues from global_step6 instead"));
   files::remove(shard(1, kSecond, 2, 3));
   expect_goes_on(trial, kFirst, unbroken);
   Trial asked = trial;
@@ -172,10 +172,10 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunGoesBack) {
       expect_goes_on({.layout = layout}, kFirst, unbroken);
       const std::string said = testing::internal::GetCapturedStderr();
       EXPECT_THAT(said, HasSubstr(words));
-      EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+      EXPECT_THAT(said, HasSubstr("the run continues from global_step6 instead"));
       const std::string asked = error_of_resuming({.layout = layout, .tag = "global_step9"});
       EXPECT_THAT(asked, HasSubstr(files::exists(newest) ? "--resume global_step6"
-                                                         : "it holds global_step6"));
+                                                         : "it contains global_step6"));
     }
   }
 }
@@ -186,9 +186,10 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskAllOfThemDamagedIsAnError) {
   change_last_byte(shard(0, kFirst, 1, 2));
   files::remove(disk(0) / tag_of_step(kSecond) / "state.json");
   const std::string message = error_of_resuming({.layout = {0, 0}});
-  EXPECT_THAT(message, HasSubstr("no checkpoint is whole: global_step6 cannot be used: "));
+  EXPECT_THAT(message, HasSubstr("no checkpoint is intact: global_step6 cannot be used: "));
   EXPECT_THAT(message, HasSubstr("global_step9/state.json"));
-  EXPECT_THAT(message, HasSubstr("from a copy of the folder, or begin anew in another one"));
+  EXPECT_THAT(message,
+              HasSubstr("from a copy of the folder, or start a new run in another folder"));
 }
 
 // A folder that somebody has copied under a name of his own is as new as what it is a copy of.
@@ -210,8 +211,8 @@ TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorSaysWhatIsMissing)
   for (const Layout& left : {Layout{0, 0, 1}, Layout{0, 1}, Layout{0, 0}, Layout{0}}) {
     SCOPED_TRACE(name_of(left));
     const std::string message = error_of_resuming({.layout = left});
-    EXPECT_THAT(message, HasSubstr("no checkpoint is whole on the disks of "));
-    EXPECT_THAT(message, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+    EXPECT_THAT(message, HasSubstr("no checkpoint is intact on the disks of "));
+    EXPECT_THAT(message, HasSubstr("global_step9 cannot be used: shard 2 of 3, stored on "));
     EXPECT_THAT(message, HasSubstr("disk 1, is missing"));
     EXPECT_THAT(message, HasSubstr("global_step6 cannot be used"));
     EXPECT_THAT(message, HasSubstr("run.checkpoint_copies 2"));
@@ -266,7 +267,8 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
   files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
   testing::internal::CaptureStderr();
   expect_goes_on(copies, kSecond, unbroken);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr(" is not that of "));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr(" differs from the one on "));
   EXPECT_EQ(read_file(folder / "state.json"),
             read_file(disk(0) / tag_of_step(kSecond) / "state.json"));
 }
@@ -372,8 +374,9 @@ TEST_F(CheckpointRecoveryTest, ACheckpointOfOneDiskServesMany) {
 TEST_F(CheckpointRecoveryTest, WithoutAnyThereIsNone) {
   on_ranks({.layout = {0, 1}},
            [](ToyRun&, Checkpoints& checkpoints, bool) { EXPECT_FALSE(checkpoints.open()); });
-  EXPECT_THAT(error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
-              HasSubstr("holds no checkpoint \"global_step3\"; it holds none at all"));
+  EXPECT_THAT(
+      error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
+      HasSubstr("contains no checkpoint \"global_step3\"; it contains no checkpoint at all"));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
       const std::string own = message_of([&] { run.engine().step(); });
       if (communicator.rank() == 0) message = own;
     });
-    EXPECT_NE(message.find("gradients_ready was not called for all of the gradient"),
+    EXPECT_NE(message.find("gradients_ready was not called for the whole gradient"),
               std::string::npos)
         << message;
   }

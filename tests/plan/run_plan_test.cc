@@ -139,14 +139,14 @@ TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
   for (const PlannedRanks& ranks : plan.others) {
     EXPECT_EQ(ranks.cannot.empty(), ranks.cluster.ranks() <= 64) << ranks.cluster.ranks();
   }
-  EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be dealt"));
+  EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be distributed"));
 }
 
 TEST(RunPlan, SaysWhatCannotBe) {
   PaperCluster three = two_hosts();
   three.hosts = 3;
   EXPECT_THAT(message_of([&] { plan_of(small_config(), three); }),
-              HasSubstr("small.json: the batch does not divide: train_batch_size 64, "
+              HasSubstr("small.json: the batch does not divide evenly: train_batch_size 64, "
                         "train_micro_batch_size_per_gpu 8, 3 ranks"));
   PaperCluster crowded = two_hosts();
   crowded.ranks_a_host = crowded.host_parts = 16;
