@@ -83,15 +83,15 @@ std::vector<int64_t> ReadyBuckets::ready(Range range) {
     require(missing >= 0, "elements of [{}, {}) became ready twice in one backward pass",
             range.begin, range.end);
   }
-  std::vector<int64_t> leaving;
+  std::vector<int64_t> sendable;
   while (next_ < buckets_.count() && missing_elements_[static_cast<size_t>(next_)] == 0) {
-    leaving.push_back(next_++);
+    sendable.push_back(next_++);
   }
-  return leaving;
+  return sendable;
 }
 
 void ReadyBuckets::require_all() const {
-  if (all_left()) return;
+  if (all_ready()) return;
   const Range waiting = buckets_.range(next_);
   fail(
       "gradients_ready was not called for the whole gradient: {} elements of [{}, {}) are missing; "

@@ -87,14 +87,14 @@ std::string describe_shares(const BatchSizes& solved, int world_size) {
     return fmt::format("{} per rank x {} x {}", solved.micro,
                        counted(solved.accumulation, "micro-step"), counted(world_size, "rank"));
   }
-  constexpr int kMostListed = 8;
+  constexpr int kMaxListed = 8;
   const int64_t less = solved.train / world_size, more = solved.train % world_size;
   std::string shares;
-  for (int rank = 0; rank < world_size && world_size <= kMostListed; ++rank) {
+  for (int rank = 0; rank < world_size && world_size <= kMaxListed; ++rank) {
     shares += fmt::format("{}{}", rank == 0 ? "" : " + ", rank < more ? less + 1 : less);
   }
   // All ranks may have equal numbers of samples, in micro-batches that differ.
-  if (world_size > kMostListed) {
+  if (world_size > kMaxListed) {
     shares = more == 0 ? fmt::format("{} x {}", world_size, less)
                        : fmt::format("{} x {} + {} x {}", more, less + 1, world_size - more, less);
   }

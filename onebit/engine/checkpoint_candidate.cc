@@ -70,7 +70,7 @@ std::vector<int> CheckpointCandidate::missing() const {
   return lacking;
 }
 
-bool CheckpointCandidate::whole() const {
+bool CheckpointCandidate::complete() const {
   return std::count(common.begin(), common.end(), true) > 0 && missing().empty();
 }
 

@@ -36,9 +36,9 @@ class Recovery {
     std::vector<std::string> reasons;
     for (CheckpointCandidate& candidate : candidates) {
       verify(candidate);
-      if (candidate.whole()) {
-        warn_of_going_back(candidate, reasons);
-        warn_of_others(candidate);
+      if (candidate.complete()) {
+        warn_of_older_checkpoint(candidate, reasons);
+        warn_of_different_copies(candidate);
         return recovered(candidate);
       }
       reasons.push_back(cannot_be_used(candidate.tag, candidate.reason()));
@@ -46,7 +46,7 @@ class Recovery {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
       reasons.push_back(cannot_be_used(one.tag, one.problem));
     }
-    if (!wanted.empty()) refuse_wanted(wanted, reasons.front());
+    if (!wanted.empty()) refuse_requested(wanted, reasons.front());
     if (!reasons.empty()) refuse_all(candidates, reasons);
     require(
         !found_.absent_latest, "{}",
@@ -67,7 +67,7 @@ class Recovery {
   }
 
   void verify(CheckpointCandidate& candidate) {
-    if (candidate.whole()) verify_checkpoint(communicator_, folder_, disks_, candidate);
+    if (candidate.complete()) verify_checkpoint(communicator_, folder_, disks_, candidate);
   }
 
   static std::string cannot_be_used(const std::string& tag, const std::string& reason) {
@@ -82,8 +82,8 @@ class Recovery {
   }
 
   // `reasons`: those of the newer checkpoints that were verified.
-  void warn_of_going_back(const CheckpointCandidate& candidate,
-                          std::vector<std::string> reasons) const {
+  void warn_of_older_checkpoint(const CheckpointCandidate& candidate,
+                                std::vector<std::string> reasons) const {
     if (rank_ != 0) return;
     for (const UnreadableCheckpoint& one : found_.unreadable) {
       const int64_t step = step_of_tag(one.tag);
@@ -104,7 +104,7 @@ class Recovery {
   }
 
   // Warns of others of the same step, made by a run that some hosts continued without the others.
-  void warn_of_others(const CheckpointCandidate& candidate) const {
+  void warn_of_different_copies(const CheckpointCandidate& candidate) const {
     if (rank_ != 0) return;
     for (const CheckpointCandidate& other : found_.candidates) {
       if (other.tag != candidate.tag || other.generation == candidate.generation) continue;
@@ -165,7 +165,7 @@ class Recovery {
     run_on_all(communicator_, kWhat, [&] { exchange_files(communicator_, transfers); });
     run_on_all(communicator_, kWhat, [&] {
       if (!leads) return;
-      if (lacks && own != nullptr) take_in(incoming, folder_of(folder_, *own));
+      if (lacks && own != nullptr) move_into(incoming, folder_of(folder_, *own));
       if (own != nullptr && own->published) return;
       const Path partial = folder_.partial_folder(candidate.tag);
       sync_tree(partial);
@@ -228,7 +228,7 @@ class Recovery {
   }
 
   // Moves the files that every disk has into a folder that already has shards.
-  static void take_in(const Path& incoming, const Path& folder) {
+  static void move_into(const Path& incoming, const Path& folder) {
     sync_tree(incoming);
     replace_folder(incoming / run_files::kModel, folder / run_files::kModel);
     rename_durably(incoming / run_files::kState, folder / run_files::kState);
@@ -273,11 +273,11 @@ class Recovery {
   }
 
   // "; the newest other intact checkpoint is ..." with its --resume, or empty if there is none.
-  std::string way_back(const std::string& wanted) {
+  std::string other_checkpoint(const std::string& wanted) {
     for (CheckpointCandidate& candidate : found_.candidates) {
       if (candidate.tag == wanted) continue;
       verify(candidate);
-      if (!candidate.whole()) continue;
+      if (!candidate.complete()) continue;
       return fmt::format("; the newest other intact checkpoint is {0}: --resume {0}",
                          candidate.tag);
     }
@@ -286,13 +286,13 @@ class Recovery {
 
   [[noreturn]] void refuse_absent(const std::string& wanted) {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
-      if (one.tag == wanted) refuse_wanted(wanted, cannot_be_used(one.tag, one.problem));
+      if (one.tag == wanted) refuse_requested(wanted, cannot_be_used(one.tag, one.problem));
     }
     refuse_absent_tag(folder_.root(), wanted, found_.tags());
   }
 
-  [[noreturn]] void refuse_wanted(const std::string& wanted, const std::string& reason) {
-    fail("{}: {}{}", folder_.root().string(), reason, way_back(wanted));
+  [[noreturn]] void refuse_requested(const std::string& wanted, const std::string& reason) {
+    fail("{}: {}{}", folder_.root().string(), reason, other_checkpoint(wanted));
   }
 
   [[noreturn]] void refuse_all(const std::vector<CheckpointCandidate>& candidates,

@@ -129,8 +129,8 @@ void read_transport(Keys& params, TransportRequest& transport) {
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
   // A bucket holds at least one block.
-  constexpr double kLeast = comm::kBlockElements * sizeof(float) / double{1 << 20};
-  run.number("bucket_mb", megabytes, at_least(kLeast).up_to(4096),
+  constexpr double kMin = comm::kBlockElements * sizeof(float) / double{1 << 20};
+  run.number("bucket_mb", megabytes, at_least(kMin).up_to(4096),
              "MiB of f32 gradients per bucket; in the compressed phase, the minimum");
   engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
   run.boolean("overlap", engine.run.overlap,

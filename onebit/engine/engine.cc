@@ -61,7 +61,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   if (config.run.watch_adam) {
     // Its traffic is not part of the run and counted separately.
     shadow_communicator_ = communicator.duplicate();
-    shadow_communicator_->count_inside_node_apart();
+    shadow_communicator_->count_inside_node_separately();
     shadow_ = std::make_unique<AdamShadow>(table, *config.optimizer->followed_adam(),
                                            config.gradient_clipping, *shadow_communicator_);
   }

@@ -15,20 +15,20 @@ std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
   }
   for (int node = 1; node < nodes.count(); ++node) {
     const std::span<const int> ranks = nodes.ranks_of(node);
-    const auto first = static_cast<size_t>(nodes.ranks_a_node());
+    const auto first = static_cast<size_t>(nodes.ranks_per_node());
     if (ranks.size() == first) continue;
     return fmt::format(
         "nodes have different numbers of ranks: the node of rank 0 has {}, the node of rank {} has "
         "{}",
         first, ranks.front(), ranks.size());
   }
-  if (nodes.ranks_a_node() == 1) {
+  if (nodes.ranks_per_node() == 1) {
     return fmt::format("each of the {} nodes has one rank", nodes.count());
   }
   const int64_t blocks = comm::blocks_in(elements);
-  if (blocks < nodes.ranks_a_node()) {
+  if (blocks < nodes.ranks_per_node()) {
     return fmt::format("{} parameters are too few to divide among {} ranks of a node", elements,
-                       nodes.ranks_a_node());
+                       nodes.ranks_per_node());
   }
   return {};
 }
@@ -48,7 +48,7 @@ LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes,
   return {.two = true,
           .text = fmt::format("two: {} nodes of {} ranks; the 1-bit phase uses exact means inside "
                               "a node and one bit per element between nodes",
-                              nodes.count(), nodes.ranks_a_node())};
+                              nodes.count(), nodes.ranks_per_node())};
 }
 
 }  // namespace onebit::engine

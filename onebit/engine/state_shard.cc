@@ -27,7 +27,7 @@ class RemoteShard : public formats::TensorSource {
     require(file_bytes >= sizeof header_bytes, "{}: the file is truncated", place);
     service.fetch(holder, shard, 0, std::as_writable_bytes(std::span(&header_bytes, 1)));
     require(header_bytes <=
-                std::min(file_bytes - sizeof header_bytes, formats::kMostSafetensorsHeaderBytes),
+                std::min(file_bytes - sizeof header_bytes, formats::kMaxSafetensorsHeaderBytes),
             "{}: offset 0: damaged: it claims a header of {} bytes", place, header_bytes);
     std::vector<std::byte> front(sizeof header_bytes + header_bytes);
     service.fetch(holder, shard, 0, front);

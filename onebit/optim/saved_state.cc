@@ -38,7 +38,7 @@ std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange
 
 // Whether every rank of a node has a part of every bucket.
 bool divides(const compress::Ownership& saved) {
-  const int64_t count = saved.buckets.count(), node = saved.ranks_a_source();
+  const int64_t count = saved.buckets.count(), node = saved.ranks_per_source();
   for (int64_t bucket = 0; bucket < count; ++bucket) {
     const Range whole = saved.buckets.range(bucket);
     if (comm::chunk_of(whole, static_cast<int>(node), static_cast<int>(node) - 1).elements() == 0) {

@@ -21,7 +21,7 @@ View view_of(std::vector<float>& values) {
 std::string describe(const compress::Ownership& ownership) {
   const int ranks = ownership.world_size;
   if (!ownership.nodes) return counted(ranks, "rank");
-  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_a_source());
+  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_per_source());
 }
 
 }  // namespace

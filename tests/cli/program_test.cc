@@ -257,8 +257,8 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
   const auto at = [&](const char* name) { return (folder / name).string(); };
   const Outcome prepared = prepare_small_text(folder);
   ASSERT_EQ(prepared.status, 0) << prepared.output;
-  const auto train = [&](int ranks_a_node, int ranks, const char* more) {
-    return run(fmt::format("ONEBIT_RANKS_A_NODE={} ", ranks_a_node) + mpirun(ranks),
+  const auto train = [&](int ranks_per_node, int ranks, const char* more) {
+    return run(fmt::format("ONEBIT_RANKS_A_NODE={} ", ranks_per_node) + mpirun(ranks),
                fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
                            at("recipe.json"), at("corpus"), at("run"), more));
   };

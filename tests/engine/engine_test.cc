@@ -183,7 +183,7 @@ TEST(Engine, RefusesIntervalsThatDoNotFitTheRun) {
       << error();
 }
 
-TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
+TEST(Engine, ValuesAreSentOnlyWhereTheyDiffer) {
   for (const int world : {2, 4}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
       ToyRun run(toy_config(toy::kAdam, 4, 1), communicator);

@@ -42,7 +42,7 @@ TEST(ZeroOneSchedule, BeginsLocalUpdatesWhereTheVarianceFreezes) {
   EXPECT_EQ(kinds({.variance_freeze = 100, .variance_scaler = 1}, 16), "DR1R111R1111111R");
 }
 
-TEST(ZeroOneSchedule, NeverGoesBeyondTheLimit) {
+TEST(ZeroOneSchedule, NeverExceedsTheLimit) {
   ZeroOneSchedule schedule(
       {.variance_freeze = 1, .variance_scaler = 1, .local_scaler = 3, .local_limit = 6});
   kinds(schedule, 100);
@@ -69,7 +69,7 @@ TEST(ZeroOneSchedule, TheLastUpdateExchanges) {
   EXPECT_EQ(kinds(options, 4), "DDDD");
 }
 
-TEST(ZeroOneSchedule, GoesOnFromWhatWasSaved) {
+TEST(ZeroOneSchedule, ContinuesFromWhatWasSaved) {
   const ZeroOneOptions options{
       .variance_freeze = 20, .variance_scaler = 3, .local_scaler = 5, .local_limit = 8};
   const std::string whole = kinds(options, 80);

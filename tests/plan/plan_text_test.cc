@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
   Context context = Context::cpu(1);
   const RunPlan plan = make_plan(context, small_config(), round_machine(),
-                                 {.cluster = two_hosts(), .watts_a_host = 500});
+                                 {.cluster = two_hosts(), .watts_per_host = 500});
   const std::string text = plan_text(plan, "from here.json");
   for (const char* part :
        {"100 steps of 64 sequences of 32 tokens", "2 hosts with 1 rank each: 2 ranks",
@@ -30,8 +30,8 @@ TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
 
 TEST(PlanText, SaysWhyTheBatchFitsSomeRanksNot) {
   Context context = Context::cpu(1);
-  PaperCluster cluster = two_hosts();
-  cluster.ranks_a_host = cluster.host_parts = 3;
+  PlannedCluster cluster = two_hosts();
+  cluster.ranks_per_host = cluster.host_parts = 3;
   tasks::PretrainingConfig config = small_config();
   const auto text = [&](const engine::BatchSizes& batch) {
     config.engine.batch = batch;

@@ -99,7 +99,7 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
   }
 }
 
-TEST_F(PretrainingTest, GoesBackToATag) {
+TEST_F(PretrainingTest, ResumesFromATag) {
   PretrainingOptions given = options("run");
   train(given, 1);  // checkpoints at 5, 10 and 12
   const auto whole = losses("run");
@@ -119,7 +119,7 @@ TEST_F(PretrainingTest, GoesBackToATag) {
   EXPECT_EQ(losses("run"), whole);
 }
 
-TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
+TEST_F(PretrainingTest, WithADamagedCheckpointTheRunContinuesFromAnOlderOne) {
   PretrainingOptions given = options("run");
   train(given, 1);
   given.resume = true;

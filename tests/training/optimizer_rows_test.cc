@@ -47,7 +47,7 @@ TEST(OptimizerRows, SayWhenTheCompressedPhaseBegins) {
   EXPECT_THAT(rows_of(R"({"freeze_step": 20})", linear, 1), HasSubstr("sends nothing"));
 }
 
-TEST(OptimizerRows, SayHowGradientsTravel) {
+TEST(OptimizerRows, DescribeHowGradientsAreSent) {
   const auto rows = [](const std::string& more, int world_size = 2) {
     return rows_of(R"({"freeze_step": 20})", "null", world_size, more);
   };
