@@ -70,7 +70,7 @@ def rate_of(options, family):
     return options.muon_rate if family == "muon" else options.rate
 
 
-def ranks_a_node(name, ranks):
+def ranks_per_node(name, ranks):
     """On two levels the ranks are taken for two nodes."""
     return max(1, ranks // 2) if name.endswith("-two") else ranks
 
@@ -152,7 +152,7 @@ def train(options, name, ranks, seed):
         words = zip(("--sends", "--lead"), name.split("-")[1:])
         more = [word for pair in words for word in pair]
     launch(options, folder, ranks, recipe(options, name, ranks, seed), more,
-           per_node=ranks_a_node(name, ranks), program=program)
+           per_node=ranks_per_node(name, ranks), program=program)
     return folder
 
 

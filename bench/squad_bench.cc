@@ -97,11 +97,11 @@ class Bench {
     for (int64_t step = 0; step < settings_.steps; ++step) tokens += run(step, padded);
     context_.synchronize();
     const double windows = static_cast<double>(settings_.steps * settings_.batch);
-    tokens_a_window = tokens / windows;
+    tokens_per_window = tokens / windows;
     return windows / watch.seconds();
   }
 
-  double tokens_a_window = 0;
+  double tokens_per_window = 0;
 
  private:
   static model::BertConfig config_of(const Settings& settings, const squad::Features& features) {
@@ -201,7 +201,7 @@ void measure(const Settings& settings, const squad::Features& features) {
   }
   std::sort(packed.begin(), packed.end());
   std::printf("packed: %.3f windows/s, %.1f tokens per window\n", packed.back(),
-              bench.tokens_a_window);
+              bench.tokens_per_window);
   std::printf("median of %zu rounds: %.3f windows/s\n", packed.size(), packed[packed.size() / 2]);
   if (settings.padded) {
     std::printf("padded to %lld: %.3f windows/s; packed is %.2f times as fast\n",

@@ -34,7 +34,7 @@ std::string reason_of_other(const std::string& message) {
 const Json kNull;
 
 // Values are copied and compared recursively: deep nesting could overflow the stack.
-constexpr size_t kMostNesting = 500;
+constexpr size_t kMaxNesting = 500;
 
 }  // namespace
 
@@ -45,9 +45,9 @@ Json parse_json(std::string_view text, const std::string& source) {
     fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
   }
   // Nesting is checked before parsing because the parser itself copies values.
-  if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
+  if (const auto deep = find_deeper_nesting(text, kMaxNesting)) {
     const auto [line, column] = place_of(text, *deep);
-    fail("{}:{}:{}: more than {} nested brackets", source, line, column, kMostNesting);
+    fail("{}:{}:{}: more than {} nested brackets", source, line, column, kMaxNesting);
   }
   Json result;
   try {

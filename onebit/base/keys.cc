@@ -18,13 +18,13 @@ struct Keys::Walk {
 
 namespace {
 
-constexpr size_t kMostShown = 60;  // characters of a wrong value
+constexpr size_t kMaxShown = 60;  // characters of a wrong value
 const Json kEmpty = Json::object();
 
 std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() <= kMostShown) return text;
-  return text.substr(0, kMostShown) + "...";
+  if (text.size() <= kMaxShown) return text;
+  return text.substr(0, kMaxShown) + "...";
 }
 
 KeyRow top_row() {

@@ -12,7 +12,7 @@
 namespace onebit::classify {
 namespace {
 
-constexpr size_t kMostLabelsListed = 20;
+constexpr size_t kMaxLabelsListed = 20;
 
 struct NamedProblem {
   Problem problem;
@@ -30,10 +30,10 @@ std::string place_of(const Examples& examples, const Example& example) {
 
 std::string listed(const std::vector<std::string>& labels) {
   std::string text;
-  for (size_t i = 0; i < std::min(labels.size(), kMostLabelsListed); ++i) {
+  for (size_t i = 0; i < std::min(labels.size(), kMaxLabelsListed); ++i) {
     text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", labels[i]);
   }
-  return text + (labels.size() > kMostLabelsListed ? ", ..." : "");
+  return text + (labels.size() > kMaxLabelsListed ? ", ..." : "");
 }
 
 void check_name(const std::string& label, const std::string& place) {

@@ -12,7 +12,7 @@ namespace onebit::classify {
 namespace {
 
 // Similarities of STS-B are from 0 to 5; the benchmark refuses lines with others.
-constexpr double kLeastSimilarity = 0, kMostSimilarity = 5;
+constexpr double kMinSimilarity = 0, kMaxSimilarity = 5;
 
 double rounded(double value) {
   return std::round(value * 1e6) / 1e6;
@@ -99,7 +99,7 @@ std::string PredictionFile::glue_line(std::span<const float> outputs) const {
     return fmt::format("{}\t{}", count_, prediction(outputs));
   }
   return fmt::format("{}\t{:.3f}", count_,
-                     std::clamp(double{outputs[0]}, kLeastSimilarity, kMostSimilarity));
+                     std::clamp(double{outputs[0]}, kMinSimilarity, kMaxSimilarity));
 }
 
 void PredictionFile::add(std::span<const float> outputs) {

@@ -14,7 +14,7 @@
 namespace onebit::classify {
 namespace {
 
-constexpr size_t kMostNamesListed = 30;
+constexpr size_t kMaxNamesListed = 30;
 
 bool is_empty(const std::string& line) {
   return line.empty() || line == "\r";
@@ -100,7 +100,7 @@ void RecordReader::select(const std::vector<std::string>& columns) {
     const std::string near = nearest_word(column, names_);
     require(has_column(column), "{}:{}: has no key `{}`{}; it has {}", name(), record_line_, column,
             near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near),
-            listed(names_, kMostNamesListed));
+            listed(names_, kMaxNamesListed));
     keys_.push_back(column);
   }
 }
@@ -117,7 +117,7 @@ size_t RecordReader::column_index(const std::string& column) const {
   require(number > 0, "{}:1: there is no column \"{}\"{}; {}", name(), column,
           near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near),
           names_.empty() ? "the file is read without a header: give columns by number, from 1"
-                         : "the header has " + listed(names_, kMostNamesListed));
+                         : "the header has " + listed(names_, kMaxNamesListed));
   require(fields_expected_ == 0 || number <= fields_expected_,
           "{}:1: there is no column {}: the header has {} columns", name(), number,
           fields_expected_);

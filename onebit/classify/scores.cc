@@ -17,7 +17,7 @@ using metrics::LabelCounts;
 using metrics::MetricName;
 
 // A matrix of more classes is not read in a terminal.
-constexpr size_t kMostClassesShown = 25;
+constexpr size_t kMaxClassesShown = 25;
 
 constexpr MetricName kTwoClasses[] = {{"accuracy"},    {"f1"},       {"f1_macro"},  {"f1_micro"},
                                       {"f1_weighted"}, {"matthews"}, {"loss", true}};
@@ -162,7 +162,7 @@ std::string text_of(const Scores& scores) {
   if (scores.problem == Problem::kRegression) return text;
   text += fmt::format("\n{}", label_table(scores));
   if (!scores.confusion) return text;
-  if (scores.labels.size() > kMostClassesShown) {
+  if (scores.labels.size() > kMaxClassesShown) {
     return text + fmt::format(
                       "\nThe confusion matrix of {} classes is in the JSON (--json, "
                       "--output).\n",

@@ -17,7 +17,7 @@ void add_device_options(Command command, DeviceOptions& options) {
   command
       .add_option("--threads", options.threads,
                   "Threads of each rank; 0 shares the processors among the ranks of a machine")
-      .check(whole_between(0, kMostThreads))
+      .check(whole_between(0, kMaxThreads))
       .capture_default_str();
 }
 

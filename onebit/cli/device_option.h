@@ -14,7 +14,7 @@ struct DeviceOptions {
 };
 
 // Each thread has memory of its own: a mistyped number must not exhaust the machine's.
-inline constexpr int kMostThreads = 1024;
+inline constexpr int kMaxThreads = 1024;
 
 void add_device_options(Command command, DeviceOptions& options);
 

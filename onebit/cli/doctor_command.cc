@@ -58,7 +58,7 @@ std::optional<int> openmp_threads() {
   return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
 }
 
-training::Surroundings look_around(Context& context) {
+training::ProgramFacts program_facts(Context& context) {
   std::string limit = environment("ONEDNN_MAX_CPU_ISA");
   if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
   return {.threads = context.threads(),
@@ -71,13 +71,13 @@ training::Surroundings look_around(Context& context) {
           .openmp_threads = openmp_threads()};
 }
 
-void measure(Context& context, training::Surroundings& around) {
+void measure(Context& context, training::ProgramFacts& program) {
   constexpr double kSeconds = 0.6;
-  around.f32 = training::measure_product(context, DType::kF32, kSeconds);
-  if (around.native_bf16) {
-    around.bf16 = training::measure_product(context, DType::kBF16, kSeconds);
+  program.f32 = training::measure_product(context, DType::kF32, kSeconds);
+  if (program.native_bf16) {
+    program.bf16 = training::measure_product(context, DType::kBF16, kSeconds);
   }
-  around.memory = training::measure_memory(context, kSeconds);
+  program.memory = training::measure_memory(context, kSeconds);
 }
 
 std::string bytes(int64_t count) {
@@ -97,33 +97,33 @@ void add_machine(metrics::TextTable& table, const Machine& machine) {
   table.add_row({"load", fmt::format("{:.2f} in the last minute", machine.load)});
 }
 
-void add_program(metrics::TextTable& table, const training::Surroundings& around) {
+void add_program(metrics::TextTable& table, const training::ProgramFacts& program) {
   table.add_title("Program");
   table.add_row({"onebit", ONEBIT_VERSION});
   table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
                                        onednn_instruction_set(),
-                                       around.native_bf16 ? "native" : "not native (no faster)")});
-  table.add_row({"MPI", around.has_mpi ? comm::mpi_version() : "not built in"});
+                                       program.native_bf16 ? "native" : "not native (no faster)")});
+  table.add_row({"MPI", program.has_mpi ? comm::mpi_version() : "not built in"});
   const std::optional<Path> mpirun = path_of_program("mpirun");
   table.add_row({"mpirun", mpirun ? mpirun->string() : "not in PATH"});
   const int cuda = cuda_version();
   table.add_row({"CUDA", cuda == 0 ? "not built in"
                                    : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,
-                                                 counted(around.cuda_devices, "device"))});
-  for (int index = 0; index < around.cuda_devices; ++index) {
+                                                 counted(program.cuda_devices, "device"))});
+  for (int index = 0; index < program.cuda_devices; ++index) {
     table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
   }
   table.add_row({"NCCL", comm::nccl_is_built() ? "built in" : "not built in"});
   table.add_row(
-      {"threads per rank", fmt::format("{} for one rank on this machine", around.threads)});
+      {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
 }
 
-void add_speed(metrics::TextTable& table, const training::Surroundings& around) {
+void add_speed(metrics::TextTable& table, const training::ProgramFacts& program) {
   table.add_title("Measured with these threads");
-  table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", around.f32 * 1e-9)});
+  table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", program.f32 * 1e-9)});
   table.add_row({"products, bf16",
-                 around.bf16 > 0 ? fmt::format("{:.0f} GFLOP/s", around.bf16 * 1e-9) : "as f32"});
-  table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", around.memory * 1e-9)});
+                 program.bf16 > 0 ? fmt::format("{:.0f} GFLOP/s", program.bf16 * 1e-9) : "as f32"});
+  table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", program.memory * 1e-9)});
 }
 
 void print_problems(const char* title, const cluster::Problems& problems) {
@@ -195,14 +195,14 @@ int run(const Arguments& given) {
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);
-  training::Surroundings around = look_around(context);
-  if (!given.quick) measure(context, around);
+  training::ProgramFacts program = program_facts(context);
+  if (!given.quick) measure(context, program);
   metrics::TextTable table;
   add_machine(table, machine);
-  add_program(table, around);
-  if (!given.quick) add_speed(table, around);
+  add_program(table, program);
+  if (!given.quick) add_speed(table, program);
   fmt::print("{}", table.text());
-  const std::vector<std::string> found = training::concerns(machine, around);
+  const std::vector<std::string> found = training::concerns(machine, program);
   fmt::print("\n{}\n", found.empty() ? "No problems found." : "Possible problems:");
   for (const std::string& concern : found) fmt::print("- {}\n", concern);
   if (given.output.empty()) return kSuccess;
@@ -223,7 +223,7 @@ void add_doctor(Command program, Action& chosen) {
   command
       .add_option("--threads", given->threads,
                   "Threads to measure with; 0: all processors this process may use")
-      .check(whole_between(0, kMostThreads))
+      .check(whole_between(0, kMaxThreads))
       .capture_default_str();
   command.add_flag("--quick", given->quick,
                    "Skip the measurements (they take 2 seconds, with hosts one second per host)");

@@ -173,7 +173,7 @@ void add_starting(Command command, Arguments& given) {
   command
       .add_option("--threads", given.threads,
                   "Threads of each rank; 0 shares the cores of a host among its ranks")
-      .check(whole_between(0, kMostThreads))
+      .check(whole_between(0, kMaxThreads))
       .capture_default_str();
   command
       .add_option("--bind", given.bind,

@@ -25,17 +25,17 @@
 namespace onebit::cli {
 namespace {
 
-constexpr int kMostHosts = 65536;
+constexpr int kMaxHosts = 65536;
 
 struct Arguments {
   std::string recipe, start, bandwidth, latency = "50us", measured, svg;
   std::vector<std::string> overrides;
-  int hosts = 1, ranks_a_host = 1, threads = 0;
+  int hosts = 1, ranks_per_host = 1, threads = 0;
   double watts = 350;
   bool json = false;
 };
 
-plan::PaperCluster cluster_of(const Arguments& given) {
+plan::PlannedCluster cluster_of(const Arguments& given) {
   const auto bandwidth = plan::parse_bandwidth(given.bandwidth);
   if (!bandwidth) {
     throw UsageError(fmt::format("--bandwidth: \"{}\" is not a bandwidth: give {}", given.bandwidth,
@@ -46,13 +46,13 @@ plan::PaperCluster cluster_of(const Arguments& given) {
     throw UsageError(fmt::format("--latency: \"{}\" is not a latency: give {}", given.latency,
                                  plan::kLatencyForm));
   }
-  if (int64_t{given.hosts} * given.ranks_a_host > kMostHosts) {
+  if (int64_t{given.hosts} * given.ranks_per_host > kMaxHosts) {
     throw UsageError(fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks",
-                                 given.hosts, given.ranks_a_host, kMostHosts));
+                                 given.hosts, given.ranks_per_host, kMaxHosts));
   }
   return {.hosts = given.hosts,
-          .ranks_a_host = given.ranks_a_host,
-          .host_parts = given.ranks_a_host,
+          .ranks_per_host = given.ranks_per_host,
+          .host_parts = given.ranks_per_host,
           .bandwidth = *bandwidth,
           .latency = *latency};
 }
@@ -81,7 +81,7 @@ training::MachineCosts machine_of(const Arguments& given, Context& context) {
 }
 
 int run(const Arguments& given) {
-  const plan::PlanRequest request{.cluster = cluster_of(given), .watts_a_host = given.watts};
+  const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
   const tasks::PretrainingConfig config = config_of(given);
   require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
@@ -112,10 +112,10 @@ void add_plan(Command program, Action& chosen) {
   command.add_option("--initialize-from", given->start,
                      "Model that the run starts from: gives the sizes if the recipe has none");
   command.add_option("--hosts", given->hosts, "Machines, all alike")
-      .check(whole_between(1, kMostHosts))
+      .check(whole_between(1, kMaxHosts))
       .capture_default_str();
-  command.add_option("--ranks-per-host", given->ranks_a_host, "Ranks that share each machine")
-      .check(whole_between(1, kMostThreads))
+  command.add_option("--ranks-per-host", given->ranks_per_host, "Ranks that share each machine")
+      .check(whole_between(1, kMaxThreads))
       .capture_default_str();
   command
       .add_option("--bandwidth", given->bandwidth,
@@ -134,7 +134,7 @@ void add_plan(Command program, Action& chosen) {
   command
       .add_option("--threads", given->threads,
                   "Threads to measure with; 0: all processors this process may use")
-      .check(whole_between(0, kMostThreads))
+      .check(whole_between(0, kMaxThreads))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
   command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");

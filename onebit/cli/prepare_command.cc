@@ -156,7 +156,7 @@ void add_prepare(Command program, Action& chosen) {
   command.add_option("--locale", given->locale, "Language of sentence splitting")
       .capture_default_str();
   command.add_option("--threads", given->threads, "0: all processors")
-      .check(whole_between(0, kMostThreads))
+      .check(whole_between(0, kMaxThreads))
       .capture_default_str();
   command.add_flag("--drop-duplicates", given->drop_duplicates,
                    "Keep the first of documents that are equal token for token");

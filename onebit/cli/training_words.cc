@@ -135,7 +135,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
-  if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
+  if (facts.least_bytes) training.bytes_per_rank = facts.least_bytes(training.batch, ranks);
   training.checkpoint_bytes = facts.model_file_bytes;
   return training;
 }

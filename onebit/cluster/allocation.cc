@@ -11,7 +11,7 @@ namespace onebit::cluster {
 namespace {
 
 constexpr const char* kNodeList = "SLURM_JOB_NODELIST";
-constexpr int64_t kMostNodes = 100000;
+constexpr int64_t kMaxNodes = 100000;
 
 int64_t number_in(std::string_view text, const std::string& whole, const std::string& name) {
   const auto value = whole_number<int64_t>(text);
@@ -32,7 +32,7 @@ std::vector<std::string> expand_ranges(std::string_view text, const std::string&
     const int64_t to = dash == std::string::npos
                            ? from
                            : number_in(std::string_view(part).substr(dash + 1), whole, kNodeList);
-    require(from <= to && to - from < kMostNodes, "{}=\"{}\": {} is not a range", kNodeList, whole,
+    require(from <= to && to - from < kMaxNodes, "{}=\"{}\": {} is not a range", kNodeList, whole,
             part);
     for (int64_t member = from; member <= to; ++member) {
       members.push_back(fmt::format("{:0{}}", member, first.size()));
@@ -143,7 +143,7 @@ std::vector<int> expand_counts(const std::string& text, const std::string& name)
       require(part.back() == ')', "{}=\"{}\": {} is not closed", name, text, part);
       repeat = number_in(part.substr(times + 2, part.size() - times - 3), text, name);
     }
-    require(repeat >= 1 && repeat <= kMostNodes, "{}=\"{}\": {} is not a valid number of nodes",
+    require(repeat >= 1 && repeat <= kMaxNodes, "{}=\"{}\": {} is not a valid number of nodes",
             name, text, repeat);
     counts.insert(counts.end(), static_cast<size_t>(repeat), static_cast<int>(count));
   }

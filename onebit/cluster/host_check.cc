@@ -15,7 +15,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr size_t kMostListed = 3;    // hosts listed in a message
+constexpr size_t kMaxListed = 3;     // hosts listed in a message
 constexpr double kClockSeconds = 2;  // a larger difference makes logs and time stamps misleading
 
 std::string bytes(int64_t count) {
@@ -62,7 +62,7 @@ Standard of_most(const std::vector<CheckedHost>& checked, const Value& value_of)
   };
   const auto most = std::ranges::max_element(groups, fewer);
   if (most == groups.end()) return {};
-  return {.value = most->first, .where = "on " + listed(most->second, kMostListed)};
+  return {.value = most->first, .where = "on " + listed(most->second, kMaxListed)};
 }
 
 class Standards {
@@ -161,7 +161,7 @@ class Comparison {
   }
 
   void check_room(int ranks) {
-    const int64_t wanted = needs_.bytes_a_rank * ranks, there = usable_bytes(facts());
+    const int64_t wanted = needs_.bytes_per_rank * ranks, there = usable_bytes(facts());
     if (wanted > there && there > 0) {
       wrong(
           fmt::format("{} need {} of memory, {} are free: use fewer ranks there or a smaller "

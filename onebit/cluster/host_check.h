@@ -34,7 +34,7 @@ struct CheckFindings {
 
 // What a run requires of its hosts besides being alike.
 struct Needs {
-  int64_t bytes_a_rank = 0;      // memory; 0: unknown
+  int64_t bytes_per_rank = 0;    // memory; 0: unknown
   int64_t checkpoint_bytes = 0;  // minimum disk space in the run's folder; 0: unknown
   int threads = 0;               // per rank; 0: what the host has
   bool binds = false;            // each thread is bound to its own core

@@ -5,7 +5,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr size_t kMostSaid = 4096;
+constexpr size_t kMaxErrorBytes = 4096;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void HostLink::advance(double now) {
   if (!open_) return;
   advanced_ = now;
   open_ = read_available(process_->output(), text_);
-  if (said_.size() < kMostSaid) read_available(process_->error(), said_);
+  if (said_.size() < kMaxErrorBytes) read_available(process_->error(), said_);
   for (const std::string& line : take_lines(text_)) {
     heard_ = now;
     take(line);

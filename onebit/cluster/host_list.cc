@@ -16,7 +16,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr int kMostSlots = 4096;
+constexpr int kMaxSlots = 4096;
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // starts the files of some editors
 
@@ -73,8 +73,8 @@ std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
     return fmt::format("\"{}\": expected HOST slots=N", fmt::join(words, " "));
   }
   const std::optional<int> given = whole_number<int>(words[1].substr(kKey.size()));
-  if (!given || *given < 1 || *given > kMostSlots) {
-    return fmt::format("\"{}\": slots must be a number from 1 to {}", words[1], kMostSlots);
+  if (!given || *given < 1 || *given > kMaxSlots) {
+    return fmt::format("\"{}\": slots must be a number from 1 to {}", words[1], kMaxSlots);
   }
   slots = *given;
   return "";
@@ -206,9 +206,9 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
     if (colon != std::string_view::npos) slots = whole_number<int>(part.substr(colon + 1));
     if (!is_host_name(name)) {
       problems.push_back({kOption, fmt::format("\"{}\" is not a host name", name)});
-    } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMostSlots))) {
+    } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMaxSlots))) {
       problems.push_back({kOption, fmt::format("{}: the number after \":\" must be from 1 to {}",
-                                               part, kMostSlots)});
+                                               part, kMaxSlots)});
     } else if (find(hosts, name) != nullptr) {
       problems.push_back({kOption, fmt::format("{} is listed twice", name)});
     } else {

@@ -52,7 +52,7 @@ Problems LaunchChecks::problems(const std::vector<CheckedHost>& checked,
 
 CheckFindings LaunchChecks::compare(const std::vector<CheckedHost>& checked, int threads) const {
   return compare_hosts(checked, options_.hosts,
-                       {.bytes_a_rank = training_.bytes_a_rank,
+                       {.bytes_per_rank = training_.bytes_per_rank,
                         .checkpoint_bytes = training_.checkpoint_bytes,
                         .threads = threads,
                         .binds = options_.bind == LaunchOptions::Bind::kCore},

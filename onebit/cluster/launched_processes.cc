@@ -62,9 +62,9 @@ std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
   return found;
 }
 
-int end_launched(const std::string& launch_id, double patience_seconds) {
+int end_launched(const std::string& launch_id, double timeout_seconds) {
   std::set<int> ranks;
-  for (const Stopwatch waited; waited.seconds() < patience_seconds;) {
+  for (const Stopwatch waited; waited.seconds() < timeout_seconds;) {
     // A zombie has no environment any more, so it is not found.
     const std::vector<LaunchedProcess> alive = find_launched(launch_id);
     if (alive.empty()) break;

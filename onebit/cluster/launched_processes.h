@@ -19,8 +19,8 @@ struct LaunchedProcess {
 std::vector<LaunchedProcess> find_launched(const std::string& launch_id);
 
 // Kills all processes of the launch, including those started meanwhile, and waits until they are
-// gone, at most `patience_seconds` (a process inside a driver can take longer). Returns the number
+// gone, at most `timeout_seconds` (a process inside a driver can take longer). Returns the number
 // of ranks among them.
-int end_launched(const std::string& launch_id, double patience_seconds);
+int end_launched(const std::string& launch_id, double timeout_seconds);
 
 }  // namespace onebit::cluster

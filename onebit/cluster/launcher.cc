@@ -24,7 +24,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr double kLeastLease = 30;
+constexpr double kMinLease = 30;
 constexpr double kLongestLook = 30;  // between two checks of the hosts
 // The resources and batch of one attempt.
 struct Choice {
@@ -193,7 +193,7 @@ class Launcher {
     log_info("attempt {}: {} on {}; their output is in {}", number,
              counted(count_ranks(choice.hosts), "rank"), fmt::join(names_of(choice.hosts), ", "),
              log.folder().string());
-    const double lease = std::max(kLeastLease, 3 * options_.host_seconds);
+    const double lease = std::max(kMinLease, 3 * options_.host_seconds);
     AttemptOutcome outcome = run_attempt(
         {.hosts = choice.hosts,
          .agent = options_.agent,

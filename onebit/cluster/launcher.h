@@ -24,7 +24,7 @@ struct TrainingCommand {
   bool sets_threads = false;        // --threads is among the words
   engine::BatchSizes batch;         // at the planned number of ranks
   int64_t checkpoint_copies = 1;    // hosts that keep each shard
-  int64_t bytes_a_rank = 0;         // memory; 0: unknown
+  int64_t bytes_per_rank = 0;       // memory; 0: unknown
   int64_t checkpoint_bytes = 0;     // minimum disk space; 0: unknown
 };
 

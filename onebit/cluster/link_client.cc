@@ -26,7 +26,7 @@ constexpr int kTickMilliseconds = 50;
 constexpr size_t kAtOnce = 256;  // connections; a process may have 1024 files open
 constexpr int kRoundTrips = 20;
 constexpr time_t kPatienceSeconds = 10;
-constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMaxBytes = uint64_t{1} << 30;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 sockaddr_in address_of(const LinkTarget& target) {
@@ -221,7 +221,7 @@ LinkSpeed measure_link(const LinkTarget& target, double enough_seconds) {
   const double trip = trips[kRoundTrips / 2];
   double seconds = 0;
   uint64_t bytes = kFirstBytes;
-  for (seconds = line.send(bytes); seconds < enough_seconds && bytes < kMostBytes;) {
+  for (seconds = line.send(bytes); seconds < enough_seconds && bytes < kMaxBytes;) {
     bytes *= 2;
     seconds = line.send(bytes);
   }

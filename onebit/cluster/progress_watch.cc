@@ -7,7 +7,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr double kLeastHangSeconds = 60, kMedianSteps = 10;
+constexpr double kMinHangSeconds = 60, kMedianSteps = 10;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void ProgressWatch::event(const RunEvent& event, double now) {
 double ProgressWatch::limit() const {
   if (!phase_.empty()) return limits_.phase_seconds;
   if (limits_.hang_seconds) return *limits_.hang_seconds;
-  return std::max(kLeastHangSeconds, kMedianSteps * steps_.median());
+  return std::max(kMinHangSeconds, kMedianSteps * steps_.median());
 }
 
 std::optional<std::string> ProgressWatch::complaint(double now) const {

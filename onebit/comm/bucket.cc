@@ -72,7 +72,7 @@ void ReadyBuckets::restart() {
 
 std::vector<int64_t> ReadyBuckets::ready(Range range) {
   require(range.begin >= 0 && range.begin <= range.end && range.end <= buckets_.elements(),
-          "elements [{}, {}) became ready, but the buffer has {}", range.begin, range.end,
+          "elements [{}, {}) became ready, but the buffer has only {}", range.begin, range.end,
           buckets_.elements());
   if (range.elements() == 0) return {};
   const int64_t first = buckets_.bucket_of(range.end - 1), last = buckets_.bucket_of(range.begin);
@@ -83,19 +83,18 @@ std::vector<int64_t> ReadyBuckets::ready(Range range) {
     require(missing >= 0, "elements of [{}, {}) became ready twice in one backward pass",
             range.begin, range.end);
   }
-  std::vector<int64_t> leaving;
+  std::vector<int64_t> sendable;
   while (next_ < buckets_.count() && missing_elements_[static_cast<size_t>(next_)] == 0) {
-    leaving.push_back(next_++);
+    sendable.push_back(next_++);
   }
-  return leaving;
+  return sendable;
 }
 
 void ReadyBuckets::require_all() const {
-  if (all_left()) return;
+  if (all_ready()) return;
   const Range waiting = buckets_.range(next_);
   fail(
-      "gradients_ready was not called for all of the gradient: {} elements of [{}, {}) are "
-      "missing; "
+      "gradients_ready was not called for the whole gradient: {} elements of [{}, {}) are missing; "
       "call it with every range, from the end of the buffer to its beginning",
       missing_elements_[static_cast<size_t>(next_)], waiting.begin, waiting.end);
 }

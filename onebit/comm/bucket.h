@@ -57,7 +57,7 @@ class ReadyBuckets {
   // before it, so that all ranks send in the same order whatever the order of the ranges.
   // Error: elements became ready twice, or outside the buffer.
   std::vector<int64_t> ready(Range range);
-  bool all_left() const { return next_ == buckets_.count(); }
+  bool all_ready() const { return next_ == buckets_.count(); }
   // Error: the backward pass left out a range; the message names the missing elements.
   void require_all() const;
   // Prepares for the next pass.

@@ -79,8 +79,9 @@ std::vector<std::span<Byte>> cut(std::span<Byte> bytes, std::span<const int64_t>
     parts.push_back(bytes.subspan(offset, static_cast<size_t>(size)));
     offset += static_cast<size_t>(size);
   }
-  require(offset == bytes.size(), "{}: the sizes given for the ranks make {} bytes, the buffer {}",
-          operation, offset, bytes.size());
+  require(offset == bytes.size(),
+          "{}: the sizes given for the ranks add up to {} bytes, but the buffer has {}", operation,
+          offset, bytes.size());
   return parts;
 }
 

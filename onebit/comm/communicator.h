@@ -153,7 +153,7 @@ class Communicator {
   // as well.
   int64_t bytes_sent_inside_node() const { return inside_node_->load(std::memory_order_relaxed); }
   // From now on counts them in a counter of its own, not in that of the original communicator.
-  void count_inside_node_apart() { inside_node_ = std::make_shared<std::atomic<int64_t>>(0); }
+  void count_inside_node_separately() { inside_node_ = std::make_shared<std::atomic<int64_t>>(0); }
 
  protected:
   Communicator(int rank, int world_size, int local_rank)

@@ -17,7 +17,7 @@ View wire_view(std::span<std::byte> bytes, DType wire, Shape shape, Device devic
 DenseExchange::DenseExchange(Communicator& communicator, const Buckets& buckets, DType wire)
     : BucketExchange(communicator, buckets), wire_(wire) {
   require(wire == DType::kF32 || wire == DType::kBF16 || wire == DType::kF16,
-          "gradients cannot travel as {}: communication_data_type is fp32, bf16 or fp16",
+          "gradients cannot be sent as {}: communication_data_type must be fp32, bf16 or fp16",
           name_of(wire));
   if (communicator.world_size() > 1) reserve();
 }

@@ -49,19 +49,18 @@ DeviceTransport transport_of(const TransportFacts& facts) {
   if (facts.backend == "nccl") {
     require(
         alone,
-        "optimizer.params.comm_backend_name is \"nccl\", which needs a device for every rank, but "
-        "this machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
+        "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but this "
+        "machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
         facts.local_ranks, facts.local_devices);
     return DeviceTransport::kNccl;
   }
   // As in DeepSpeed, cuda_aware has no effect on NCCL.
   if (facts.backend.empty() && alone && nccl_is_built()) return DeviceTransport::kNccl;
   if (!facts.cuda_aware) return DeviceTransport::kStaged;
-  require(
-      facts.mpi_takes_device_memory,
-      "optimizer.params.cuda_aware is true, but this MPI does not say that it takes pointers to "
-      "CUDA memory (MPIX_Query_cuda_support): leave the key out to go through host memory, or "
-      "use an MPI that is built with CUDA");
+  require(facts.mpi_takes_device_memory,
+          "optimizer.params.cuda_aware is true, but this MPI does not report support for pointers "
+          "to CUDA memory (MPIX_Query_cuda_support): remove the key to copy through host memory, "
+          "or use an MPI that is built with CUDA");
   return DeviceTransport::kCudaAware;
 }
 

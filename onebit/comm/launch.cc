@@ -11,33 +11,33 @@ namespace onebit::comm {
 namespace {
 
 int environment_number(const char* name,
-                       const char* mend = "start onebit under mpirun or srun, or unset it") {
+                       const char* fix = "start onebit under mpirun or srun, or unset it") {
   const char* text = std::getenv(name);
   const auto value = whole_number<int>(text);
   require(value && *value >= 0, "environment variable {}=\"{}\" is not a number; {}", name, text,
-          mend);
+          fix);
   return *value;
 }
 
 // Makes a node of each group of this many consecutive ranks.
-constexpr const char* kRanksANode = "ONEBIT_RANKS_A_NODE";
+constexpr const char* kRanksPerNode = "ONEBIT_RANKS_A_NODE";
 
 void group_by_environment(Communicator& communicator) {
-  const bool given = std::getenv(kRanksANode) != nullptr;
+  const bool given = std::getenv(kRanksPerNode) != nullptr;
   const int64_t own =
-      given ? environment_number(kRanksANode, "give the number of ranks of a node, or unset it")
-            : 0;
+      given
+          ? environment_number(kRanksPerNode, "set it to the number of ranks per node, or unset it")
+          : 0;
   require(!given || own >= 1, "environment variable {}=0: a node has at least one rank; unset it",
-          kRanksANode);
+          kRanksPerNode);
   // Ranks that disagree about the nodes would wait for each other in different groups.
   int64_t least = own, most = own;
   communicator.all_reduce(std::span(&least, 1), Reduction::kMin);
   communicator.all_reduce(std::span(&most, 1), Reduction::kMax);
-  require(
-      least == most,
-      "environment variable {} is {} on some ranks and {} on others (0: not set): give it to all "
-      "(mpirun -x {}; onebit launch does), or unset it",
-      kRanksANode, least, most, kRanksANode);
+  require(least == most,
+          "environment variable {} is {} on some ranks and {} on others (0: not set): pass it to "
+          "all ranks (mpirun -x {}; onebit launch does this), or unset it",
+          kRanksPerNode, least, most, kRanksPerNode);
   if (given) {
     communicator.set_nodes(Nodes::groups(communicator.world_size(), static_cast<int>(own)));
   }
@@ -81,8 +81,8 @@ World::World() {
   // The error is announced immediately: MPI would end during unwinding before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
-            "{} started {} ranks, but MPI sees {}: it belongs to another MPI than the "
-            "one onebit is built with; use its mpirun, or srun --mpi=pmix",
+            "{} started {} ranks, but MPI reports {}: it belongs to a different MPI from the one "
+            "with which onebit is built; use the mpirun of that MPI, or srun --mpi=pmix",
             launch.starter, launch.world_size, communicator_->world_size());
     group_by_environment(*communicator_);
   });

@@ -106,8 +106,8 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
   // The first stream touches memory for the first time and consumes the burst of a traffic shaper.
   double spent = trial.spent_seconds + exchange.stream(context, 1).seconds;
   std::vector<Stream> streams;
-  constexpr int64_t kMostBuckets = int64_t{1} << 20;
-  for (int64_t count = 1; count <= kMostBuckets; count *= 2) {
+  constexpr int64_t kMaxBuckets = int64_t{1} << 20;
+  for (int64_t count = 1; count <= kMaxBuckets; count *= 2) {
     streams.push_back(exchange.stream(context, count));
     spent += streams.back().seconds;
     const double limit = streams.size() < 3 ? limits.at_most_seconds : limits.seconds;

@@ -30,7 +30,7 @@ constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 // other direction: buckets sent whole reach 35 to 75 % of 100 Mb/s, in eager pieces 96 %.
 constexpr size_t kEagerPieceBytes = 60 * 1024;
 // Eager messages are copied until the link accepts them: right for buckets, too much for values.
-constexpr size_t kMostEagerBytes = size_t{4} << 20;
+constexpr size_t kMaxEagerBytes = size_t{4} << 20;
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
 // failed rank: first without pauses, then with pauses of an eighth of the time waited so far. If
@@ -125,7 +125,7 @@ class MpiState : public Request::State {
   template <typename Byte, typename Body>
   static void pieces(std::span<Byte> message, const Body& body) {
     const size_t most_bytes =
-        message.size() <= kMostEagerBytes ? kEagerPieceBytes : kLargestPieceBytes;
+        message.size() <= kMaxEagerBytes ? kEagerPieceBytes : kLargestPieceBytes;
     while (!message.empty()) {
       const size_t size_bytes = std::min(message.size(), most_bytes);
       body(message.first(size_bytes));
@@ -243,9 +243,9 @@ MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions
   if (provided < MPI_THREAD_MULTIPLE) {
     MPI_Finalize();
     fail(
-        "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which "
-        "exchanging gradients during the backward pass needs: use an Open MPI built with thread "
-        "support, as Debian's is");
+        "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which the "
+        "exchange of gradients during the backward pass requires: use an Open MPI built with "
+        "thread support, such as Debian's");
   }
 }
 

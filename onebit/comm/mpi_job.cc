@@ -62,16 +62,16 @@ void MpiJob::check_peers() {
 
 void MpiJob::end(const std::string& message) {
   await_same_failure();
-  double patience_seconds = kGraceSeconds;
+  double timeout_seconds = kGraceSeconds;
   {
     const std::lock_guard lock(mutex_);
     if (!failed_) receive_failure();
     if (!failed_) announce(message.substr(0, kLongestMessage));
     // The failed rank aborts for all; the other ranks do so only if it does not.
-    if (failed_rank_ != rank_) patience_seconds += kYieldSeconds;
+    if (failed_rank_ != rank_) timeout_seconds += kYieldSeconds;
   }
   const Stopwatch stopwatch;
-  while (stopwatch.seconds() < patience_seconds) {
+  while (stopwatch.seconds() < timeout_seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint can fail as well
     int notified = 0;

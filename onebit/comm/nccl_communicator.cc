@@ -18,8 +18,8 @@ namespace {
 void check_nccl(ncclResult_t status, ncclComm_t comm, const char* call) {
   if (status == ncclSuccess) return;
   fail(
-      "{}: {}. {} (NCCL_DEBUG=INFO logs more; optimizer.params.comm_backend_name \"mpi\" does "
-      "without NCCL)",
+      "{}: {}. {} (NCCL_DEBUG=INFO logs more; set optimizer.params.comm_backend_name to \"mpi\" to "
+      "run without NCCL)",
       call, ncclGetErrorString(status), ncclGetLastError(comm));
 }
 

@@ -18,10 +18,10 @@ Nodes::Nodes(const std::vector<int>& node_of_rank) {
   }
 }
 
-Nodes Nodes::groups(int ranks, int ranks_a_node) {
-  ONEBIT_INVARIANT(ranks_a_node >= 1);
+Nodes Nodes::groups(int ranks, int ranks_per_node) {
+  ONEBIT_INVARIANT(ranks_per_node >= 1);
   std::vector<int> node_of_rank;
-  for (int rank = 0; rank < ranks; ++rank) node_of_rank.push_back(rank / ranks_a_node);
+  for (int rank = 0; rank < ranks; ++rank) node_of_rank.push_back(rank / ranks_per_node);
   return Nodes(node_of_rank);
 }
 

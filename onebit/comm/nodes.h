@@ -12,9 +12,9 @@ class Nodes {
   Nodes() = default;  // of no ranks
   // Takes the node of each rank as any number; nodes are renumbered in the order of first ranks.
   explicit Nodes(const std::vector<int>& node_of_rank);
-  // `ranks` on one node; in groups of `ranks_a_node`, where the last one may be smaller.
+  // `ranks` on one node; in groups of `ranks_per_node`, where the last one may be smaller.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<size_t>(ranks), 0)); }
-  static Nodes groups(int ranks, int ranks_a_node);
+  static Nodes groups(int ranks, int ranks_per_node);
 
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int count() const { return static_cast<int>(ranks_of_.size()); }
@@ -24,7 +24,7 @@ class Nodes {
   int local_of(int rank) const;
   // Whether all nodes have the same number of ranks, and the number of ranks of the first node.
   bool even() const;
-  int ranks_a_node() const { return static_cast<int>(ranks_of_.front().size()); }
+  int ranks_per_node() const { return static_cast<int>(ranks_of_.front().size()); }
   // The nodes of a subset of the ranks, which are then numbered in the order given.
   Nodes of(std::span<const int> ranks) const;
 

@@ -125,7 +125,7 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
   }
   const std::shared_ptr<Collective> collective = place;
   require(collective->operation == operation,
-          "the ranks disagree on what comes next: rank {} calls {}, another one {}", rank,
+          "the ranks disagree on the next operation: rank {} calls {}, another rank calls {}", rank,
           operation, collective->operation);
   Collective::Post& mine = collective->posts[static_cast<size_t>(rank)];
   mine = std::move(post);
@@ -277,7 +277,7 @@ std::vector<int> ranks_below(int world_size) {
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_thread_world(int world_size) {
-  require(world_size >= 1, "a world needs at least one rank, {} were asked for", world_size);
+  require(world_size >= 1, "a world needs at least one rank, but {} were requested", world_size);
   const auto group = std::make_shared<ThreadGroup>(world_size);
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int rank = 0; rank < world_size; ++rank) {

@@ -10,18 +10,18 @@ comm::Buckets sized_buckets(int64_t elements, int world_size, int64_t least_byte
   if (world_size == 1) return {elements, least_bytes};
   const int64_t block_bytes = chunk_bytes(kBlockElements);
   const int64_t wanted_blocks = (kMessageBytes + block_bytes - 1) / block_bytes * world_size;
-  const int64_t most_blocks = blocks_in(elements) / kLeastBuckets;
+  const int64_t most_blocks = blocks_in(elements) / kMinBuckets;
   const int64_t value_bytes = kBlockElements * static_cast<int64_t>(sizeof(float));
   return {elements, std::max(least_bytes, std::min(wanted_blocks, most_blocks) * value_bytes)};
 }
 
-comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node,
+comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_per_node,
                                 int64_t least_bytes) {
   constexpr int64_t kBlockBytes = kBlockElements * static_cast<int64_t>(sizeof(float));
-  const int64_t blocks = blocks_in(elements), ranks = ranks_a_node;
+  const int64_t blocks = blocks_in(elements), ranks = ranks_per_node;
   require(blocks >= ranks,
-          "{} parameters make {} blocks, which {} ranks of a node cannot divide: use one level, or "
-          "fewer ranks a node",
+          "{} parameters are {} blocks, which cannot be divided among the {} ranks of a node: use "
+          "one level, or fewer ranks per node",
           elements, blocks, ranks);
   const int64_t share = std::min(elements, (blocks + ranks - 1) / ranks * kBlockElements);
   const comm::Buckets parts =

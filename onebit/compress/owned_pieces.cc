@@ -70,13 +70,13 @@ void sort_by_place(std::vector<Kept>& kept) {
 
 comm::Buckets Ownership::share_buckets(int rank) const {
   if (!nodes) return buckets;
-  const int ranks = ranks_a_source();
+  const int ranks = ranks_per_source();
   ONEBIT_INVARIANT(nodes->ranks() == world_size && nodes->even());
   return {buckets.owned_elements(ranks, local_of(rank)), buckets.bucket_bytes() / ranks};
 }
 
 Range Ownership::share_of(int64_t bucket, int rank) const {
-  return comm::chunk_of(buckets.range(bucket), ranks_a_source(), local_of(rank));
+  return comm::chunk_of(buckets.range(bucket), ranks_per_source(), local_of(rank));
 }
 
 std::vector<OwnedRange> Ownership::shares(int rank) const {
@@ -144,7 +144,7 @@ std::vector<OwnedPiece> owned_pieces(const Ownership& before, const Ownership& n
 std::vector<OwnedPiece> source_pieces(const Ownership& before, int source,
                                       std::span<const OwnedRange> wanted) {
   std::vector<Kept> kept;
-  for (int local = 0; local < before.ranks_a_source(); ++local) {
+  for (int local = 0; local < before.ranks_per_source(); ++local) {
     const int from = before.rank_of(source, local);
     for (const OwnedRange& share : before.shares(from)) kept.push_back({share, from});
   }

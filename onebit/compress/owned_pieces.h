@@ -32,7 +32,7 @@ struct Ownership {
   std::optional<comm::Nodes> nodes = {};
 
   int sources() const { return nodes ? nodes->count() : world_size; }
-  int ranks_a_source() const { return nodes ? nodes->ranks_a_node() : 1; }
+  int ranks_per_source() const { return nodes ? nodes->ranks_per_node() : 1; }
   int source_of(int rank) const { return nodes ? nodes->node_of(rank) : rank; }
   // The place of a rank within its source, and the inverse.
   int local_of(int rank) const { return nodes ? nodes->local_of(rank) : 0; }

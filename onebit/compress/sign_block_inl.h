@@ -148,7 +148,7 @@ struct AveragedSigns {
 
   HWY_INLINE void move_momentum(const BitMasks& masks, int64_t element, Vector* group) const {
     const uint32_t still_word = still == nullptr ? 0 : load_word(still, element);
-    const Vector least = hn::Set(F32(), kLeastLevel);
+    const Vector least = hn::Set(F32(), kMinLevel);
     for (int64_t k = 0; k < kVectors; ++k) {
       float* at = momentum + element + k * kLanes;
       const Vector before = hn::LoadU(F32(), at);

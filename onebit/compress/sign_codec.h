@@ -7,7 +7,7 @@
 // differ a thousandfold. The scale of a sub-block, kSignGain times the mean absolute value of its
 // elements (without still entries and padding), is sent as a 4-bit code relative to the largest
 // scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
-// time; its values stay in the residual. A block with all scales below kLeastLevel is treated as
+// time; its values stay in the residual. A block with all scales below kMinLevel is treated as
 // zeros: it sends nothing and its residual becomes 0. Zero (also -0) is coded as +1. Values must be
 // finite, which callers agree on first. wire_layout.h has the layout on the wire.
 #pragma once
@@ -55,7 +55,7 @@ struct MomentumStep {
 MomentumStep momentum_step(double beta1, int64_t updates = 1);
 
 // The owner's step: a = (sum of the decoded values over ranks, in rank order) / ranks, in f32. With
-// a momentum, momentum = beta momentum + weight a (0 below kLeastLevel), and the owner sends
+// a momentum, momentum = beta momentum + weight a (0 below kMinLevel), and the owner sends
 // momentum + lead (momentum - momentum before) instead of a: the noise of the signs is thus
 // smoothed before it is coded again, and the lead compensates the delay of signs (kMomentumLead).
 // c = a (or the momentum with its lead) + residual, then as in encode(). Extras are averaged in

@@ -94,7 +94,7 @@ struct Averaged {
     if (momentum == nullptr) return sum * share;
     const float before = momentum[element];
     const float next = beta * before + weight * (sum * share);
-    const float moved = fabsf(next) >= kLeastLevel ? next : 0.0f;
+    const float moved = fabsf(next) >= kMinLevel ? next : 0.0f;
     momentum[element] = moved;
     return moved + lead * (moved - before);
   }

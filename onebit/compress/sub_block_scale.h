@@ -1,6 +1,6 @@
 // The scales of a block's sub-blocks, written once for CPUs and CUDA devices, which must agree bit
 // for bit: base * 2^(-code / 2) for codes 0..14, 0 for code 15. The base is the largest mean
-// absolute value of the block, as bf16, or 0 below kLeastLevel. The code of a sub-block is the
+// absolute value of the block, as bf16, or 0 below kMinLevel. The code of a sub-block is the
 // number of limits that its mean absolute value is below, which is the nearest in ratio; if the
 // base is 0 all codes are 15.
 #pragma once
@@ -32,7 +32,7 @@ inline constexpr float kMomentumLead = 0.145f;
 // Without gradients, as in rows of words that do not occur, both would shrink to the smallest
 // denormal numbers and stay there, which slows processors tenfold, even if only their squares are
 // denormal. Coded values are of size 1, so this is far below what f32 resolves next to them.
-inline constexpr float kLeastLevel = 0x1p-63f;  // its square is the least normal number
+inline constexpr float kMinLevel = 0x1p-63f;  // its square is the least normal number
 
 inline constexpr int kScaleCodes = 15;
 inline constexpr uint32_t kNothingSent = 15;               // the code of scale 0
@@ -65,10 +65,10 @@ ONEBIT_HOST_DEVICE inline float base_value(uint16_t base) {
 }
 
 // bf16 of a non-negative level, rounded to nearest even; a level that would round to infinity
-// becomes the largest finite number, one below kLeastLevel becomes 0.
+// becomes the largest finite number, one below kMinLevel becomes 0.
 ONEBIT_HOST_DEVICE inline uint16_t base_of(float level) {
   constexpr uint32_t kLargest = 0x7F7F;
-  if (level < kLeastLevel) return 0;
+  if (level < kMinLevel) return 0;
   uint32_t word;
   std::memcpy(&word, &level, sizeof word);
   const uint32_t rounded = (word + 0x7FFFu + (word >> 16 & 1u)) >> 16;

@@ -15,7 +15,7 @@ using formats::GeluForm;
 using text::CasingEvidence;
 
 // Programs pad vocabularies to multiples of 8 or 64.
-constexpr int64_t kMostPadding = 64;
+constexpr int64_t kMaxPadding = 64;
 
 std::optional<Path> find_file(const std::vector<Path>& folders,
                               std::initializer_list<const char*> names) {
@@ -112,14 +112,14 @@ void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& v
   require(words <= config.vocab_size,
           "{} has {} words, the model has vocab_size {}: they do not match", vocabulary.string(),
           words, config.vocab_size);
-  if (const int64_t nameless = config.vocab_size - words; nameless >= kMostPadding) {
+  if (const int64_t nameless = config.vocab_size - words; nameless >= kMaxPadding) {
     lines.push_back(fmt::format(
         "check the vocabulary: {} has {} words, the model {}: if it is not the one the model "
         "was trained with, its answers will be noise",
         vocabulary.string(), words, config.vocab_size));
   }
   const int64_t surplus = source.shape.word_rows - config.vocab_size;
-  require(surplus >= 0 && surplus < kMostPadding,
+  require(surplus >= 0 && surplus < kMaxPadding,
           "{}: the word embeddings have {} rows for a vocabulary of {} ({}): they do not match",
           source.place, source.shape.word_rows, config.vocab_size, vocabulary.string());
   if (surplus > 0) {

@@ -7,7 +7,7 @@ namespace onebit::corpus {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{256} << 10;
-constexpr size_t kMostLineBytes = size_t{64} << 20;
+constexpr size_t kMaxLineBytes = size_t{64} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
@@ -37,7 +37,7 @@ bool FileLines::next(std::string& line) {
   size_t end = buffer_.find('\n', searched);
   while (end == std::string::npos) {
     searched = buffer_.size() - position_;
-    require(searched <= kMostLineBytes,
+    require(searched <= kMaxLineBytes,
             "{}:{}: the line is longer than 64 MiB: is this a text file?", name_, number_ + 1);
     if (!fill()) break;
     end = buffer_.find('\n', searched);

@@ -115,7 +115,7 @@ const char* StoreWriter::hold_sentences(const TokenizedBlock& block, size_t begi
     open_.all_tokens += count;
   }
   open_.tokens.append(first, tokens);
-  if (open_.tokens.size() > kMostHeldBytes) {
+  if (open_.tokens.size() > kMaxHeldBytes) {
     write_held();
     open_.is_kept = true;
   }

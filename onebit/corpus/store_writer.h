@@ -50,8 +50,8 @@ class StoreWriter {
   void set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing);
   int token_size_bytes() const { return manifest_.token_size_bytes; }
   // Keeps only the first of equal documents; must be called before the first block. A document is
-  // buffered in memory until it ends; one of more than kMostHeldBytes is always kept.
-  static constexpr size_t kMostHeldBytes = size_t{64} << 20;
+  // buffered in memory until it ends; one of more than kMaxHeldBytes is always kept.
+  static constexpr size_t kMaxHeldBytes = size_t{64} << 20;
   void drop_duplicates();
   void add(const TokenizedBlock& block);
   // The number of tokens in dropped documents.

@@ -80,16 +80,16 @@ TextFormat text_format_from_name(const std::string& text) {
 TextFormat detect_text_format(std::string_view sample, std::string& reason) {
   const LineStatistics found = statistics_of(sample);
   const double lines = std::max(found.lines, 1.0);
-  const double lines_a_block = found.lines / std::max(found.blocks, 1.0);
-  const double inner_a_line = found.inner / lines;
+  const double lines_per_block = found.lines / std::max(found.blocks, 1.0);
+  const double inner_per_line = found.inner / lines;
   const double ended = found.ended / lines;
-  if (found.lines > 1 && found.blocks > 1 && lines_a_block < 1.5) {
+  if (found.lines > 1 && found.blocks > 1 && lines_per_block < 1.5) {
     reason = fmt::format("an empty line follows nearly every line ({:.1f} lines per block)",
-                         lines_a_block);
+                         lines_per_block);
     return TextFormat::kProse;
   }
-  if (inner_a_line > 0.7) {
-    reason = fmt::format("a line has {:.1f} sentences on average", inner_a_line + 1);
+  if (inner_per_line > 0.7) {
+    reason = fmt::format("a line has {:.1f} sentences on average", inner_per_line + 1);
     return TextFormat::kProse;
   }
   if (ended < 0.5) {

@@ -5,10 +5,10 @@
 namespace onebit::data {
 
 void check(const PairOptions& options) {
-  require(options.sequence_length >= kLeastSequenceLength &&
-              options.sequence_length <= kMostSequenceLength,
+  require(options.sequence_length >= kMinSequenceLength &&
+              options.sequence_length <= kMaxSequenceLength,
           "sequence_length is {}: it must be between {} and {}", options.sequence_length,
-          kLeastSequenceLength, kMostSequenceLength);
+          kMinSequenceLength, kMaxSequenceLength);
   require(options.short_sequence_probability >= 0 && options.short_sequence_probability <= 1,
           "short_sequence_probability is {}: it must be between 0 and 1",
           options.short_sequence_probability);

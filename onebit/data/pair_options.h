@@ -6,7 +6,7 @@
 
 namespace onebit::data {
 
-inline constexpr int64_t kLeastSequenceLength = 8, kMostSequenceLength = 65536;
+inline constexpr int64_t kMinSequenceLength = 8, kMaxSequenceLength = 65536;
 
 struct PairOptions {
   int64_t sequence_length = 128;            // [CLS] and every [SEP] included

@@ -70,7 +70,7 @@ void ProfileTrack::end() {
   if (!open_.empty()) open_.back().within_ns += whole_ns;
   if (frame.counted) add(frame, whole_ns - frame.within_ns);
   if (!frame.traced) return;
-  if (events_.size() < kMostEvents) {
+  if (events_.size() < kMaxEvents) {
     events_.push_back(frame.event);
   } else {
     ++dropped_events_;

@@ -68,11 +68,11 @@ class ProfileTrack {
 
   // One sum for each place and use, in descending order of time.
   std::vector<ProfileSum> sums() const;
-  // In the order of their ends; at most kMostEvents.
+  // In the order of their ends; at most kMaxEvents.
   std::vector<ProfileEvent> events() const;
   int64_t dropped_events() const;
 
-  static constexpr size_t kMostEvents = 100000;
+  static constexpr size_t kMaxEvents = 100000;
 
  private:
   struct Frame {

@@ -9,7 +9,7 @@
 namespace onebit::embed {
 namespace {
 
-constexpr size_t kMostNamesListed = 30;
+constexpr size_t kMaxNamesListed = 30;
 
 // `given`, or the first of `names` that exists; empty if none does.
 std::string find(const classify::RecordReader& reader, const std::string& given,
@@ -23,7 +23,7 @@ std::string find(const classify::RecordReader& reader, const std::string& given,
 
 std::string columns_there(const classify::RecordReader& reader) {
   return reader.names().empty() ? "the file is read without a header"
-                                : "there are " + listed(reader.names(), kMostNamesListed);
+                                : "there are " + listed(reader.names(), kMaxNamesListed);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@ constexpr const char* kFix =
     "train_batch_size must equal train_micro_batch_size_per_gpu x gradient_accumulation_steps x "
     "ranks; give any two of the three";
 constexpr const char* kFixOfRemainder =
-    ", or deal what does not divide unevenly with run.uneven_batches: true";
+    ", or set run.uneven_batches to true to distribute the remainder unevenly";
 constexpr const char* kFixOfUneven =
-    "With run.uneven_batches train_batch_size may be at most train_micro_batch_size_per_gpu x "
-    "gradient_accumulation_steps x ranks, and has a sample for every rank and every micro-step; "
-    "leave gradient_accumulation_steps out, or use fewer ranks";
+    "With run.uneven_batches, train_batch_size may be at most train_micro_batch_size_per_gpu x "
+    "gradient_accumulation_steps x ranks, and must have a sample for every rank and every "
+    "micro-step; leave gradient_accumulation_steps out, or use fewer ranks";
 
 int64_t divided_upwards(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -42,8 +42,8 @@ BatchSizes solve_uneven(const BatchSizes& given, int64_t world, const std::strin
   const bool fits = given.micro == 0 || solved.micro <= given.micro;
   const bool each_has_some =
       given.train >= world && given.train > (solved.accumulation - 1) * world;
-  require(fits && each_has_some, "{}: the batch cannot be dealt: {}. {}", place,
-          describe(given, world), kFixOfUneven);
+  require(fits && each_has_some, "{}: the batch cannot be distributed over the ranks: {}. {}",
+          place, describe(given, world), kFixOfUneven);
   return solved;
 }
 
@@ -77,29 +77,30 @@ BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string
   if (solved.accumulation == 0) solved.accumulation = solved.train / (solved.micro * world);
   if (solved.micro == 0) solved.micro = solved.train / (solved.accumulation * world);
   require(solved.micro > 0 && solved.accumulation > 0 && solved.are_equal(world_size),
-          "{}: the batch does not divide: {}. {}{}", place, describe(given, world), kFix,
+          "{}: the batch does not divide evenly: {}. {}{}", place, describe(given, world), kFix,
           kFixOfRemainder);
   return solved;
 }
 
 std::string describe_shares(const BatchSizes& solved, int world_size) {
   if (solved.are_equal(world_size)) {
-    return fmt::format("{} a rank x {} x {}", solved.micro,
+    return fmt::format("{} per rank x {} x {}", solved.micro,
                        counted(solved.accumulation, "micro-step"), counted(world_size, "rank"));
   }
-  constexpr int kMostListed = 8;
+  constexpr int kMaxListed = 8;
   const int64_t less = solved.train / world_size, more = solved.train % world_size;
   std::string shares;
-  for (int rank = 0; rank < world_size && world_size <= kMostListed; ++rank) {
+  for (int rank = 0; rank < world_size && world_size <= kMaxListed; ++rank) {
     shares += fmt::format("{}{}", rank == 0 ? "" : " + ", rank < more ? less + 1 : less);
   }
   // All ranks may have equal numbers of samples, in micro-batches that differ.
-  if (world_size > kMostListed) {
+  if (world_size > kMaxListed) {
     shares = more == 0 ? fmt::format("{} x {}", world_size, less)
                        : fmt::format("{} x {} + {} x {}", more, less + 1, world_size - more, less);
   }
-  return fmt::format("{} over {}, in {} of at most {} a rank", shares, counted(world_size, "rank"),
-                     counted(solved.accumulation, "micro-step"), solved.micro);
+  return fmt::format("{} over {}, in {} of at most {} per rank", shares,
+                     counted(world_size, "rank"), counted(solved.accumulation, "micro-step"),
+                     solved.micro);
 }
 
 }  // namespace onebit::engine

@@ -29,8 +29,8 @@ int ranks_of(const BatchSizes& given);
 // values and the fix. `place` names the recipe.
 BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place);
 
-// How solved sizes are distributed: "8 a rank x 2 micro-steps x 3 ranks", or if these are unequal
-// "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6 a rank".
+// How solved sizes are distributed: "8 per rank x 2 micro-steps x 3 ranks", or if these are unequal
+// "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6 per rank".
 std::string describe_shares(const BatchSizes& solved, int world_size);
 
 }  // namespace onebit::engine

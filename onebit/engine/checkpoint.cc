@@ -31,8 +31,8 @@ CheckpointFacts read_facts(const Path& folder) {
   JsonReader reader(state, place, "");
   const int64_t version = reader.integer("format", 0);
   require(version == kFormatVersion,
-          "{}: checkpoint format {}, this onebit reads format {}; start a new run from its model "
-          "(--initialize-from)",
+          "{}: the checkpoint has format {}, but this version of onebit reads format {}; start a "
+          "new run from its model (--initialize-from)",
           place, version, kFormatVersion);
   const int64_t world_size = reader.integer("world_size", 0);
   require(world_size >= 1 && world_size <= kLargestWorld,

@@ -51,7 +51,7 @@ std::string keepers(const CheckpointCandidate& candidate, const std::vector<int>
     if (std::find(shards.begin(), shards.end(), shard) == shards.end()) return;
     if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
   });
-  return found.empty() ? "" : fmt::format(", kept by {},", listed(found));
+  return found.empty() ? "" : fmt::format(", stored on {},", listed(found));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ std::vector<int> CheckpointCandidate::missing() const {
   return lacking;
 }
 
-bool CheckpointCandidate::whole() const {
+bool CheckpointCandidate::complete() const {
   return std::count(common.begin(), common.end(), true) > 0 && missing().empty();
 }
 
@@ -95,8 +95,8 @@ std::string CheckpointCandidate::reason() const {
                          keepers(*this, lacking), lacking.size() == 1 ? "is" : "are");
     if (flaws.empty()) reason += fmt::format(" (no {})", shard_name(lacking.front(), world_size));
   } else {
-    reason = on.size() == 1 ? "its state.json or its model is not whole"
-                            : "no disk has its state.json and model whole";
+    reason = on.size() == 1 ? "its state.json or its model is incomplete or damaged"
+                            : "no disk has an intact state.json and model";
     if (flaws.empty()) reason += fmt::format(" (no folder {})", run_files::kModel);
   }
   for (const CheckpointFlaw& flaw : flaws) reason += fmt::format(" ({})", flaw.text);

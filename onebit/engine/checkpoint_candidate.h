@@ -32,7 +32,7 @@ struct CheckpointCandidate {
 
   bool has(size_t disk, int shard) const;
   std::vector<int> missing() const;  // the shards that no disk has
-  bool whole() const;
+  bool complete() const;
   // The shards that state.json assigns to the disk of this name, if each is kept more than once;
   // otherwise none.
   std::set<int> kept_with_copies_by(const std::string& name) const;

@@ -16,7 +16,7 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr const char* kGeneration = "generation";
-constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMaxRanks = 1 << 20;
 
 // A checkpoint on a single disk has no generation; the checksum of its contents replaces it.
 std::string generation_of(const Json& state) {
@@ -40,11 +40,11 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
 }
 
 // Error: not a checkpoint, or its state.json does not even identify it.
-HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool published) {
+HeldCheckpoint read_contents(const Path& folder, const std::string& tag, bool published) {
   // The checksum decides about the common files; even a damaged file states the owners of shards.
   const Path path = folder / run_files::kState;
   const Json state = read_json(path);
-  require(state.is_object(), "{}: damaged: it holds no JSON object", path.string());
+  require(state.is_object(), "{}: damaged: it contains no JSON object", path.string());
   HeldCheckpoint held = {.tag = tag,
                          .generation = generation_of(state),
                          .step = state.at("step").get<int64_t>(),
@@ -55,7 +55,7 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
                          .disks = state.value("disks", Json()),
                          .problem = {}};
   const auto world_size = state.at("world_size").get<int64_t>();
-  require(world_size >= 1 && world_size <= kMostRanks, "{}: `world_size` is {}", folder.string(),
+  require(world_size >= 1 && world_size <= kMaxRanks, "{}: `world_size` is {}", folder.string(),
           world_size);
   held.world_size = static_cast<int>(world_size);
   for (int shard = 0; shard < held.world_size; ++shard) {
@@ -119,7 +119,7 @@ DiskContents contents_of_disk(const CheckpointFolder& folder) {
     const bool has_lost_it = published && step_of_tag(tag) >= 0 && item.is_directory();
     if (name.ends_with(kReplacedSuffix) || !(has_state || has_lost_it)) continue;
     try {
-      contents.held.push_back(look_at(item.path(), tag, published));
+      contents.held.push_back(read_contents(item.path(), tag, published));
     } catch (const std::exception& error) {
       contents.held.push_back({.tag = tag,
                                .published = published,
@@ -160,7 +160,7 @@ std::string flaw_of_shard(const Path& folder, int shard, int world_size) {
 
 std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held) {
   if (held.common_files.empty()) {
-    return fmt::format("{}: is not there", (folder / run_files::kModel).string());
+    return fmt::format("{}: does not exist", (folder / run_files::kModel).string());
   }
   try {
     require_of_checkpoint(read_checkpoint_state(folder), folder, model_file_name());

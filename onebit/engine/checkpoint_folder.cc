@@ -20,9 +20,9 @@ bool is_left_over(const std::string& name) {
 
 void refuse_absent_tag(const Path& root, const std::string& tag,
                        const std::vector<std::string>& present) {
-  fail("{}: holds no checkpoint \"{}\"; {}", root.string(), tag,
-       present.empty() ? "it holds none at all"
-                       : fmt::format("it holds {}", fmt::join(present, ", ")));
+  fail("{}: contains no checkpoint \"{}\"; {}", root.string(), tag,
+       present.empty() ? "it contains no checkpoint at all"
+                       : fmt::format("it contains {}", fmt::join(present, ", ")));
 }
 
 std::string tag_of_step(int64_t step) {
@@ -38,8 +38,8 @@ std::optional<std::string> CheckpointFolder::tag_in_latest() const {
   const Path file = root_ / run_files::kLatest;
   if (!std::filesystem::exists(file)) return std::nullopt;
   require(!std::filesystem::is_directory(file),
-          "{}: is a folder, and should be a file with the name of the newest checkpoint: move it "
-          "away (without it the newest one here counts)",
+          "{}: is a folder, but must be a file that names the newest checkpoint: move the folder "
+          "elsewhere (without this file, the newest checkpoint in the run's folder is used)",
           file.string());
   std::string tag = read_file(file);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
@@ -69,12 +69,13 @@ std::optional<std::string> CheckpointFolder::latest() const {
   }
   if (holds(*tag)) return tag;
   const std::vector<std::string> others = tags_beside(*tag);
-  fail("{}: names the checkpoint \"{}\", which is not {}; {}",
-       (root_ / run_files::kLatest).string(), *tag, is_left_over(*tag) ? "whole" : "there",
-       others.empty() ? "nor is another: without this file a run begins anew"
-                      : fmt::format("resume from another with --resume TAG, or write its name into "
-                                    "this file: {}",
-                                    fmt::join(others, ", ")));
+  fail("{}: names the checkpoint \"{}\", which {}; {}", (root_ / run_files::kLatest).string(), *tag,
+       is_left_over(*tag) ? "is incomplete" : "does not exist",
+       others.empty()
+           ? "there is no other checkpoint: delete this file to start the run from the beginning"
+           : fmt::format("resume from another one with --resume TAG, or write its name into this "
+                         "file; available: {}",
+                         fmt::join(others, ", ")));
 }
 
 std::vector<std::string> CheckpointFolder::tags() const {

@@ -36,9 +36,9 @@ class Recovery {
     std::vector<std::string> reasons;
     for (CheckpointCandidate& candidate : candidates) {
       verify(candidate);
-      if (candidate.whole()) {
-        warn_of_going_back(candidate, reasons);
-        warn_of_others(candidate);
+      if (candidate.complete()) {
+        warn_of_older_checkpoint(candidate, reasons);
+        warn_of_different_copies(candidate);
         return recovered(candidate);
       }
       reasons.push_back(cannot_be_used(candidate.tag, candidate.reason()));
@@ -46,10 +46,12 @@ class Recovery {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
       reasons.push_back(cannot_be_used(one.tag, one.problem));
     }
-    if (!wanted.empty()) refuse_wanted(wanted, reasons.front());
+    if (!wanted.empty()) refuse_requested(wanted, reasons.front());
     if (!reasons.empty()) refuse_all(candidates, reasons);
-    require(!found_.absent_latest, "{}",
-            absent_latest() + "; nor is another: without this file a run begins anew");
+    require(
+        !found_.absent_latest, "{}",
+        absent_latest() +
+            "; there is no other checkpoint: delete this file to start the run from the beginning");
     return std::nullopt;
   }
 
@@ -65,7 +67,7 @@ class Recovery {
   }
 
   void verify(CheckpointCandidate& candidate) {
-    if (candidate.whole()) verify_checkpoint(communicator_, folder_, disks_, candidate);
+    if (candidate.complete()) verify_checkpoint(communicator_, folder_, disks_, candidate);
   }
 
   static std::string cannot_be_used(const std::string& tag, const std::string& reason) {
@@ -76,12 +78,12 @@ class Recovery {
     const std::string file = (folder_.root() / run_files::kLatest).string();
     const std::string named = found_.absent_latest.value_or("");
     if (named.empty()) return file + ": is empty";
-    return fmt::format("{}: names the checkpoint \"{}\", which is not there", file, named);
+    return fmt::format("{}: names the checkpoint \"{}\", which does not exist", file, named);
   }
 
   // `reasons`: those of the newer checkpoints that were verified.
-  void warn_of_going_back(const CheckpointCandidate& candidate,
-                          std::vector<std::string> reasons) const {
+  void warn_of_older_checkpoint(const CheckpointCandidate& candidate,
+                                std::vector<std::string> reasons) const {
     if (rank_ != 0) return;
     for (const UnreadableCheckpoint& one : found_.unreadable) {
       const int64_t step = step_of_tag(one.tag);
@@ -90,7 +92,7 @@ class Recovery {
     }
     if (found_.absent_latest) reasons.push_back(absent_latest());
     if (reasons.empty()) return;
-    log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
+    log_warning("{}; the run continues from {} instead", fmt::join(reasons, "; "), candidate.tag);
   }
 
   std::string names_of_disks(const CheckpointCandidate& candidate) const {
@@ -102,13 +104,13 @@ class Recovery {
   }
 
   // Warns of others of the same step, made by a run that some hosts continued without the others.
-  void warn_of_others(const CheckpointCandidate& candidate) const {
+  void warn_of_different_copies(const CheckpointCandidate& candidate) const {
     if (rank_ != 0) return;
     for (const CheckpointCandidate& other : found_.candidates) {
       if (other.tag != candidate.tag || other.generation == candidate.generation) continue;
       log_warning(
-          "{}: the one of {} is not that of {}: the run continues from the latter, which "
-          "replaces the other",
+          "{}: the checkpoint on {} differs from the one on {}: the run continues from the latter, "
+          "which replaces the former",
           candidate.tag, names_of_disks(other), names_of_disks(candidate));
     }
   }
@@ -163,7 +165,7 @@ class Recovery {
     run_on_all(communicator_, kWhat, [&] { exchange_files(communicator_, transfers); });
     run_on_all(communicator_, kWhat, [&] {
       if (!leads) return;
-      if (lacks && own != nullptr) take_in(incoming, folder_of(folder_, *own));
+      if (lacks && own != nullptr) move_into(incoming, folder_of(folder_, *own));
       if (own != nullptr && own->published) return;
       const Path partial = folder_.partial_folder(candidate.tag);
       sync_tree(partial);
@@ -212,12 +214,12 @@ class Recovery {
     }
     for (const CheckpointFlaw& flaw : candidate.flaws) {
       report.push_back(flaw.text + (flaw.shard == kNoShard || candidate.has(flaw.disk, flaw.shard)
-                                        ? ": replaced from another disk"
+                                        ? ": replaced by the copy of another disk"
                                         : ": read from another disk"));
     }
     for (const auto& [disk, shards] : repaired) {
       report.push_back(
-          fmt::format("{} got {} from another disk", disks_.names[disk], shard_list(shards)));
+          fmt::format("{} received {} from another disk", disks_.names[disk], shard_list(shards)));
     }
     for (const auto& [disk, failure] : failed) {
       report.push_back(fmt::format("{} keeps fewer copies until the next checkpoint: {}",
@@ -226,7 +228,7 @@ class Recovery {
   }
 
   // Moves the files that every disk has into a folder that already has shards.
-  static void take_in(const Path& incoming, const Path& folder) {
+  static void move_into(const Path& incoming, const Path& folder) {
     sync_tree(incoming);
     replace_folder(incoming / run_files::kModel, folder / run_files::kModel);
     rename_durably(incoming / run_files::kState, folder / run_files::kState);
@@ -265,18 +267,18 @@ class Recovery {
     }
     std::string line = fmt::format("{}: {}", candidate.tag, listed(have));
     if (!lacking.empty()) {
-      line += fmt::format("; {} got the model from another disk", listed(lacking));
+      line += fmt::format("; {} received the model from another disk", listed(lacking));
     }
     return line;
   }
 
-  // "; the newest other one that is whole is ..." with its --resume, or empty if there is none.
-  std::string way_back(const std::string& wanted) {
+  // "; the newest other intact checkpoint is ..." with its --resume, or empty if there is none.
+  std::string other_checkpoint(const std::string& wanted) {
     for (CheckpointCandidate& candidate : found_.candidates) {
       if (candidate.tag == wanted) continue;
       verify(candidate);
-      if (!candidate.whole()) continue;
-      return fmt::format("; the newest other one that is whole is {0}: --resume {0}",
+      if (!candidate.complete()) continue;
+      return fmt::format("; the newest other intact checkpoint is {0}: --resume {0}",
                          candidate.tag);
     }
     return "";
@@ -284,13 +286,13 @@ class Recovery {
 
   [[noreturn]] void refuse_absent(const std::string& wanted) {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
-      if (one.tag == wanted) refuse_wanted(wanted, cannot_be_used(one.tag, one.problem));
+      if (one.tag == wanted) refuse_requested(wanted, cannot_be_used(one.tag, one.problem));
     }
     refuse_absent_tag(folder_.root(), wanted, found_.tags());
   }
 
-  [[noreturn]] void refuse_wanted(const std::string& wanted, const std::string& reason) {
-    fail("{}: {}{}", folder_.root().string(), reason, way_back(wanted));
+  [[noreturn]] void refuse_requested(const std::string& wanted, const std::string& reason) {
+    fail("{}: {}{}", folder_.root().string(), reason, other_checkpoint(wanted));
   }
 
   [[noreturn]] void refuse_all(const std::vector<CheckpointCandidate>& candidates,
@@ -299,12 +301,12 @@ class Recovery {
                                                          [](const CheckpointCandidate& one) {
                                                            return one.of_several_disks();
                                                          });
-    fail("{}: no checkpoint is whole{}: {}; {}", folder_.root().string(),
+    fail("{}: no checkpoint is intact{}: {}; {}", folder_.root().string(),
          apart ? " on the disks of " + listed(disks_.names) : "", fmt::join(reasons, "; "),
-         apart ? "start the hosts again that kept what is missing (with run.checkpoint_copies 2 a "
-                 "lost host loses nothing)"
-               : "put back what is missing or damaged from a copy of the folder, or begin anew in "
-                 "another one");
+         apart ? "restart the hosts that store the missing parts (with run.checkpoint_copies 2, a "
+                 "run survives the loss of one host)"
+               : "restore the missing or damaged files from a copy of the folder, or start a new "
+                 "run in another folder");
   }
 
   comm::Communicator& communicator_;

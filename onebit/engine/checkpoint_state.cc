@@ -22,9 +22,10 @@ uint32_t checksum_of(Json state) {
 void require_one_step(const Json& state, const Path& path) {
   const Json::json_pointer counted("/state/engine/completed_steps");
   if (!state.contains("step") || !state.contains(counted)) return;
-  require(state.at("step") == state.at(counted),
-          "{}: damaged: `step` is {} and `state.engine.completed_steps` {}, which must be equal",
-          path.string(), state.at("step").dump(), state.at(counted).dump());
+  require(
+      state.at("step") == state.at(counted),
+      "{}: damaged: `step` is {}, but `state.engine.completed_steps` is {}; the two must be equal",
+      path.string(), state.at("step").dump(), state.at(counted).dump());
 }
 
 }  // namespace
@@ -36,12 +37,12 @@ void add_checksum(Json& state) {
 Json read_checkpoint_state(const Path& folder) {
   const Path path = folder / run_files::kState;
   Json state = read_json(path);
-  require(state.is_object(), "{}: damaged: it holds no JSON object", path.string());
+  require(state.is_object(), "{}: damaged: it contains no JSON object", path.string());
   const int64_t of_folder = step_of_tag(folder.filename().string());
   if (of_folder >= 0 && state.contains("step")) {
     require(state.at("step") == of_folder,
-            "{}: is that of step {}, the folder is that of step {}: take the file from another "
-            "copy of this checkpoint, or give the folder its name again",
+            "{}: belongs to step {}, but its folder belongs to step {}: copy the file from another "
+            "copy of this checkpoint, or restore the name of the folder",
             path.string(), state.at("step").dump(), of_folder);
   }
   if (!state.contains(kChecksum)) {
@@ -49,8 +50,8 @@ Json read_checkpoint_state(const Path& folder) {
     return state;
   }
   require(state.at(kChecksum) == checksum_of(state),
-          "{}: damaged: its contents do not have the checksum that was written with them "
-          "(after a change by hand, remove the key `{}`)",
+          "{}: damaged: its contents do not match the checksum that was written with them (if you "
+          "edited the file, remove the key `{}`)",
           path.string(), kChecksum);
   return state;
 }
@@ -70,8 +71,8 @@ void require_of_checkpoint(const Json& state, const Path& folder, const std::str
   const Path file = folder / name;
   const std::string found = stated_checksum(file);
   require(found.empty() || *written == found,
-          "{}: is not the file that was written with this checkpoint: its checksum is \"{}\", {} "
-          "names {}; take the file from another copy of this checkpoint",
+          "{}: is not the file that was written with this checkpoint: its checksum is \"{}\", but "
+          "{} records {}; copy the file from another copy of this checkpoint",
           file.string(), found, run_files::kState, written->dump());
 }
 

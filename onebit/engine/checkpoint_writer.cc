@@ -16,7 +16,7 @@
 namespace onebit::engine {
 namespace {
 
-constexpr const char* kWhat = "checkpoint not written";
+constexpr const char* kWhat = "the checkpoint was not written";
 
 }  // namespace
 
@@ -26,7 +26,7 @@ CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder
       folder_(std::move(folder)),
       disks_(disks),
       copies_(copies) {
-  communicator_->count_inside_node_apart();  // its traffic does not count for the steps
+  communicator_->count_inside_node_separately();  // its traffic does not count for the steps
 }
 
 CheckpointWriter::~CheckpointWriter() {

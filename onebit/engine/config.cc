@@ -13,13 +13,13 @@ namespace onebit::engine {
 namespace {
 
 void read_batch(Keys& recipe, BatchSizes& batch) {
-  const char* others = "from the other two and the number of ranks";
+  const char* others = "computed from the other two and the number of ranks";
   recipe.integer("train_batch_size", batch.train, at_least(1),
-                 {"sequences of a step, over all ranks", others});
+                 {"sequences per step, over all ranks", others});
   recipe.integer("train_micro_batch_size_per_gpu", batch.micro, at_least(1),
-                 {"sequences of one forward and backward pass of a rank", others});
+                 {"sequences per forward and backward pass of a rank", others});
   recipe.integer("gradient_accumulation_steps", batch.accumulation, at_least(1),
-                 {"passes of a rank in a step", others});
+                 {"forward and backward passes of a rank per step", others});
 }
 
 void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
@@ -31,15 +31,15 @@ void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
   fp16.number("loss_scale", options.static_scale, at_least(0).up_to(kLargest),
               "constant loss scale; 0: dynamic");
   fp16.integer("initial_scale_power", power, at_least(0).up_to(kLargestPower),
-               "a dynamic scale begins at 2 to this power");
+               "initial dynamic scale, as a power of 2");
   fp16.integer("loss_scale_window", options.window, at_least(1),
-               "clean steps before the scale doubles");
+               "steps without an overflow before the scale is doubled");
   fp16.integer("hysteresis", hysteresis, at_least(1).up_to(1e6),
                "overflows before the scale is halved");
   fp16.boolean("consecutive_hysteresis", options.consecutive_hysteresis,
-               "a clean step refills the hysteresis");
+               "a step without an overflow resets the hysteresis");
   fp16.number("min_loss_scale", options.min_scale, above(0).up_to(kLargest),
-              "the scale is never halved below it");
+              "the smallest value of a dynamic scale");
   fp16.fixed("auto_cast", false, "inputs are tokens, which have no type to cast");
   fp16.fixed("fp16_master_weights_and_grads", false, "weights and gradients are kept in f32");
   options.initial_scale = std::ldexp(1.0, static_cast<int>(power));
@@ -63,8 +63,8 @@ void read_precision(Keys& recipe, EngineConfig& config) {
     brain |= enabled;
   }
   recipe.require(asked.size() < 2 || asked[0] == asked[1], "bfloat16",
-                 "is another name of bf16, and the two differ in `enabled`; remove one");
-  recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
+                 "is another name for bf16, but the two differ in `enabled`; remove one of them");
+  recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable only one of them");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
   if (half) config.loss_scale = loss_scale;
   // As in DeepSpeed, gradients are sent in the type in which they were computed by default.
@@ -72,112 +72,119 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   recipe.choice(
       "communication_data_type", config.wire,
       {{"fp32", DType::kF32}, {"fp16", DType::kF16}, {"bf16", DType::kBF16}},
-      {"type in which gradients are averaged, before a freeze", "the type of the computation"});
+      {"type in which gradients are averaged before the freeze", "the type of the computation"});
 }
 
 void read_dealing(Keys& run, BatchSizes& batch) {
   // The key alone changes no run; the resulting sizes do.
-  run.boolean("uneven_batches", batch.uneven,
-              About("deal a train_batch_size that does not divide among the ranks: micro-batches "
-                    "differ by a sequence, and the one that is given is the most")
-                  .without_influence());
+  run.boolean(
+      "uneven_batches", batch.uneven,
+      About("allow a train_batch_size that does not divide evenly among the ranks: micro-batches "
+            "differ by one sequence, and train_micro_batch_size_per_gpu is the maximum")
+          .without_influence());
 }
 
 void read_length(Keys& run, RunConfig& config) {
   std::optional<int64_t> steps;
   auto seed = static_cast<int64_t>(config.seed);
-  run.integer("steps", steps, at_least(1), "updates of the whole run");
-  run.integer("seed", seed, {}, "of initial values, data order, masks and dropout");
-  run.integer(
-      "max_skipped_steps", config.max_skipped_steps, at_least(1),
-      About("steps in a row without finite gradients that end the run").without_influence());
+  run.integer("steps", steps, at_least(1), "updates in the whole run");
+  run.integer("seed", seed, {}, "random seed of initial values, data order, masks and dropout");
+  run.integer("max_skipped_steps", config.max_skipped_steps, at_least(1),
+              About("consecutive steps with a non-finite gradient after which the run ends")
+                  .without_influence());
   config.steps = steps.value_or(0);
   config.seed = static_cast<uint64_t>(seed);
 }
 
 void read_watch(Keys& run, EngineConfig& engine) {
   RunConfig& config = engine.run;
-  run.integer("watch_every", config.watch_every, at_least(0),
-              About("updates between logs of the largest update over the rate; 0: never")
+  run.integer(
+      "watch_every", config.watch_every, at_least(0),
+      About(
+          "updates between log lines of the largest update relative to the learning rate; 0: never")
+          .without_influence());
+  run.text("watch_tensors", config.watch_tensors,
+           About("also log the largest value in tensors whose name contains this text")
+               .without_influence());
+  run.boolean("watch_adam", config.watch_adam,
+              About("compare with Adam's updates over the same steps (for studies; slow)")
                   .without_influence());
-  run.text(
-      "watch_tensors", config.watch_tensors,
-      About("also log the largest value in tensors whose name contains this").without_influence());
-  run.boolean(
-      "watch_adam", config.watch_adam,
-      About("compare with Adam's updates over the same steps (a study: slow)").without_influence());
   run.require(!config.watch_adam || config.watch_every > 0, "watch_adam",
-              "compares over the steps between two looks: say how many with watch_every");
+              "compares updates over intervals of watch_every steps: set watch_every as well");
   const bool follows_adam = engine.optimizer && engine.optimizer->followed_adam() != nullptr;
-  run.require(!config.watch_adam || !engine.optimizer || follows_adam, "watch_adam",
-              "compares updates with Adam's, which this optimizer does not follow; remove it");
+  run.require(
+      !config.watch_adam || !engine.optimizer || follows_adam, "watch_adam",
+      "compares updates with Adam's, but this optimizer is not a variant of Adam; remove the key");
 }
 
 // DeepSpeed has these keys only in its 1-bit optimizers; here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
-                 "hand device memory to MPI directly; no effect on CPUs");
+                 "pass device memory to MPI directly; no effect on CPUs");
   params.word("comm_backend_name", transport.backend, {"nccl", "mpi"},
               {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has a device of its own, else MPI"});
+               "NCCL where every rank has its own device, otherwise MPI"});
 }
 
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
   // A bucket holds at least one block.
-  constexpr double kLeast = comm::kBlockElements * sizeof(float) / double{1 << 20};
-  run.number("bucket_mb", megabytes, at_least(kLeast).up_to(4096),
-             "MiB of f32 values in a bucket of gradients; at least, in the compressed phase");
+  constexpr double kMin = comm::kBlockElements * sizeof(float) / double{1 << 20};
+  run.number("bucket_mb", megabytes, at_least(kMin).up_to(4096),
+             "MiB of f32 gradients per bucket; in the compressed phase, the minimum");
   engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
-  run.boolean("overlap", engine.run.overlap, "buckets leave while the backward pass still runs");
+  run.boolean("overlap", engine.run.overlap,
+              "send buckets while the backward pass is still running");
   run.choice(
       "levels", engine.run.levels,
       {{"one", LevelsWanted::kOne}, {"two", LevelsWanted::kTwo}, {"auto", LevelsWanted::kEither}},
-      "levels of the 1-bit exchange: among ranks, or exact means inside a node and one bit "
-      "between nodes; auto: two where the ranks' hosts allow it");
+      "levels of the 1-bit exchange: one bit between all ranks, or exact means inside a node and "
+      "one bit between nodes; auto: two where the placement of ranks on hosts allows it");
   const bool compresses = !engine.optimizer || engine.optimizer->compresses();
   run.require(compresses || engine.run.levels != LevelsWanted::kTwo, "levels",
-              "is \"two\", but this optimizer has no 1-bit phase; remove it");
+              "is \"two\", but this optimizer has no 1-bit phase; remove the key");
   run.require(!engine.run.watch_adam || engine.run.levels == LevelsWanted::kOne, "levels",
-              "cannot be two with watch_adam, which reads the gradients of every rank; remove one");
+              "must be \"one\" with watch_adam, which reads the gradients of every rank; remove "
+              "one of the two keys");
   // why_compressed_buckets_wait() itself depends on run.clip.
   engine.run.clip = Clip::kByBucket;
   const std::string why = engine.why_compressed_buckets_wait();
   if (!why.empty()) engine.run.clip = Clip::kExact;
   run.choice("clip", engine.run.clip, {{"by_bucket", Clip::kByBucket}, {"exact", Clip::kExact}},
-             {"gradient_clipping in the compressed phase: each bucket as it leaves, or all by one "
-              "norm after the backward pass",
-              "by_bucket; exact where nothing can leave early"});
+             {"gradient_clipping in the compressed phase: each bucket when it is sent, or all "
+              "buckets by one norm after the backward pass",
+              "by_bucket; exact where no bucket can be sent early"});
   run.require(why.empty() || engine.run.clip == Clip::kExact, "clip",
-              "\"by_bucket\" is for buckets that leave during the backward pass, but these leave "
-              "after it: {}; remove it, or ask for \"exact\"",
+              "is \"by_bucket\", which requires that buckets are sent during the backward pass, "
+              "but they are sent after it: {}; remove the key, or set it to \"exact\"",
               why);
   const bool clips = engine.gradient_clipping > 0;
   if (clips && compresses) return;
   run.note("clip", "no effect, {}",
-           clips ? "this optimizer has no 1-bit phase"
-                 : "gradients are not clipped: gradient_clipping says from which norm on");
+           clips
+               ? "this optimizer has no 1-bit phase"
+               : "gradients are not clipped: gradient_clipping sets the norm above which they are");
   run.leave_out("clip");
 }
 
 // DeepSpeed's keys whose behaviour onebit always has, or that control features it does not contain.
 void accept_without_effect(Keys& recipe) {
   const std::pair<const char*, const char*> keys[] = {
-      {"zero_allow_untested_optimizer", "there is no ZeRO here"},
+      {"zero_allow_untested_optimizer", "onebit has no ZeRO"},
       {"disable_allgather", "exchanges are always all-to-all and all-gather"},
-      {"dump_state", "recipe.resolved.json in the run's folder has every value used"},
+      {"dump_state", "recipe.resolved.json in the run's folder contains every value used"},
       {"memory_breakdown", "the memory table is always printed"},
       {"dataloader_drop_last", "every example is used"},
       {"vocabulary_size", "the vocabulary is padded internally"},
       {"prescale_gradients", "sums are taken in f32, where the order of scaling does not matter"},
-      {"gradient_predivide_factor", "as prescale_gradients"},
+      {"gradient_predivide_factor", "for the same reason as prescale_gradients"},
       {"timers", "throughput is always measured"},
-      {"steps_per_print", "the progress line is drawn by the clock"},
+      {"steps_per_print", "the progress line is updated at fixed intervals of time"},
       {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
       {"activation_checkpointing", "use the model section's memory options"},
       {"sparse_attention",
-       "attention is dense; DeepSpeed's scripts too read it with --deepspeed_sparse_attention "
-       "only"},
+       "attention is dense; DeepSpeed's own scripts read this key only with "
+       "--deepspeed_sparse_attention"},
   };
   for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
 }
@@ -185,7 +192,7 @@ void accept_without_effect(Keys& recipe) {
 void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   Keys zero = recipe.section("zero_optimization", "DeepSpeed's ZeRO");
   zero.fixed("stage", int64_t{0},
-             "the optimizers here keep full state on every rank (1-bit optimizers refuse ZeRO in "
+             "every rank keeps the full state of the optimizer (1-bit optimizers refuse ZeRO in "
              "DeepSpeed as well)");
   recipe.fixed("sparse_gradients", false, "the dense exchange of embeddings is compressed anyway");
   const char* metrics = "metrics.jsonl and TensorBoard events hold every value";
@@ -194,18 +201,18 @@ void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
   if (!model.progressive_layer_drop) {
     recipe.off("progressive_layer_drop",
-               "pre-training leaves layers out, and here every layer computes in every step: a run "
-               "with it would be another one; turn it off to train all layers");
+               "it skips layers, which only pre-training supports; in this task every layer "
+               "computes in every step: turn it off to train all layers");
   }
   Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
   checkpoint.without_effect("tag_validation", "validation is always as strict as \"Fail\"");
   checkpoint.without_effect("parallel_write", "ranks always write in parallel");
   checkpoint.accepted("use_node_local_storage",
-                      "hosts that share no disk each keep their part of a checkpoint anyway");
-  checkpoint.fixed("load_universal", false,
-                   "DeepSpeed's training state cannot be resumed from; --initialize-from reads its "
-                   "models");
-  Keys types = recipe.section("data_types", "DeepSpeed's types of data");
+                      "hosts without a shared disk always store their own part of a checkpoint");
+  checkpoint.fixed(
+      "load_universal", false,
+      "onebit cannot resume from DeepSpeed's training state; --initialize-from reads its models");
+  Keys types = recipe.section("data_types", "DeepSpeed's data types");
   std::string accumulation = "fp32";
   types.word("grad_accum_dtype", accumulation, {"fp32"}, "gradients are accumulated in f32");
 }
@@ -234,20 +241,23 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   recipe.number("gradient_clipping", config.gradient_clipping, at_least(0),
                 "the largest norm of the gradient averaged over ranks; 0: no clipping");
   read_precision(recipe, config);
-  Keys optimizer = recipe.section("optimizer", "what makes an update of gradients");
+  Keys optimizer =
+      recipe.section("optimizer", "the optimizer, which computes updates from gradients");
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
   config.optimizer = optim::read_optimizer(
       optimizer, [&](Keys& params) { read_transport(params, config.transport); });
   const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
-  Keys run = recipe.section("run", "when things happen, counted in updates");
+  Keys run = recipe.section(
+      "run", "length of the run, intervals counted in updates, and the exchange of gradients");
   read_length(run, config.run);
   read_dealing(run, config.batch);
   read_watch(run, config);
   read_exchange(run, config);
   accept_without_effect(recipe);
   refuse_unsupported(recipe, listed_by_caller);
-  recipe.accepted("comment", "for the reader");
-  recipe.accepted("$schema", "what an editor checks the recipe with (`onebit recipe schema`)");
+  recipe.accepted("comment", "a remark for readers of the recipe");
+  recipe.accepted(
+      "$schema", "the JSON Schema with which an editor checks the recipe (`onebit recipe schema`)");
   const bool is_long = config.run.steps > 0;
   if (config.optimizer && is_long) {
     const std::string conflict = config.optimizer->conflict_with({.total_steps = config.run.steps});

@@ -49,8 +49,8 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     if (config.wire == DType::kF16 && config.compute != DType::kF16 && communicator.rank() == 0) {
       log_warning(
           "communication_data_type is fp16 without a loss scale: averaged gradients below 3e-8 "
-          "become zero, and entries that never had a larger one stay still after the freeze; use "
-          "bf16");
+          "become zero, and entries that never had a larger gradient do not change after the "
+          "freeze; use bf16");
     }
     exchange_ = std::make_unique<GradientExchange>(communicator, table, config.run.bucket_bytes,
                                                    config.wire);
@@ -61,7 +61,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   if (config.run.watch_adam) {
     // Its traffic is not part of the run and counted separately.
     shadow_communicator_ = communicator.duplicate();
-    shadow_communicator_->count_inside_node_apart();
+    shadow_communicator_->count_inside_node_separately();
     shadow_ = std::make_unique<AdamShadow>(table, *config.optimizer->followed_adam(),
                                            config.gradient_clipping, *shadow_communicator_);
   }
@@ -125,7 +125,7 @@ void Engine::find_local_route() {
   if (missing > 0 && !reported_waiting_ && communicator_.rank() == 0) {
     log_info(
         "update {}: the norm's distribution over buckets has not been measured yet: for {} updates "
-        "clipping is exact, and buckets leave after the backward pass",
+        "clipping is exact, and buckets are sent after the backward pass",
         completed_steps_ + 1, missing);
   }
   reported_waiting_ = true;
@@ -137,8 +137,8 @@ void Engine::report_unknown_noise() {
   if (wanted && !reported_noise_ && communicator_.rank() == 0) {
     log_info(
         "update {}: the noise of gradients has not been measured yet: until nine updates have "
-        "exchanged one bit an element, gradient_clipping takes the norm for up to {:.2f} times as "
-        "large as it is",
+        "exchanged one bit per element, gradient_clipping overestimates the norm by a factor of up "
+        "to {:.2f}",
         completed_steps_ + 1, std::sqrt(sources()));
   }
   reported_noise_ = true;
@@ -293,9 +293,10 @@ void Engine::stop_not_finite(const optim::GradientNorm& norm) {
   std::strncpy(text.data(), mine.c_str(), text.size() - 1);
   communicator_.broadcast(std::as_writable_bytes(std::span(text)), root);
   fail(
-      "{} steps in a row had a gradient that is not finite. At step {} the first is in {} on rank "
-      "{}. No value has changed since; lower the learning rate, turn on gradient_clipping, or look "
-      "at the data of this step (run.max_skipped_steps sets the patience)",
+      "{} consecutive steps had a gradient that is not finite. At step {} the first such entry is "
+      "{} on rank {}. No parameter has changed since; lower the learning rate, turn on "
+      "gradient_clipping, or inspect the data of this step (run.max_skipped_steps sets how many "
+      "such steps end the run)",
       skipped_in_a_row_, completed_steps_ + 1, text.data(), root);
 }
 

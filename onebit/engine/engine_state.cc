@@ -54,10 +54,9 @@ void Engine::save(params::StateWriter& writer) const {
 
 void Engine::load(const params::StateReader& reader) {
   const Json state = reader.scalar("engine");
-  require(
-      state.is_object(),
-      "the checkpoint's state.json has no counters of a run: it is damaged, or another program's; "
-      "resume from another one with --resume TAG");
+  require(state.is_object(),
+          "the checkpoint's state.json contains no counters of a run: it is damaged or was written "
+          "by another program; resume from another checkpoint with --resume TAG");
   completed_steps_ = state.at("completed_steps").get<int64_t>();
   skipped_steps_ = state.at("skipped_steps").get<int64_t>();
   scaler_.load(state.at("loss_scaler"));

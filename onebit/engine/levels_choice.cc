@@ -15,20 +15,20 @@ std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
   }
   for (int node = 1; node < nodes.count(); ++node) {
     const std::span<const int> ranks = nodes.ranks_of(node);
-    const auto first = static_cast<size_t>(nodes.ranks_a_node());
+    const auto first = static_cast<size_t>(nodes.ranks_per_node());
     if (ranks.size() == first) continue;
     return fmt::format(
-        "nodes have different numbers of ranks: that of rank 0 has {}, that of rank {} "
-        "has {}",
+        "nodes have different numbers of ranks: the node of rank 0 has {}, the node of rank {} has "
+        "{}",
         first, ranks.front(), ranks.size());
   }
-  if (nodes.ranks_a_node() == 1) {
+  if (nodes.ranks_per_node() == 1) {
     return fmt::format("each of the {} nodes has one rank", nodes.count());
   }
   const int64_t blocks = comm::blocks_in(elements);
-  if (blocks < nodes.ranks_a_node()) {
-    return fmt::format("{} parameters are too few to divide over {} ranks of a node", elements,
-                       nodes.ranks_a_node());
+  if (blocks < nodes.ranks_per_node()) {
+    return fmt::format("{} parameters are too few to divide among {} ranks of a node", elements,
+                       nodes.ranks_per_node());
   }
   return {};
 }
@@ -40,15 +40,15 @@ LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes,
   const std::string why_not = obstacle(nodes, elements);
   const bool wanted = config.run.levels == LevelsWanted::kTwo;
   require(!wanted || why_not.empty(),
-          "{}: `run.levels` is \"two\", but {}: start as many ranks, two or more, on each of at "
-          "least two hosts and no more than the model can be divided over, or ask for \"one\" or "
-          "\"auto\" (which a run needs that may continue with fewer hosts)",
+          "{}: `run.levels` is \"two\", but {}: start the same number of ranks on each of at least "
+          "two hosts (two or more, but no more than the model can be divided among), or set it to "
+          "\"one\" or \"auto\" (a run that may continue on fewer hosts needs one of these)",
           config.place, why_not);
   if (!why_not.empty()) return {.text = fmt::format("one (run.levels \"auto\"): {}", why_not)};
   return {.two = true,
-          .text = fmt::format("two: {} nodes of {} ranks; in the 1-bit phase exact means inside a "
-                              "node, one bit an element between nodes",
-                              nodes.count(), nodes.ranks_a_node())};
+          .text = fmt::format("two: {} nodes of {} ranks; the 1-bit phase uses exact means inside "
+                              "a node and one bit per element between nodes",
+                              nodes.count(), nodes.ranks_per_node())};
 }
 
 }  // namespace onebit::engine

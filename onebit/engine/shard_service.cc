@@ -150,7 +150,8 @@ void ShardService::append(const Request& request, std::vector<std::byte>& to) {
   const auto begin = static_cast<size_t>(request.offset),
              count = static_cast<size_t>(request.bytes);
   require(begin <= all.size() && count <= all.size() - begin,
-          "{}: it has {} bytes, [{}, {}) were asked for: it changed while the run was restored",
+          "{}: the file has {} bytes, but bytes [{}, {}) were requested: it changed while the run "
+          "was being restored",
           file->second.path().string(), all.size(), begin, begin + count);
   const auto part = all.subspan(begin, count);
   to.insert(to.end(), part.begin(), part.end());

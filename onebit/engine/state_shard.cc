@@ -24,10 +24,10 @@ class RemoteShard : public formats::TensorSource {
     const std::string place = fmt::format("{} on the disk of rank {}", name, holder);
     const uint64_t file_bytes = service.file_bytes(holder, shard);
     uint64_t header_bytes = 0;
-    require(file_bytes >= sizeof header_bytes, "{}: cut short", place);
+    require(file_bytes >= sizeof header_bytes, "{}: the file is truncated", place);
     service.fetch(holder, shard, 0, std::as_writable_bytes(std::span(&header_bytes, 1)));
     require(header_bytes <=
-                std::min(file_bytes - sizeof header_bytes, formats::kMostSafetensorsHeaderBytes),
+                std::min(file_bytes - sizeof header_bytes, formats::kMaxSafetensorsHeaderBytes),
             "{}: offset 0: damaged: it claims a header of {} bytes", place, header_bytes);
     std::vector<std::byte> front(sizeof header_bytes + header_bytes);
     service.fetch(holder, shard, 0, front);
@@ -135,11 +135,10 @@ void StateShards::replicated(const std::string& name, View flat) const {
     const size_t index = shard.index_of(kReplicated + name);
     const int64_t begin = part_begin(elements, rank, world);
     const int64_t count = part_begin(elements, rank + 1, world) - begin;
-    require(
-        shard.entries()[index].shape.elements() == count,
-        "{}: the state \"{}\" has {} elements, this model needs {}: the checkpoint belongs to a "
-        "model of another shape",
-        shard.place(), name, shard.entries()[index].shape.elements(), count);
+    require(shard.entries()[index].shape.elements() == count,
+            "{}: the state \"{}\" has {} elements, but this model needs {}: the checkpoint belongs "
+            "to a model of another shape",
+            shard.place(), name, shard.entries()[index].shape.elements(), count);
     shard.read_f32(index, {staged.data<float>() + begin, static_cast<size_t>(count)});
   }
   copy(flat.reshaped({elements}), staged.view());

@@ -10,12 +10,12 @@ namespace {
 constexpr uint64_t kMagic = 0xdb4775248b80fb57u;
 constexpr size_t kFooterBytes = 48, kTrailerBytes = 5;
 // Blocks are 4 to 256 kB in practice.
-constexpr size_t kMostBlockBytes = size_t{64} << 20;
+constexpr size_t kMaxBlockBytes = size_t{64} << 20;
 // A snappy copy of 3 bytes gives at most 64.
-constexpr size_t kMostSnappyGrowth = 32;
-constexpr size_t kMostKeyBytes = 16384;
+constexpr size_t kMaxSnappyGrowth = 32;
+constexpr size_t kMaxKeyBytes = 16384;
 // Keys share prefixes, so a few bytes can encode a long key again and again.
-constexpr size_t kMostAllKeysBytes = size_t{256} << 20;
+constexpr size_t kMaxAllKeysBytes = size_t{256} << 20;
 
 using Visit = std::function<void(std::string_view key, std::string_view value, uint64_t offset)>;
 
@@ -33,7 +33,7 @@ std::span<const std::byte> block_content(std::span<const std::byte> file, const 
                                          Handle handle, std::string& storage) {
   ByteReader reader(file, place);
   reader.seek(handle.offset);
-  if (handle.size_bytes > kMostBlockBytes) reader.refuse("a block of more than 64 MB");
+  if (handle.size_bytes > kMaxBlockBytes) reader.refuse("a block of more than 64 MB");
   const std::string_view content = reader.take(handle.size_bytes);
   const auto type = reader.number<uint8_t>();
   const uint32_t expected = reader.number<uint32_t>();
@@ -44,7 +44,7 @@ std::span<const std::byte> block_content(std::span<const std::byte> file, const 
   const auto bytes = std::as_bytes(std::span(content));
   if (type == 0) return bytes;
   if (type != 1) reader.refuse(fmt::format("a block of unknown compression {}", type));
-  const size_t most = std::min(kMostBlockBytes, content.size() * kMostSnappyGrowth);
+  const size_t most = std::min(kMaxBlockBytes, content.size() * kMaxSnappyGrowth);
   storage = unpack_snappy(bytes, most, place, handle.offset);
   return std::as_bytes(std::span(storage));
 }
@@ -63,7 +63,7 @@ void read_block(std::span<const std::byte> content, const std::string& place, ui
   bool is_first = true;
   while (!entries.at_end()) {
     const uint64_t shared = entries.varint(), own = entries.varint(), value = entries.varint();
-    if (shared > key.size() || own > kMostKeyBytes || shared + own > kMostKeyBytes) {
+    if (shared > key.size() || own > kMaxKeyBytes || shared + own > kMaxKeyBytes) {
       entries.refuse("a damaged key");
     }
     std::string next = key.substr(0, shared);
@@ -96,7 +96,7 @@ void read_leveldb_table(std::span<const std::byte> file, const std::string& plac
   const Visit visit_checked = [&](std::string_view key, std::string_view value, uint64_t offset) {
     all_keys_bytes += key.size();
     const bool rises = is_first || key > last_key;
-    require(rises && all_keys_bytes <= kMostAllKeysBytes, "{}: offset {}: {}", place, offset,
+    require(rises && all_keys_bytes <= kMaxAllKeysBytes, "{}: offset {}: {}", place, offset,
             rises ? "keys of far more bytes than a checkpoint has"
                   : "keys that are not in ascending order");
     is_first = false;

@@ -9,7 +9,7 @@
 namespace onebit::formats {
 namespace {
 
-constexpr size_t kMostListed = 20;
+constexpr size_t kMaxListed = 20;
 
 bool covered(const std::string& name, const std::vector<std::string>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -20,9 +20,9 @@ bool covered(const std::string& name, const std::vector<std::string>& prefixes) 
 std::string listed(std::string_view title, const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
   std::string text = fmt::format("\n  {} ({}):", title, lines.size());
-  for (size_t i = 0; i < std::min(lines.size(), kMostListed); ++i) text += "\n    " + lines[i];
-  if (lines.size() > kMostListed) {
-    text += fmt::format("\n    ... and {} more", lines.size() - kMostListed);
+  for (size_t i = 0; i < std::min(lines.size(), kMaxListed); ++i) text += "\n    " + lines[i];
+  if (lines.size() > kMaxListed) {
+    text += fmt::format("\n    ... and {} more", lines.size() - kMaxListed);
   }
   return text;
 }

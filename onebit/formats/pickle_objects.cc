@@ -8,13 +8,13 @@
 namespace onebit::formats {
 namespace {
 
-constexpr size_t kMostAxes = 16;
+constexpr size_t kMaxAxes = 16;
 
 }  // namespace
 
 PickleIndex PickleObjects::add(PickleValue value) {
-  if (pickle_.values.size() >= kMostPickleValues) {
-    reader_.refuse(fmt::format("a pickle of more than {} values", kMostPickleValues));
+  if (pickle_.values.size() >= kMaxPickleValues) {
+    reader_.refuse(fmt::format("a pickle of more than {} values", kMaxPickleValues));
   }
   pickle_.values.push_back(std::move(value));
   return static_cast<PickleIndex>(pickle_.values.size() - 1);
@@ -38,7 +38,7 @@ Pickle PickleObjects::finish(PickleIndex root, size_t size_bytes) {
 
 void PickleObjects::spend(size_t numbers) {
   spent_ += numbers;
-  if (spent_ > kMostPickleBytes / 4) {
+  if (spent_ > kMaxPickleBytes / 4) {
     reader_.refuse("a pickle that builds far more than it contains; it is hostile");
   }
 }
@@ -59,7 +59,7 @@ int64_t PickleObjects::integer(const PickleValue& value, const char* what) const
 }
 
 std::vector<int64_t> PickleObjects::integers(const PickleValue& value, const char* what) const {
-  if (value.kind != PickleKind::kTuple || value.items.size() > kMostAxes) {
+  if (value.kind != PickleKind::kTuple || value.items.size() > kMaxAxes) {
     reader_.refuse(fmt::format("a damaged pickle: {} is not a list of numbers", what));
   }
   std::vector<int64_t> numbers;

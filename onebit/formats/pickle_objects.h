@@ -13,8 +13,8 @@
 
 namespace onebit::formats {
 
-inline constexpr size_t kMostPickleBytes = size_t{64} << 20;
-inline constexpr size_t kMostPickleValues = size_t{4} << 20;
+inline constexpr size_t kMaxPickleBytes = size_t{64} << 20;
+inline constexpr size_t kMaxPickleValues = size_t{4} << 20;
 
 class PickleObjects {
  public:

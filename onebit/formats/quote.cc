@@ -7,13 +7,13 @@
 namespace onebit::formats {
 namespace {
 
-constexpr size_t kMostShown = 120;
+constexpr size_t kMaxShown = 120;
 
 }  // namespace
 
 std::string quote(std::string_view name) {
   std::string text = "\"";
-  for (const char character : name.substr(0, kMostShown)) {
+  for (const char character : name.substr(0, kMaxShown)) {
     const auto byte = static_cast<unsigned char>(character);
     if (byte < 0x20 || byte >= 0x7F) {
       text += fmt::format("\\x{:02x}", byte);
@@ -21,7 +21,7 @@ std::string quote(std::string_view name) {
       text += character;
     }
   }
-  return text + (name.size() > kMostShown ? "...\"" : "\"");
+  return text + (name.size() > kMaxShown ? "...\"" : "\"");
 }
 
 }  // namespace onebit::formats

@@ -84,9 +84,9 @@ std::string_view header_text(std::span<const std::byte> front, uint64_t file_byt
           place, file_bytes);
   uint64_t length = 0;
   std::memcpy(&length, front.data(), sizeof length);
-  require(length <= kMostSafetensorsHeaderBytes,
+  require(length <= kMaxSafetensorsHeaderBytes,
           "{}: offset 0: not a safetensors file: it claims a header of {} bytes (at most {})",
-          place, length, kMostSafetensorsHeaderBytes);
+          place, length, kMaxSafetensorsHeaderBytes);
   require(length <= file_bytes - 8,
           "{}: offset 0: the header of {} bytes exceeds the file of {} bytes; it is cut short",
           place, length, file_bytes);

@@ -16,7 +16,7 @@
 
 namespace onebit::formats {
 
-inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
+inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
 // The key in "__metadata__" of files that we write: the CRC-32C of the file, eight hexadecimal
 // digits, computed with zeros in their place.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kMetadataKey = "__metadata__";
 // Far above any tensor; keeps a hostile shape from growing.
-constexpr size_t kMostAxes = 64;
+constexpr size_t kMaxAxes = 64;
 
 class HeaderHandler {
  public:
@@ -79,7 +79,7 @@ void HeaderHandler::expect_field(unsigned field, std::string_view name) {
 }
 
 bool HeaderHandler::number_unsigned(uint64_t value) {
-  if (state_ == State::kShape && tensors_.back().shape.size() < kMostAxes) {
+  if (state_ == State::kShape && tensors_.back().shape.size() < kMaxAxes) {
     tensors_.back().shape.push_back(value);
     return true;
   }

@@ -12,7 +12,7 @@
 namespace onebit::formats {
 namespace {
 
-constexpr uint64_t kMostShards = 10000;
+constexpr uint64_t kMaxShards = 10000;
 
 struct FileDType {
   uint64_t number;  // core/framework/types.proto
@@ -44,7 +44,7 @@ Header header_of(std::string_view message, const std::string& place, uint64_t of
     require(field.number != 2 || field.value == 0,
             "{}: written on a big-endian machine; write it again on a little-endian one", place);
   }
-  require(header.shards >= 1 && header.shards <= kMostShards, "{}: offset {}: {} data files", place,
+  require(header.shards >= 1 && header.shards <= kMaxShards, "{}: offset {}: {} data files", place,
           offset, header.shards);
   return header;
 }

@@ -23,7 +23,7 @@ void widen(std::span<const std::byte> from, std::span<float> to) {
 }
 
 // Enough names to suggest one for a mistyped name without comparing against millions.
-constexpr size_t kMostCompared = 10000;
+constexpr size_t kMaxCompared = 10000;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ size_t TensorSource::index_of(std::string_view name) const {
   if (const auto found = find(name)) return *found;
   std::vector<std::string> names;
   for (const TensorEntry& entry : entries_) {
-    if (names.size() < kMostCompared) names.push_back(entry.name);
+    if (names.size() < kMaxCompared) names.push_back(entry.name);
   }
   const std::string near = nearest_word(name, names);
   fail("{}: contains no tensor {}{}", place_, quote(name),

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kStateDictKeys[] = {"module", "model_state_dict", "state_dict", "model"};
 
 // Keeps the product of an empty tensor's other extents within 64 bits.
-constexpr int64_t kMostEmptyExtent = int64_t{1} << 15;
+constexpr int64_t kMaxEmptyExtent = int64_t{1} << 15;
 
 bool begins_with(std::span<const std::byte> file, std::string_view text) {
   return file.size() >= text.size() &&
@@ -171,7 +171,7 @@ TensorEntry TorchFile::entry_of(const Pickle& pickle, std::string_view name,
   int64_t elements = 1, last = tensor.offset_elements;
   const bool is_empty = std::count(tensor.extents.begin(), tensor.extents.end(), 0) > 0;
   for (const int64_t extent : tensor.extents) {
-    require(!is_empty || extent <= kMostEmptyExtent, "{}: tensor {}: the size [{}] is too large",
+    require(!is_empty || extent <= kMaxEmptyExtent, "{}: tensor {}: the size [{}] is too large",
             path_, quote(name), fmt::join(tensor.extents, ", "));
   }
   for (size_t axis = 0; axis < tensor.extents.size() && !is_empty; ++axis) {

@@ -10,12 +10,12 @@ namespace onebit::formats {
 namespace {
 
 constexpr uint8_t kHighestProtocol = 5;
-constexpr size_t kMostNameBytes = 512;
+constexpr size_t kMaxNameBytes = 512;
 
 }  // namespace
 
 Unpickler::Unpickler(std::span<const std::byte> bytes, const std::string& place, uint64_t base)
-    : reader_(bytes.first(std::min(bytes.size(), kMostPickleBytes)), place, base),
+    : reader_(bytes.first(std::min(bytes.size(), kMaxPickleBytes)), place, base),
       objects_(reader_) {}
 
 Pickle Unpickler::run() {
@@ -203,8 +203,8 @@ bool Unpickler::step_memo(PickleOpcode opcode) {
 bool Unpickler::step_object(PickleOpcode opcode) {
   switch (opcode) {
     case PickleOpcode::kGlobal: {
-      const std::string_view module = reader_.line(kMostNameBytes);
-      push_global(module, reader_.line(kMostNameBytes));
+      const std::string_view module = reader_.line(kMaxNameBytes);
+      push_global(module, reader_.line(kMaxNameBytes));
       return true;
     }
     case PickleOpcode::kStackGlobal: {

@@ -14,7 +14,7 @@ namespace {
 constexpr uint32_t kLocalHeader = 0x04034b50, kDirectoryEntry = 0x02014b50,
                    kDirectoryEnd = 0x06054b50, kLargeDirectoryEnd = 0x06064b50,
                    kLargeLocator = 0x07064b50;
-constexpr size_t kDirectoryEndBytes = 22, kLargeLocatorBytes = 20, kMostCommentBytes = 65535;
+constexpr size_t kDirectoryEndBytes = 22, kLargeLocatorBytes = 20, kMaxCommentBytes = 65535;
 constexpr uint16_t kLargeSizes = 1;  // the extra field with 64-bit sizes
 constexpr uint32_t kIsLarge = 0xFFFFFFFFu;
 
@@ -51,7 +51,7 @@ ZipArchive::Directory ZipArchive::find_directory() const {
   ByteReader reader(file_, place_);
   const size_t size = file_.size();
   const size_t last = size >= kDirectoryEndBytes ? size - kDirectoryEndBytes : 0;
-  const size_t first = last > kMostCommentBytes ? last - kMostCommentBytes : 0;
+  const size_t first = last > kMaxCommentBytes ? last - kMaxCommentBytes : 0;
   for (size_t at = last + 1; at-- > first && size >= kDirectoryEndBytes;) {
     reader.seek(at);
     if (reader.number<uint32_t>() != kDirectoryEnd) continue;

@@ -6,14 +6,15 @@ namespace onebit::kernels {
 
 void ArgumentCheck::view(std::string_view name, const ConstView& view, DType dtype,
                          const Shape& shape) const {
-  require(view.dtype() == dtype, "{}: {} must be {}, it is {}", operation_, name, name_of(dtype),
+  require(view.dtype() == dtype, "{}: {} must be {}, but is {}", operation_, name, name_of(dtype),
           name_of(view.dtype()));
-  require(view.shape() == shape, "{}: {} must have shape {}, it has {}", operation_, name,
+  require(view.shape() == shape, "{}: {} must have shape {}, but has {}", operation_, name,
           to_string(shape), to_string(view.shape()));
   require(view.elements() == 0 || !view.empty(), "{}: {} has no memory", operation_, name);
   require(view.elements() == 0 || view.device() == device_,
-          "{}: {} is on device {}:{}, the context on {}:{}; copy it there first", operation_, name,
-          name_of(view.device().type), view.device().index, name_of(device_.type), device_.index);
+          "{}: {} is on device {}:{}, but the context is on {}:{}; copy it there first", operation_,
+          name, name_of(view.device().type), view.device().index, name_of(device_.type),
+          device_.index);
 }
 
 void ArgumentCheck::optional(std::string_view name, const ConstView& optional_view, DType dtype,
@@ -23,7 +24,7 @@ void ArgumentCheck::optional(std::string_view name, const ConstView& optional_vi
 
 void ArgumentCheck::leading(std::string_view name, const ConstView& leading_view, int rank) const {
   floating(name, leading_view);
-  require(leading_view.shape().rank() == rank, "{}: {} must have {} axes, its shape is {}",
+  require(leading_view.shape().rank() == rank, "{}: {} must have {} axes, but its shape is {}",
           operation_, name, rank, to_string(leading_view.shape()));
   view(name, leading_view, leading_view.dtype(), leading_view.shape());
 }
@@ -31,12 +32,12 @@ void ArgumentCheck::leading(std::string_view name, const ConstView& leading_view
 void ArgumentCheck::floating(std::string_view name, const ConstView& view) const {
   const DType dtype = view.dtype();
   require(dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16,
-          "{}: {} must be f32, bf16 or f16, it is {}", operation_, name, name_of(dtype));
+          "{}: {} must be f32, bf16 or f16, but is {}", operation_, name, name_of(dtype));
 }
 
 void ArgumentCheck::dropout(const Dropout& dropout, int64_t rows) const {
   require(dropout.probability >= 0 && dropout.probability < 1,
-          "{}: the dropout probability must be in [0, 1), it is {}", operation_,
+          "{}: the dropout probability must be in [0, 1), but is {}", operation_,
           dropout.probability);
   if (dropout.probability > 0) view("dropout.row_keys", dropout.row_keys, DType::kU64, {rows});
 }

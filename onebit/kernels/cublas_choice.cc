@@ -15,9 +15,9 @@ namespace onebit::kernels::cuda {
 namespace {
 
 constexpr int kCandidates = 8, kRuns = 5;
-constexpr int64_t kMostSampleTokens = 8192;          // fills the device
-constexpr int64_t kLeastTile = 16, kMostTile = 128;  // of k, in the existing kernels
-constexpr double kWorthMeasuring = 0x1p24;           // multiplications
+constexpr int64_t kMaxSampleTokens = 8192;        // fills the device
+constexpr int64_t kMinTile = 16, kMaxTile = 128;  // of k, in the existing kernels
+constexpr double kWorthMeasuring = 0x1p24;        // multiplications
 
 using Algorithm = cublasLtMatmulAlgo_t;
 using Preference = CublasHandle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
@@ -131,18 +131,18 @@ struct Measured {
   float milliseconds;
 };
 
-// The numbers of tokens, at most kMostSampleTokens, for which bits are compared; the last is the
+// The numbers of tokens, at most kMaxSampleTokens, for which bits are compared; the last is the
 // largest. If the sum is over tokens, an algorithm first adds those beyond its whole tiles, so that
 // tiles of different sizes add in the same order for some numbers only: there must be one for every
 // remainder that can distinguish two of them.
 std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange tokens) {
-  if (!product.a_transposed) return {std::min(tokens.last, kMostSampleTokens)};
-  const int64_t above = std::max<int64_t>(tokens.last - kMostSampleTokens, 0);
-  const int64_t left_out = (above + kMostTile - 1) / kMostTile * kMostTile;
+  if (!product.a_transposed) return {std::min(tokens.last, kMaxSampleTokens)};
+  const int64_t above = std::max<int64_t>(tokens.last - kMaxSampleTokens, 0);
+  const int64_t left_out = (above + kMaxTile - 1) / kMaxTile * kMaxTile;
   const int64_t last = tokens.last - left_out,
                 first = std::max<int64_t>(tokens.first - left_out, 1);
   std::vector<int64_t> counts;
-  for (int64_t count = first; count < std::min(last, first + kMostTile); count += kLeastTile) {
+  for (int64_t count = first; count < std::min(last, first + kMaxTile); count += kMinTile) {
     counts.push_back(count);
   }
   counts.push_back(last);
@@ -227,7 +227,7 @@ std::optional<Algorithm> choose_algorithm(CudaStream& cuda, const MatrixProduct&
   for (const Measured& one : equals) {
     if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
     log_debug(
-        "{} [{} x {}] . [{} x {}], epilogue {}: algorithm {} of {}, {} of the same bits, "
+        "{} [{} x {}] . [{} x {}], epilogue {}: algorithm {} of {}, {} with bit-identical results, "
         "{:.4f} ms",
         name_of(like.a.dtype()), like.m(), like.k(), like.k(), like.n(),
         static_cast<int>(like.epilogue), one.candidate, candidates.size(), equals.size(),

@@ -7,7 +7,7 @@ namespace onebit::kernels {
 namespace {
 
 [[noreturn]] void refuse() {
-  fail("bf16 products were asked for in a build without them: has_bf16_products() says so");
+  fail("bf16 products were requested, but this build has none: check has_bf16_products() first");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace onebit::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kShuffle = 1000003;  // prime
 constexpr int64_t kSpareBytes = int64_t{256} << 20;
 
@@ -118,7 +118,7 @@ uint64_t ProductSample::fingerprint() {
   for (const Buffer* memory : {&c_, &beside_, &vector_}) {
     const int64_t words = memory->size_bytes() / static_cast<int64_t>(sizeof(uint32_t));
     if (words == 0) continue;
-    const unsigned blocks = blocks_of(std::min(words, kMostBlocks * kThreads), kThreads);
+    const unsigned blocks = blocks_of(std::min(words, kMaxBlocks * kThreads), kThreads);
     launch("add_fingerprint", cuda_, blocks, kThreads, add_fingerprint,
            reinterpret_cast<const uint32_t*>(memory->data()), words, seed++ << 48,
            reinterpret_cast<unsigned long long*>(sum_.data()));

@@ -23,7 +23,7 @@ void RunningAverage::add(double value) {
 void Median::add(double value) {
   if (count_++ % every_ != 0) return;
   kept_.push_back(value);
-  if (kept_.size() < kMost) return;
+  if (kept_.size() < kMax) return;
   for (size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
   kept_.resize(kept_.size() / 2);
   every_ *= 2;

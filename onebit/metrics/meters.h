@@ -49,7 +49,7 @@ class Median {
   double median() const;
 
  private:
-  static constexpr size_t kMost = 2048;
+  static constexpr size_t kMax = 2048;
 
   std::vector<double> kept_;
   int64_t count_ = 0, every_ = 1;  // one of every_ values is kept

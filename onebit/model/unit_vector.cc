@@ -6,7 +6,7 @@
 namespace onebit::model {
 namespace {
 
-constexpr double kLeastLength = 1e-12;
+constexpr double kMinLength = 1e-12;
 
 double product(const float* a, const float* b, int64_t count) {
   double sum = 0;
@@ -17,7 +17,7 @@ double product(const float* a, const float* b, int64_t count) {
 // NaN stays NaN.
 double length_of(const float* vector, int64_t hidden) {
   const double length = std::sqrt(product(vector, vector, hidden));
-  return length < kLeastLength ? kLeastLength : length;
+  return length < kMinLength ? kMinLength : length;
 }
 
 }  // namespace

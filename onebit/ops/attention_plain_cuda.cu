@@ -13,14 +13,14 @@ using namespace kernels::cuda;
 namespace {
 
 constexpr int kWarps = 4;  // tokens per thread block, one warp each
-constexpr int kMostHead = 256, kParts = kMostHead / kWarp;
+constexpr int kMaxHead = 256, kParts = kMaxHead / kWarp;
 
 // One head of a query and of its gradient, or of a key and a value, for each token of the block.
 struct Heads {
-  float first[kWarps][kMostHead], second[kWarps][kMostHead];
+  float first[kWarps][kMaxHead], second[kWarps][kMaxHead];
 };
 struct QueryHeads {
-  float query[kWarps][kMostHead];
+  float query[kWarps][kMaxHead];
 };
 
 // What a warp first computes about its token.
@@ -194,9 +194,9 @@ __global__ void backward_keys(AttentionCall<T> a) {
 
 template <typename T>
 void check_head(const AttentionCall<T>& call) {
-  require(call.head_size <= kMostHead,
+  require(call.head_size <= kMaxHead,
           "attention: heads have {} columns; CUDA devices support at most {}", call.head_size,
-          kMostHead);
+          kMaxHead);
 }
 
 }  // namespace

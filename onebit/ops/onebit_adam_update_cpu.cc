@@ -186,8 +186,8 @@ float bounded(double value) {
   return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
 }
 
-void grow_travelling(const OnebitNormalize& args, int64_t begin, int64_t end,
-                     const BlockSums& sums) {
+void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
+                      const BlockSums& sums) {
   const int64_t block = begin / kBlockElements;
   float* energies = args.energy.data<float>() + block * kSubBlocks;
   float& sketch = args.sketch.data<float>()[block];
@@ -228,7 +228,7 @@ void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
                    normalized + (at - begin), std::min(kSubBlockElements, end - at),
                    args.alone ? args.beta2 : 1, own, shrink, args.epsilon);
   }
-  if (!args.alone) grow_travelling(args, begin, end, sums);
+  if (!args.alone) add_to_sent_sums(args, begin, end, sums);
   const int64_t block = begin / kBlockElements;
   args.block_square.data<double>()[block] = sums.finite ? sums.square : 0;
   args.block_flags.data<uint8_t>()[block] = !sums.finite          ? kBlockNotFinite

@@ -244,18 +244,18 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
   if (a.begin == a.end) return;
   CudaStream& cuda = CudaStream::of(context);
   const DeviceRanges ranges(cuda, a.ranges);
-  const auto travelling = [&](const View& view) { return a.alone ? nullptr : view.data<float>(); };
+  const auto sent = [&](const View& view) { return a.alone ? nullptr : view.data<float>(); };
   const Normalize call{.gradient = a.gradient.data<float>(),
                        .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
                        .variance = a.variance.data<float>(),
                        .normalized = a.normalized.data<float>(),
-                       .extra = travelling(a.extra),
+                       .extra = sent(a.extra),
                        .own_weight = a.alone ? nullptr : a.own_weight.data<float>(),
                        .block_ratio = a.alone ? nullptr : a.block_ratio.data<float>(),
-                       .energy = travelling(a.energy),
-                       .sketch = travelling(a.sketch),
-                       .block_energy = travelling(a.block_energy),
-                       .block_variance = travelling(a.block_variance),
+                       .energy = sent(a.energy),
+                       .sketch = sent(a.sketch),
+                       .block_energy = sent(a.block_energy),
+                       .block_variance = sent(a.block_variance),
                        .block_square = a.block_square.data<double>(),
                        .block_flags = a.block_flags.data<uint8_t>(),
                        .begin = a.begin,

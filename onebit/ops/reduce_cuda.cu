@@ -13,7 +13,7 @@ using namespace kernels::cuda;
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kMaxBlocks = 1024;
 
 struct Square {
   __device__ static double term(float x) { return double{x} * double{x}; }
@@ -63,7 +63,7 @@ double reduce(Context& context, const ConstView& x) {
   if (count == 0) return 0;
   CudaStream& cuda = CudaStream::of(context);
   const unsigned blocks =
-      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
+      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMaxBlocks));
   const auto memory = cuda.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
   double* partials = memory.as<double>();
   launch("partial_sums", cuda, blocks, kThreads, partial_sums<Kind>, x.data<float>(), count,
@@ -121,7 +121,7 @@ bool all_finite(Context& context, ConstView x) {
   int* found = memory.as<int>();
   check_cuda(cudaMemsetAsync(found, 0, sizeof(int), cuda.stream()), "cudaMemsetAsync");
   const unsigned blocks =
-      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
+      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMaxBlocks));
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     launch("all_finite", cuda, blocks, kThreads, look_for_non_finite<T>, pointer<T>(x), count,

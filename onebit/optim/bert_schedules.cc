@@ -25,7 +25,7 @@ Progress progress_of(const ScheduleInput& input, double proportion) {
   const bool has_both = updates && params.has("warmup_proportion");
   params.require(!has_both, "warmup_num_steps", "and warmup_proportion are both given; keep one");
   params.number("warmup_proportion", proportion, at_least(0).up_to(1),
-                "share of the schedule that is warm-up");
+                "warm-up as a fraction of the schedule");
   if (updates) params.leave_out("warmup_proportion");
   progress.warmup = updates ? static_cast<double>(*updates) : proportion * progress.total;
   return progress;
@@ -49,8 +49,8 @@ std::unique_ptr<Schedule> exponential(const ScheduleInput& input, double power) 
   const Progress progress = progress_of(input, 0.002);
   double decay = 0.99, decay_step = 520;
   input.params.number("decay_rate", decay, above(0).up_to(1),
-                      "factor of the rate every decay_step updates after the warm-up");
-  input.params.number("decay_step", decay_step, above(0), "updates of one factor decay_rate");
+                      "factor applied to the rate every decay_step updates after the warm-up");
+  input.params.number("decay_step", decay_step, above(0), "updates per factor of decay_rate");
   return scaled(input, progress.warmup, [=](double completed) {
     if (progress.warmup == 0) return 1.0;  // as in the example: without warm-up there is no decay
     if (completed < progress.warmup) return std::pow(completed / progress.warmup, power);
@@ -81,7 +81,7 @@ std::unique_ptr<Schedule> warmup_linear(const ScheduleInput& input) {
 std::unique_ptr<Schedule> polynomial(const ScheduleInput& input, double power) {
   const Progress progress = progress_of(input, 0);
   double end = 0;
-  input.params.number("end_ratio", end, {}, "rate at the end over that at the peak");
+  input.params.number("end_ratio", end, {}, "final rate as a fraction of the peak rate");
   return scaled(input, progress.warmup, [=](double completed) {
     if (completed < progress.warmup) return completed / progress.warmup;
     const double length = std::max(1.0, progress.total - progress.warmup);
@@ -109,7 +109,8 @@ std::vector<ScheduleEntry> bert_schedules() {
           {"polynomial",
            [](const ScheduleInput& input) {
              double power = 1;
-             input.params.number("power", power, {}, "of the share of the way that is left");
+             input.params.number("power", power, {},
+                                 "exponent of the remaining fraction of the decay");
              return polynomial(input, power);
            }},
           {"constant", constant}};

@@ -33,16 +33,14 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
                                const params::StateReader& reader) {
   check_state_name(reader, options_.name);
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
-  require(
-      !compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
-      "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
-      "held cannot change after the freeze",
-      Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
-  require(
-      !compressed || !reader.scalar("travels").is_null(),
-      "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
-      "exchanged momentum: continue from a checkpoint of its warm-up (--resume TAG), or start a "
-      "new run from its model (--initialize-from)");
+  require(!compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
+          "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: the set of "
+          "held rows cannot change after the freeze",
+          Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
+  require(!compressed || !reader.scalar("travels").is_null(),
+          "the checkpoint was made in the compressed phase of an older version of onebit, whose "
+          "1-bit Adam exchanged momentum: continue from a checkpoint of its warm-up (--resume "
+          "TAG), or start a new run from its model (--initialize-from)");
   updates_ = reader.scalar("updates").get<int64_t>();
   freeze_rule_.load(reader);
   rule_.load(reader);
@@ -98,7 +96,8 @@ void CompressedOptimizer::return_to_warmup() {
   copy(moments.variance.view(), ConstView::of(whole_variance.data(), whole));
   level_.restart();
   if (communicator_.rank() == 0) {
-    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up continues", updates_);
+    log_info("optimizer.params.freeze_step is later than update {}: the warm-up continues",
+             updates_);
   }
 }
 

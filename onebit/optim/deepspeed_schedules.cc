@@ -23,9 +23,9 @@ std::unique_ptr<Schedule> range_test(const ScheduleInput& input) {
   int64_t interval_size = 2000;
   bool staircase = false;
   params.rate("lr_range_test_min_lr", least, "rate at the beginning");
-  params.integer("lr_range_test_step_size", interval_size, at_least(1), "updates of an interval");
-  params.number("lr_range_test_step_rate", growth, {}, "growth of the rate an interval");
-  params.boolean("lr_range_test_staircase", staircase, "the rate changes once an interval");
+  params.integer("lr_range_test_step_size", interval_size, at_least(1), "updates per interval");
+  params.number("lr_range_test_step_rate", growth, {}, "growth of the rate per interval");
+  params.boolean("lr_range_test_staircase", staircase, "change the rate only once per interval");
   const auto size = static_cast<double>(interval_size);
   return formula(INT64_MAX, [=](double t) {
     const double interval = (t + 1) / size;
@@ -69,26 +69,29 @@ void read_cycle_rates(Keys& params, OneCycle& cycle) {
   params.need("cycle_min_lr", "OneCycle needs it");
   params.need("cycle_max_lr", "OneCycle needs it");
   int64_t first = 2000;
-  params.integer("cycle_first_step_size", first, at_least(1), "updates of the way up");
+  params.integer("cycle_first_step_size", first, at_least(1),
+                 "updates of the rising part of the cycle");
   int64_t second = first, decay_size = 0;
   params.integer("cycle_second_step_size", second, at_least(1),
-                 {"updates of the way down", "cycle_first_step_size"});
+                 {"updates of the falling part of the cycle", "cycle_first_step_size"});
   params.integer("decay_step_size", decay_size, at_least(0),
-                 "updates of one decay after the cycle; 0: none");
-  params.number("decay_lr_rate", cycle.rate_decay, at_least(0), "decay of the rate");
+                 "updates per decay step after the cycle; 0: no decay");
+  params.number("decay_lr_rate", cycle.rate_decay, at_least(0), "decay of the rate per decay step");
   cycle.first = static_cast<double>(first);
   cycle.second = static_cast<double>(second);
   cycle.decay_size = static_cast<double>(decay_size);
 }
 
 void read_cycle_momentum(Keys& params, OneCycle& cycle) {
-  params.boolean("cycle_momentum", cycle.cycles_momentum, "cycle beta1 against the rate");
+  params.boolean("cycle_momentum", cycle.cycles_momentum,
+                 "cycle beta1 in the opposite direction to the rate");
   params.number("cycle_min_mom", cycle.least_momentum, at_least(0).below(1), "beta1 at the peak");
   params.number("cycle_max_mom", cycle.most_momentum, at_least(0).below(1),
                 "beta1 at both ends of the cycle");
-  params.number("decay_mom_rate", cycle.momentum_decay, {}, "growth of beta1 after the cycle");
+  params.number("decay_mom_rate", cycle.momentum_decay, {},
+                "growth of beta1 per decay step after the cycle");
   params.require(cycle.least_momentum <= cycle.most_momentum, "cycle_min_mom",
-                 "is {}, above cycle_max_mom, which is {}", cycle.least_momentum,
+                 "is {}, which is above cycle_max_mom ({})", cycle.least_momentum,
                  cycle.most_momentum);
 }
 
@@ -99,9 +102,10 @@ std::unique_ptr<Schedule> one_cycle(const ScheduleInput& input) {
   read_cycle_momentum(params, cycle);
   for (const char* key : {"cycle_first_stair_count", "cycle_second_stair_count"}) {
     double stairs = 0;
-    params.number(key, stairs, {}, "no effect: DeepSpeed reads it and never uses it");
+    params.number(key, stairs, {}, "no effect: DeepSpeed reads this key but does not use it");
     if (stairs > 0) {
-      params.warn("{} has no effect: DeepSpeed reads it and never uses it", params.place(key));
+      params.warn("{} has no effect: DeepSpeed reads this key but does not use it",
+                  params.place(key));
     }
   }
   return formula(static_cast<int64_t>(cycle.first) + 1, [cycle](double t) { return cycle.at(t); });
@@ -115,7 +119,7 @@ struct Warmup {
   explicit Warmup(Keys& params) {
     int64_t updates_given = 1000;
     params.integer("warmup_num_steps", updates_given, at_least(0),
-                   "updates of the warm-up; at least 2 are made");
+                   "updates of the warm-up; a value below 2 counts as 2");
     params.choice("warmup_type", logarithmic, {{"log", true}, {"linear", false}},
                   "how the rate rises");
     steps = static_cast<double>(std::max<int64_t>(2, updates_given));
@@ -148,7 +152,7 @@ double decay_end(const ScheduleInput& input, const Warmup& warmup) {
   const auto total = static_cast<double>(total_steps_of(input));
   if (input.total_updates && total < warmup.steps) {
     input.params.warn(
-        "{} = {} is less than warmup_num_steps = {}: the rate falls at once after its peak",
+        "{} = {} is less than warmup_num_steps = {}: the rate drops immediately after its peak",
         input.params.place("total_num_steps"), total, warmup.steps);
   }
   return total;
@@ -173,8 +177,8 @@ std::unique_ptr<Schedule> warmup_cosine(const ScheduleInput& input) {
   const Warmup warmup(input.params);
   double least = 0, end = 1e-4;
   input.params.number("warmup_min_ratio", least, {},
-                      "rate at the beginning over the optimizer's lr");
-  input.params.number("cos_min_ratio", end, {}, "rate at the end over the optimizer's lr");
+                      "initial rate as a fraction of the optimizer's lr");
+  input.params.number("cos_min_ratio", end, {}, "final rate as a fraction of the optimizer's lr");
   const double total = decay_end(input, warmup), base = input.base_rate;
   return formula(warmup.updates(), [=](double t) {
     if (t < 0) return Rate{0, {}};

@@ -32,7 +32,8 @@ double ratio_of(double ratio, int measured, int sources) {
 
 GradientClipper::GradientClipper(double threshold) : threshold_(threshold) {
   require(threshold >= 0 && std::isfinite(threshold),
-          "gradient_clipping is {}; it is the largest norm, or 0 for none", threshold);
+          "gradient_clipping is {}; it must be the largest allowed norm, or 0 for no clipping",
+          threshold);
 }
 
 double GradientClipper::add_squares(Context& context, ConstView gradients, Range range,

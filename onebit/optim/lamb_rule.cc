@@ -30,11 +30,12 @@ LambOptions read_lamb_options(Keys& params) {
   params.number("min_coeff", options.min_ratio, at_least(0), "smallest trust ratio of a tensor");
   params.number("max_coeff", options.max_ratio, above(0), "largest trust ratio of a tensor");
   params.require(options.min_ratio <= options.max_ratio, "min_coeff",
-                 "is {}, above max_coeff, {}: the trust ratio is held between the two; DeepSpeed's "
-                 "defaults are 0.01 and 10",
+                 "is {}, which is above max_coeff ({}): the trust ratio is clamped between the "
+                 "two; DeepSpeed's defaults are 0.01 and 10",
                  options.min_ratio, options.max_ratio);
-  params.refused("adam_w_mode",
-                 "LAMB's decay is part of the update whose norm it takes, and has one mode");
+  params.refused(
+      "adam_w_mode",
+      "LAMB has only one mode of weight decay, as part of the update whose norm is computed");
   return options;
 }
 

@@ -26,8 +26,8 @@ compress::Ownership divide_exchange(int64_t elements, const comm::Nodes& nodes,
             .world_size = nodes.ranks()};
   }
   require(nodes.count() > 1 && nodes.even(),
-          "two levels need at least two nodes of as many ranks each");
-  return {.buckets = compress::two_level_buckets(elements, nodes.count(), nodes.ranks_a_node(),
+          "two levels need at least two nodes with the same number of ranks");
+  return {.buckets = compress::two_level_buckets(elements, nodes.count(), nodes.ranks_per_node(),
                                                  run.bucket_bytes),
           .world_size = nodes.ranks(),
           .nodes = nodes};
@@ -42,9 +42,9 @@ Levels::Levels(comm::Communicator& world, const compress::Ownership& ownership, 
   const int rank = world.rank();
   node_ = world.split(ownership.source_of(rank));
   across_ = world.split(ownership.local_of(rank));
-  ONEBIT_INVARIANT(node_->world_size() == ownership.ranks_a_source() &&
+  ONEBIT_INVARIANT(node_->world_size() == ownership.ranks_per_source() &&
                    across_->world_size() == ownership.sources());
-  received_ = Buffer(device, ownership.ranks_a_source() * buckets_.max_elements() * kFloatBytes);
+  received_ = Buffer(device, ownership.ranks_per_source() * buckets_.max_elements() * kFloatBytes);
 }
 
 Range Levels::in_buffer(int64_t bucket) const {

@@ -10,8 +10,8 @@ namespace {
 void refuse_arithmetics(Keys& params) {
   for (const char* key : {"coordinates", "variance", "scale", "parity"}) {
     params.refused(key,
-                   "1-bit Adam has one arithmetic since what travels is the gradient "
-                   "(docs/compression.md)");
+                   "1-bit Adam has only one variant since it exchanges gradients instead of "
+                   "momentum (docs/compression.md)");
   }
 }
 

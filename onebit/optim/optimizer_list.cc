@@ -50,11 +50,12 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(
                      "compressed exchange"};
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;
-  section.kinds(kinds, "the optimizer, in any case of letters", [&](size_t kind, Keys& params) {
-    recipe = kOptimizers[kind].read(params);
-    if (read_more) read_more(params);
-  });
-  section.without_effect("legacy_fusion", "a choice of DeepSpeed's kernels");
+  section.kinds(kinds, "the name of the optimizer, in upper or lower case",
+                [&](size_t kind, Keys& params) {
+                  recipe = kOptimizers[kind].read(params);
+                  if (read_more) read_more(params);
+                });
+  section.without_effect("legacy_fusion", "selects a kernel in DeepSpeed");
   return recipe;
 }
 

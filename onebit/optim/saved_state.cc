@@ -12,11 +12,10 @@ namespace {
 void require_elements(const params::StateReader& reader, const std::string& name, int rank,
                       int64_t elements) {
   const int64_t saved = reader.own_elements(name, rank);
-  require(
-      saved == elements,
-      "the checkpoint's {} of rank {} has {} elements, the model needs {}: it belongs to another "
-      "model",
-      name, rank, saved, elements);
+  require(saved == elements,
+          "the checkpoint's {} of rank {} has {} elements, but the model needs {}: the checkpoint "
+          "belongs to another model",
+          name, rank, saved, elements);
 }
 
 int64_t elements_of(std::span<const compress::OwnedRange> wanted) {
@@ -39,7 +38,7 @@ std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange
 
 // Whether every rank of a node has a part of every bucket.
 bool divides(const compress::Ownership& saved) {
-  const int64_t count = saved.buckets.count(), node = saved.ranks_a_source();
+  const int64_t count = saved.buckets.count(), node = saved.ranks_per_source();
   for (int64_t bucket = 0; bucket < count; ++bucket) {
     const Range whole = saved.buckets.range(bucket);
     if (comm::chunk_of(whole, static_cast<int>(node), static_cast<int>(node) - 1).elements() == 0) {
@@ -74,7 +73,7 @@ compress::Ownership saved_ownership(const params::StateReader& reader, int64_t e
   saved.nodes = comm::Nodes(nodes.get<std::vector<int>>());
   require(saved.nodes->ranks() == saved.world_size && saved.nodes->even() && divides(saved),
           "the checkpoint's state.json is damaged: `nodes` and `bucket_bytes` do not divide the "
-          "buffer over its {} ranks; resume from another checkpoint with --resume TAG",
+          "buffer among its {} ranks; resume from another checkpoint with --resume TAG",
           saved.world_size);
   return saved;
 }
@@ -85,14 +84,14 @@ void save_state_name(params::StateWriter& writer, const std::string& name) {
 
 void check_state_name(const params::StateReader& reader, const std::string& name) {
   const Json saved = reader.scalar("optimizer");
+  require(saved.is_string(),
+          "the checkpoint's state.json names no optimizer: it is damaged or was written by another "
+          "program; resume from another checkpoint with --resume TAG");
   require(
-      saved.is_string(),
-      "the checkpoint's state.json names no optimizer: it is damaged, or another program's; resume "
-      "from another one with --resume TAG");
-  require(saved.get<std::string>() == name,
-          "the checkpoint holds the state of the optimizer {}, the recipe asks for {}: resume with "
-          "the same optimizer.type, or start a new run from its model (--initialize-from)",
-          saved.get<std::string>(), name);
+      saved.get<std::string>() == name,
+      "the checkpoint contains the state of the optimizer {}, but the recipe selects {}: resume "
+      "with the same optimizer.type, or start a new run from its model (--initialize-from)",
+      saved.get<std::string>(), name);
 }
 
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,

@@ -37,9 +37,10 @@ int64_t total_steps_of(const ScheduleInput& input) {
   // A schedule that is read before the length of the run is known is read again.
   int64_t total = input.total_updates.value_or(1);
   input.params.integer("total_num_steps", total, at_least(1),
-                       {"updates of the whole schedule", "those of the run"});
-  input.params.require(total > 0, "total_num_steps",
-                       "is missing and the run has no length: give it, or run.steps");
+                       {"updates in the whole schedule", "the updates of the run"});
+  input.params.require(
+      total > 0, "total_num_steps",
+      "is missing, and run.steps does not give the length of the run either: set one of them");
   return std::max<int64_t>(total, 1);
 }
 
@@ -50,7 +51,7 @@ std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
   Kinds kinds;
   for (const ScheduleEntry& entry : entries) kinds.names.emplace_back(entry.name);
   std::unique_ptr<Schedule> schedule = constant_schedule(base_rate);
-  section.kinds(kinds, "the schedule; without one the rate is constant",
+  section.kinds(kinds, "the schedule of the learning rate; without one the rate is constant",
                 [&](size_t kind, Keys& params) {
                   int64_t start = 0;
                   params.integer("start_step", start, at_least(0),

@@ -21,7 +21,7 @@ View view_of(std::vector<float>& values) {
 std::string describe(const compress::Ownership& ownership) {
   const int ranks = ownership.world_size;
   if (!ownership.nodes) return counted(ranks, "rank");
-  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_a_source());
+  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_per_source());
 }
 
 }  // namespace
@@ -260,7 +260,7 @@ void SignExchange::load(const params::StateReader& reader, double beta1) {
   const int self = levels_.world().rank();
   if (self == 0 &&
       (before.sources() != levels_.sources() || before.nodes != levels_.ownership().nodes)) {
-    log_info("error feedback of {} is re-distributed over {}", describe(before),
+    log_info("error feedback of {} is redistributed over {}", describe(before),
              describe(levels_.ownership()));
   }
   // Worker residuals do not depend on the buckets.

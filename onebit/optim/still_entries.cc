@@ -35,10 +35,10 @@ Range held_range(const params::Table& table, const std::string& name, int64_t ro
     }
   };
   const params::Entry& entry = entry_of_key();
-  require(
-      rows <= entry.shape[0],
-      "optimizer.params.exp_avg_mask says that {} rows of {} move, which has {}: give at most {}",
-      rows, name, entry.shape[0], entry.shape[0]);
+  require(rows <= entry.shape[0],
+          "optimizer.params.exp_avg_mask sets {} rows of {} to be updated, but the tensor has only "
+          "{}: give at most {}",
+          rows, name, entry.shape[0], entry.shape[0]);
   const int64_t columns = entry.shape.elements() / entry.shape[0];
   return {entry.offset_elements + rows * columns, entry.offset_elements + entry.shape.elements()};
 }

@@ -140,9 +140,8 @@ void VarianceLevel::load(const params::StateReader& reader) {
     if (levels_.world().rank() == 0 && before.world_size == now.world_size &&
         before.nodes == now.nodes) {
       log_info(
-          "run.bucket_mb is not the checkpoint's: the level of the second moments is measured "
-          "anew, "
-          "so the run continues, but not bit for bit");
+          "run.bucket_mb differs from the checkpoint's: the level of the second moments is "
+          "measured again, so the run continues, but not bit for bit");
     }
     return;
   }

@@ -49,13 +49,14 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    if (world_size == 1) return {{"updates", "nothing to send on one rank"}};
+    if (world_size == 1) return {{"updates", "a run on one rank sends nothing"}};
     const ZeroOneCounts counts =
         count_exchanges(ending_with(run, options_.schedule), run.total_steps);
     return {
-        {"updates", fmt::format("of {}, {} average gradients, {} exchange one bit an element, {} "
-                                "nothing",
-                                run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
+        {"updates",
+         fmt::format(
+             "of {}, {} average gradients, {} exchange one bit per element, {} exchange nothing",
+             run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
   }
   std::string conflict_with(const RunFacts& run) const override {
     const ZeroOneOptions& schedule = options_.schedule;

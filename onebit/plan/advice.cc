@@ -40,7 +40,7 @@ std::string nothing_fits(const RunPlan& plan) {
   return fmt::format(
       "Nothing fits: {} of at least {} each need more than the {} of a host; use a smaller "
       "train_micro_batch_size_per_gpu, fewer ranks per host or the memory options of the model",
-      counted(plan.asked.cluster.ranks_a_host, "rank"),
+      counted(plan.asked.cluster.ranks_per_host, "rank"),
       metrics::human_bytes(static_cast<double>(least.memory_bytes)),
       metrics::human_bytes(static_cast<double>(plan.machine.memory_bytes)));
 }

@@ -19,8 +19,8 @@ std::string plan_picture(const RunPlan& plan) {
         .name = plan.choices[i].name, .points = {}, .colour = static_cast<int>(i), .dots = true};
     for (const PlannedRanks& ranks : plan.others) {
       if (ranks.runs.empty()) continue;
-      line.points.push_back(
-          {std::log2(static_cast<double>(ranks.cluster.ranks())), ranks.runs[i].samples_a_second});
+      line.points.push_back({std::log2(static_cast<double>(ranks.cluster.ranks())),
+                             ranks.runs[i].samples_per_second});
     }
     chart.lines.push_back(std::move(line));
   }

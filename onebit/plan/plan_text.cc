@@ -33,7 +33,7 @@ std::string energy(double kilowatt_hours) {
 }
 
 std::string facts(const RunPlan& plan, const std::string& measured) {
-  const PaperCluster& cluster = plan.asked.cluster;
+  const PlannedCluster& cluster = plan.asked.cluster;
   metrics::TextTable table;
   table.add_row(
       {"recipe", fmt::format("{}: {} parameters, {} steps of {} sequences of {} tokens",
@@ -51,14 +51,14 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
   table.add_row(
       {"cluster",
        fmt::format("{} with {} each: {}, links of {}/s, latency {}", counted(cluster.hosts, "host"),
-                   counted(cluster.ranks_a_host, "rank"), counted(cluster.ranks(), "rank"),
+                   counted(cluster.ranks_per_host, "rank"), counted(cluster.ranks(), "rank"),
                    human_bytes(cluster.bandwidth), human_duration(cluster.latency))});
   table.add_row({"host", fmt::format("{}, {}, {} of memory, {}", plan.machine.processor,
                                      counted(plan.machine.threads, "thread"),
                                      bytes(plan.machine.memory_bytes), measured)});
   table.add_row({"batch", fmt::format("{} = {}", plan.batch.train,
                                       engine::describe_shares(plan.batch, cluster.ranks()))});
-  table.add_row({"power", fmt::format("{:g} W per host, assumed (--watts)", plan.watts_a_host)});
+  table.add_row({"power", fmt::format("{:g} W per host, assumed (--watts)", plan.watts_per_host)});
   return table.text();
 }
 
@@ -74,7 +74,7 @@ std::string runs(const RunPlan& plan) {
     const PlannedRun& run = plan.asked.runs[i];
     table.add_row(
         {name_of_choice(plan.choices[i]), bytes(run.memory_bytes) + (run.fits ? "" : ", too much"),
-         rate(run.samples_a_second), long_duration(run.run.seconds), energy(run.kilowatt_hours)});
+         rate(run.samples_per_second), long_duration(run.run.seconds), energy(run.kilowatt_hours)});
   }
   return table.text();
 }
@@ -162,7 +162,7 @@ std::string curves(const RunPlan& plan) {
     for (const PlannedRanks& ranks : plan.others) {
       if (ranks.runs.empty()) continue;
       const double count = ranks.cluster.ranks();
-      curve.points.emplace_back(std::log2(count), ranks.runs[i].samples_a_second / count);
+      curve.points.emplace_back(std::log2(count), ranks.runs[i].samples_per_second / count);
     }
     drawn.push_back(std::move(curve));
   }

@@ -39,21 +39,21 @@ std::optional<double> parse_with_prefix(std::string_view text, std::string_view 
 }  // namespace
 
 std::optional<double> parse_bandwidth(std::string_view text) {
-  constexpr double kLeastBytes = 1e3 / 8, kMostBytes = 100e12 / 8;
+  constexpr double kMinBytes = 1e3 / 8, kMaxBytes = 100e12 / 8;
   constexpr Unit kPrefixes[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
                                 {"m", 1e6}, {"G", 1e9}, {"g", 1e9}, {"T", 1e12}};
   for (const auto& [prefix, factor] : kPrefixes) {
     const auto bytes = parse_with_prefix(text, prefix, factor);
-    if (bytes) return *bytes >= kLeastBytes && *bytes <= kMostBytes ? bytes : std::nullopt;
+    if (bytes) return *bytes >= kMinBytes && *bytes <= kMaxBytes ? bytes : std::nullopt;
   }
   return std::nullopt;
 }
 
 std::optional<double> parse_latency(std::string_view text) {
-  constexpr double kMostSeconds = 60;
+  constexpr double kMaxSeconds = 60;
   constexpr Unit kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
   const auto seconds = parse(text, kUnits);
-  return seconds && *seconds >= 0 && *seconds <= kMostSeconds ? seconds : std::nullopt;
+  return seconds && *seconds >= 0 && *seconds <= kMaxSeconds ? seconds : std::nullopt;
 }
 
 }  // namespace onebit::plan

@@ -11,7 +11,7 @@
 namespace onebit::plan {
 namespace {
 
-constexpr int kMostRanks = 1024;
+constexpr int kMaxRanks = 1024;
 
 StepSeconds parts_of(const training::StepPrediction& step, const training::PassTimes& pass,
                      int64_t accumulation, double optimizer_seconds) {
@@ -46,7 +46,7 @@ class Planner {
   int64_t parameters() const { return table_.parameter_count(); }
 
   // Error: the batch does not divide.
-  PlannedRanks on(const PaperCluster& cluster) const {
+  PlannedRanks on(const PlannedCluster& cluster) const {
     PlannedRanks planned{.cluster = cluster, .cannot = {}, .runs = {}};
     const engine::BatchSizes batch =
         engine::solve_batch_sizes(config_.engine.batch, cluster.ranks(), config_.engine.place);
@@ -54,7 +54,7 @@ class Planner {
     return planned;
   }
 
-  PlannedRanks if_it_runs(const PaperCluster& cluster) const {
+  PlannedRanks if_it_runs(const PlannedCluster& cluster) const {
     try {
       return on(cluster);
     } catch (const Error& error) {
@@ -73,12 +73,13 @@ class Planner {
            choice.optimizer->state_bytes(table_, ranks, facts_);
   }
 
-  PlannedRun run(const Choice& choice, const PaperCluster& cluster,
+  PlannedRun run(const Choice& choice, const PlannedCluster& cluster,
                  const engine::BatchSizes& batch) const {
     const PlannedStep step{work_, machine_, table_, config_.engine};
     const training::ExchangeBuckets buckets =
         training::exchange_buckets(table_, config_.engine, cluster.ranks());
-    const training::StepCosts costs = paper_costs(step, cluster, choice.wire, batch.micro, buckets);
+    const training::StepCosts costs =
+        planned_costs(step, cluster, choice.wire, batch.micro, buckets);
     const training::StepForecast steps =
         training::forecast(costs, buckets, config_.engine, batch.accumulation);
     const int64_t updates = config_.engine.run.steps;
@@ -92,13 +93,13 @@ class Planner {
         .local =
             parts_of(steps.local, costs.pass, batch.accumulation, costs.compressed_update_seconds),
         .waiting_share = steps.dense.waiting_seconds / steps.dense.step_seconds};
-    planned.fits = planned.memory_bytes * cluster.ranks_a_host <= machine_.memory_bytes;
+    planned.fits = planned.memory_bytes * cluster.ranks_per_host <= machine_.memory_bytes;
     const optim::UpdateCounts& kinds = planned.run.updates;
     if (kinds.compressed + kinds.both == 0) planned.compressed = {};
     if (kinds.local == 0) planned.local = {};
-    planned.samples_a_second =
+    planned.samples_per_second =
         static_cast<double>(updates) * static_cast<double>(batch.train) / planned.run.seconds;
-    planned.kilowatt_hours = request_.watts_a_host * cluster.hosts * planned.run.seconds / 3.6e6;
+    planned.kilowatt_hours = request_.watts_per_host * cluster.hosts * planned.run.seconds / 3.6e6;
     return planned;
   }
 
@@ -114,16 +115,16 @@ class Planner {
 };
 
 // First a single host with fewer ranks, then full hosts; the number doubles each time.
-std::vector<PaperCluster> clusters_like(const PaperCluster& asked) {
-  std::vector<PaperCluster> clusters;
-  PaperCluster cluster = asked;
-  for (int ranks = 1; ranks < asked.host_parts && ranks <= kMostRanks; ranks *= 2) {
+std::vector<PlannedCluster> clusters_like(const PlannedCluster& asked) {
+  std::vector<PlannedCluster> clusters;
+  PlannedCluster cluster = asked;
+  for (int ranks = 1; ranks < asked.host_parts && ranks <= kMaxRanks; ranks *= 2) {
     cluster.hosts = 1;
-    cluster.ranks_a_host = ranks;
+    cluster.ranks_per_host = ranks;
     clusters.push_back(cluster);
   }
-  cluster.ranks_a_host = asked.host_parts;
-  for (int hosts = 1; hosts * asked.host_parts <= kMostRanks; hosts *= 2) {
+  cluster.ranks_per_host = asked.host_parts;
+  for (int hosts = 1; hosts * asked.host_parts <= kMaxRanks; hosts *= 2) {
     cluster.hosts = hosts;
     clusters.push_back(cluster);
   }
@@ -134,8 +135,8 @@ std::vector<PaperCluster> clusters_like(const PaperCluster& asked) {
 
 RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
                   const training::MachineCosts& machine, const PlanRequest& request) {
-  PaperCluster asked = request.cluster;
-  asked.copy_bytes_a_second = machine.copy_bytes_a_second;
+  PlannedCluster asked = request.cluster;
+  asked.copy_bytes_per_second = machine.copy_bytes_per_second;
   require(asked.host_parts <= machine.threads,
           "{} ranks per host need a thread each, but the measured host has {}: give fewer "
           "--ranks-per-host, or the measurement of another host (--measured)",
@@ -153,13 +154,13 @@ RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
                .vocabulary = config.model.vocab_size,
                .layers = config.model.layers,
                .computed_layers = config.drop().mean_layers(0, config.engine.run.steps),
-               .watts_a_host = request.watts_a_host,
+               .watts_per_host = request.watts_per_host,
                .machine = machine,
                .choices = planner.choices(),
                .asked = planner.on(asked),
                .others = {},
                .advice = {}};
-  for (const PaperCluster& cluster : clusters_like(asked)) {
+  for (const PlannedCluster& cluster : clusters_like(asked)) {
     plan.others.push_back(planner.if_it_runs(cluster));
   }
   plan.advice = advise(plan);

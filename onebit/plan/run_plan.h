@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/plan/paper_costs.h"
+#include "onebit/plan/planned_costs.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/training/run_forecast.h"
 
@@ -35,12 +35,12 @@ struct PlannedRun {
   training::RunForecast run;
   StepSeconds dense, compressed, local;  // zeros where the run has no such steps
   double waiting_share = 0;              // share of a dense step spent waiting for the network
-  double samples_a_second = 0;
+  double samples_per_second = 0;
   double kilowatt_hours = 0;
 };
 
 struct PlannedRanks {
-  PaperCluster cluster;
+  PlannedCluster cluster;
   std::string cannot;            // why the recipe cannot run on so many ranks; otherwise empty
   std::vector<PlannedRun> runs;  // one for each choice
 };
@@ -52,8 +52,8 @@ struct Advice {
 };
 
 struct PlanRequest {
-  PaperCluster cluster;
-  double watts_a_host = 0;
+  PlannedCluster cluster;
+  double watts_per_host = 0;
 };
 
 struct RunPlan {
@@ -66,7 +66,7 @@ struct RunPlan {
   // out.
   int64_t layers = 0;
   double computed_layers = 0;
-  double watts_a_host = 0;
+  double watts_per_host = 0;
   training::MachineCosts machine;
   std::vector<Choice> choices;
   PlannedRanks asked;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 300;
 constexpr double kLeft = 80, kRight = 12, kTop = 12, kBottom = 30;
-constexpr size_t kMostPoints = 600;
+constexpr size_t kMaxPoints = 600;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -161,7 +161,7 @@ std::string plane(const Chart& chart, const std::vector<Series>& shown, const Ax
 std::vector<Series> shown_of(const Chart& chart) {
   std::vector<Series> shown;
   for (const Line& line : chart.lines) {
-    shown.push_back(thinned(line.points, kMostPoints));
+    shown.push_back(thinned(line.points, kMaxPoints));
     if (chart.logarithmic) {
       std::erase_if(shown.back(), [](const Point& point) { return point.value <= 0; });
     }

@@ -30,13 +30,13 @@ struct Header {
   Word word;
   uint64_t number;
 };
-constexpr uint64_t kMostRows = uint64_t{1} << 24, kMostNumbers = uint64_t{1} << 28;
-constexpr uint64_t kMostMessage = uint64_t{1} << 16;
+constexpr uint64_t kMaxRows = uint64_t{1} << 24, kMaxNumbers = uint64_t{1} << 28;
+constexpr uint64_t kMaxMessage = uint64_t{1} << 16;
 // CPU seconds per block, which takes about one; damaged files can keep libhdf5 busy forever.
-constexpr int kMostSeconds = 20;
+constexpr int kMaxSeconds = 20;
 
 void limit_time() {
-  const itimerval limit = {.it_interval = {0, 0}, .it_value = {kMostSeconds, 0}};
+  const itimerval limit = {.it_interval = {0, 0}, .it_value = {kMaxSeconds, 0}};
   ::setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
@@ -176,7 +176,7 @@ class Hdf5Reader : public SampleReader {
     const int status = wait();
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGPROF,
             "{}: libhdf5 made no progress for {} s: the file is damaged; copy it again", name_,
-            kMostSeconds);
+            kMaxSeconds);
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL,
             "{}: the process reading it was killed: there may be too little memory", name_);
     fail("{}: libhdf5 crashed while reading the file{}: the file is damaged; copy it again", name_,
@@ -198,7 +198,7 @@ class Hdf5Reader : public SampleReader {
   void take(std::vector<Number>& numbers) {
     uint64_t count = 0;
     take(&count, sizeof count);
-    require_sound(count <= kMostNumbers);
+    require_sound(count <= kMaxNumbers);
     numbers.resize(count);
     take(numbers.data(), count * sizeof(Number));
   }
@@ -219,12 +219,12 @@ class Hdf5Reader : public SampleReader {
       return false;
     }
     if (header.word == Word::kError) {
-      require_sound(header.number <= kMostMessage);
+      require_sound(header.number <= kMaxMessage);
       std::string message(header.number, '\0');
       take(message.data(), message.size());
       throw Error(message);
     }
-    require_sound(header.word == Word::kRows && header.number >= 1 && header.number <= kMostRows);
+    require_sound(header.word == Word::kRows && header.number >= 1 && header.number <= kMaxRows);
     first_ += rows_;
     rows_ = header.number;
     next_ = 0;

@@ -11,7 +11,7 @@
 namespace onebit::samples {
 namespace {
 
-constexpr uint64_t kMostChunkBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxChunkBytes = uint64_t{256} << 20;
 constexpr uint64_t kUsualBlockBytes = uint64_t{16} << 20;
 constexpr size_t kCacheBytes = size_t{64} << 20, kCacheSlots = 12421;
 
@@ -88,8 +88,8 @@ class Array {
             "{}: has {} dimensions, expected [examples] or [examples, length]", place_, rank_);
     rows_ = sizes[0];
     columns_ = sizes[1];
-    require(columns_ >= 1 && columns_ <= static_cast<uint64_t>(kMostTokens),
-            "{}: has rows of {} numbers, expected 1 to {}", place_, columns_, kMostTokens);
+    require(columns_ >= 1 && columns_ <= static_cast<uint64_t>(kMaxTokens),
+            "{}: has rows of {} numbers, expected 1 to {}", place_, columns_, kMaxTokens);
   }
 
   void check_type() {
@@ -146,7 +146,7 @@ class Array {
     read_block(first, count, type, lists.data());
     for (uint64_t row = 0; row < count; ++row) {
       const hvl_t& list = lists[row];
-      require(list.len <= static_cast<size_t>(kMostTokens), "{}: row {} has {} numbers", place_,
+      require(list.len <= static_cast<size_t>(kMaxTokens), "{}: row {} has {} numbers", place_,
               first + row, list.len);
       out.lengths[row] = static_cast<uint32_t>(list.len);
       const auto* numbers = static_cast<const int64_t*>(list.p);
@@ -196,7 +196,7 @@ uint64_t rows_at_once(const Array& ids) {
   const uint64_t row_bytes = std::max<uint64_t>(ids.columns(), 512) * sizeof(int64_t);
   const uint64_t usual = std::max<uint64_t>(1, kUsualBlockBytes / row_bytes);
   const uint64_t chunk = ids.chunk_rows();
-  if (chunk == 0 || chunk > kMostChunkBytes / row_bytes) return usual;
+  if (chunk == 0 || chunk > kMaxChunkBytes / row_bytes) return usual;
   return chunk >= usual ? chunk : usual / chunk * chunk;
 }
 

@@ -62,8 +62,8 @@ bool RecordStream::read(std::string& record) {
                   "first length is wrong)");
     fail("{}: the checksum of its length is wrong: the file is damaged; copy it again", place());
   }
-  require(size_bytes <= kMostRecordBytes, "{}: has {} bytes, more than {}: too long for an example",
-          place(), size_bytes, kMostRecordBytes);
+  require(size_bytes <= kMaxRecordBytes, "{}: has {} bytes, more than {}: too long for an example",
+          place(), size_bytes, kMaxRecordBytes);
   // Read in pieces, so that a wrong length in a truncated file does not allocate memory.
   constexpr size_t kPiece = size_t{1} << 20;
   record.clear();

@@ -13,7 +13,7 @@ namespace onebit::samples {
 class RecordStream {
  public:
   // Longer records are refused unread: an example of 65536 tokens has about a megabyte.
-  static constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;
+  static constexpr uint64_t kMaxRecordBytes = uint64_t{64} << 20;
 
   // Errors name the file as `name`.
   RecordStream(std::unique_ptr<corpus::ByteStream> bytes, std::string name);

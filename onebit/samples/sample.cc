@@ -10,7 +10,7 @@ namespace {
 
 // [MASK] replaces 80 % of masked words: with this many, a share below 50 % is never chance.
 constexpr uint64_t kEnoughMasked = 200;
-constexpr double kLeastMaskShare = 0.5;
+constexpr double kMinMaskShare = 0.5;
 
 void require_same_size(const PaddedSample& sample, const char* name, size_t size,
                        const char* other_name, size_t other_size) {
@@ -40,8 +40,8 @@ int64_t SampleChecker::length_of(const PaddedSample& padded) const {
 }
 
 void SampleChecker::take_tokens(const PaddedSample& padded, int64_t length, Sample& sample) const {
-  require(length >= 3 && length <= kMostTokens, "{}: has {} tokens, expected 3 to {}", padded.place,
-          length, kMostTokens);
+  require(length >= 3 && length <= kMaxTokens, "{}: has {} tokens, expected 3 to {}", padded.place,
+          length, kMaxTokens);
   sample.tokens.clear();
   for (int64_t position = 0; position < length; ++position) {
     const int64_t id = padded.input_ids[static_cast<size_t>(position)];
@@ -146,7 +146,7 @@ void SampleChecker::take(const PaddedSample& padded, Sample& sample) {
 void SampleChecker::finish() const {
   const double share =
       static_cast<double>(mask_tokens_) / static_cast<double>(std::max<uint64_t>(1, masked_));
-  require(masked_ < kEnoughMasked || share >= kLeastMaskShare,
+  require(masked_ < kEnoughMasked || share >= kMinMaskShare,
           "of {} masked words, {:.1f} % were replaced by [MASK], id {} of {} (80 % is usual): pass "
           "the files' vocabulary with --vocab",
           masked_, 100 * share, vocabulary_.mask_id(), vocabulary_place_);

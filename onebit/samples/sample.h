@@ -12,7 +12,7 @@
 namespace onebit::samples {
 
 // The longest sequence, and so the largest position + 1.
-inline constexpr int64_t kMostTokens = 65536;
+inline constexpr int64_t kMaxTokens = 65536;
 inline constexpr int32_t kNoLabel = -1;
 
 struct Sample {

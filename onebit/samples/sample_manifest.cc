@@ -33,13 +33,13 @@ constexpr Count kCounts[] = {{"samples", &SampleManifest::samples},
                              {"replaced_by_mask", &SampleManifest::replaced_by_mask}};
 
 void check_counts(const SampleManifest& manifest, const std::string& source) {
-  constexpr uint64_t kMost = UINT64_MAX / 16;
-  const bool sound = manifest.samples >= 1 && manifest.samples < kMost && manifest.tokens < kMost &&
-                     manifest.masked < kMost && manifest.tokens >= manifest.samples &&
+  constexpr uint64_t kMax = UINT64_MAX / 16;
+  const bool sound = manifest.samples >= 1 && manifest.samples < kMax && manifest.tokens < kMax &&
+                     manifest.masked < kMax && manifest.tokens >= manifest.samples &&
                      manifest.masked >= manifest.samples && manifest.pairs <= manifest.samples &&
                      (manifest.labels == 0 || manifest.labels == manifest.samples) &&
                      manifest.longest_tokens >= 1 &&
-                     manifest.longest_tokens <= static_cast<uint64_t>(kMostTokens) &&
+                     manifest.longest_tokens <= static_cast<uint64_t>(kMaxTokens) &&
                      manifest.most_masked >= 1 && manifest.most_masked < manifest.longest_tokens;
   require(sound, "{}: its counts are invalid: the manifest is damaged", source);
 }

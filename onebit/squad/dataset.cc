@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kProblemsListed = 5;
 // A JSON value takes several times its text in memory, and a few compressed bytes may expand to any
 // size.
-constexpr size_t kMostBytes = size_t{512} << 20;
+constexpr size_t kMaxBytes = size_t{512} << 20;
 
 // A value and its place in the file, for errors: "dev.json: data[3].paragraphs[0].qas[1].id".
 class Place {
@@ -177,10 +177,10 @@ std::string read_whole(const Path& path) {
   for (;;) {
     const size_t got = stream->read(buffer.data(), buffer.size());
     if (got == 0) return text;
-    require(text.size() + got <= kMostBytes,
+    require(text.size() + got <= kMaxBytes,
             "{}: contains more than {} MiB (unpacked): no SQuAD file is so large; split it if it "
             "is one",
-            path.string(), kMostBytes >> 20);
+            path.string(), kMaxBytes >> 20);
     text.append(buffer.data(), got);
   }
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kDocumentStart = "-DOCSTART-";
 constexpr std::string_view kGlobalColumns = "# global.columns =";
-constexpr size_t kMostSentenceBytes = size_t{1} << 30;
+constexpr size_t kMaxSentenceBytes = size_t{1} << 30;
 const std::vector<std::string>& conllu_columns() {
   static const std::vector<std::string> names = {"ID",    "FORM", "LEMMA",  "UPOS", "XPOS",
                                                  "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"};
@@ -81,7 +81,7 @@ bool ConllReader::take_line(Sentence& sentence) {
   if (is_no_word()) return true;
   const std::string_view word = fields_[token_column_];
   require(!corpus::stripped(word).empty(), "{}: the word is empty", lines_.place());
-  require(sentence.text.size() + word.size() < kMostSentenceBytes,
+  require(sentence.text.size() + word.size() < kMaxSentenceBytes,
           "{}: the sentence is longer than 1 GiB: are there no empty lines between sentences?",
           lines_.place());
   if (sentence.words.empty()) sentence.line = lines_.number();

@@ -13,7 +13,7 @@
 namespace onebit::tag {
 namespace {
 
-constexpr size_t kMostTagsListed = 30;
+constexpr size_t kMaxTagsListed = 30;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void TagSet::refuse(const Sentences& sentences, const Sentence& sentence, size_t
                     const std::string& fix) const {
   fail("{}: the tag \"{}\" is none of the model's, which are {}; {}",
        place_of(sentences.source, sentence, word), sentence.tags[word],
-       listed(tags_, kMostTagsListed), fix);
+       listed(tags_, kMaxTagsListed), fix);
 }
 
 std::vector<int32_t> TagSet::targets_of(const Sentences& sentences, const std::string& fix) const {
@@ -71,14 +71,13 @@ EvaluationTargets TagSet::evaluation_targets(const Sentences& sentences, Scheme 
   require(result.unknown_words < sentences.words(),
           "{}: no word has one of the model's tags, which are {}; there are {}: is this the column "
           "of the tags?",
-          sentences.source, listed(tags_, kMostTagsListed),
-          listed(result.unknown, kMostTagsListed));
+          sentences.source, listed(tags_, kMaxTagsListed), listed(result.unknown, kMaxTagsListed));
   return result;
 }
 
 std::string EvaluationTargets::warning(const std::string& source) const {
   if (unknown.empty()) return "";
-  const std::string tags = listed(unknown, kMostTagsListed);
+  const std::string tags = listed(unknown, kMaxTagsListed);
   if (unknown_entities == 0) {
     return fmt::format(
         "{}: {} words have tags that the model does not have ({}) and count as wrong; the loss is "

@@ -19,7 +19,7 @@ std::vector<std::string> heads_other_than(const std::vector<std::string>& own) {
   return others;
 }
 
-std::string fill_from_model(params::Table& table, const FirstValues& first) {
+std::string fill_from_model(params::Table& table, const InitialValues& first) {
   table.initialize(first.seed);
   const Path folder = training::find_model_folder(first.model);
   training::load_values(table, folder,

@@ -21,7 +21,7 @@ inline constexpr const char* kClassifier = "classifier.";
 std::vector<std::string> heads_other_than(const std::vector<std::string>& own);
 
 // The initial values of a run that fine-tunes a model.
-struct FirstValues {
+struct InitialValues {
   Path model;                      // resolved by find_model_folder()
   std::vector<std::string> heads;  // of the task: drawn with `seed` where the model lacks them
   std::vector<std::string> replaced = {};  // those of them that are drawn in any case
@@ -29,7 +29,7 @@ struct FirstValues {
 };
 // Fills the table and returns a description of the values' origin. Errors: those of
 // training::load_values().
-std::string fill_from_model(params::Table& table, const FirstValues& first);
+std::string fill_from_model(params::Table& table, const InitialValues& first);
 
 // Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
 // computes in `compute`. Error: a tensor is missing.

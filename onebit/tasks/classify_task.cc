@@ -15,7 +15,7 @@ namespace {
 
 using classify::Problem;
 
-constexpr size_t kMostLabelsShown = 10;
+constexpr size_t kMaxLabelsShown = 10;
 
 model::LabelKind kind_of(Problem problem) {
   return problem == Problem::kSingleLabel  ? model::LabelKind::kClass
@@ -84,7 +84,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
                                     has_labels ? fmt::format(", {} labels ({})", labels.size(),
-                                                             listed(labels, kMostLabelsShown))
+                                                             listed(labels, kMaxLabelsShown))
                                                : ", a number each")});
   report_cut({.source = examples_.source,
               .cut = encoded_->cut(),
@@ -172,7 +172,7 @@ std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training:
 }
 
 std::string ClassifyTask::fill(params::Table& table) {
-  FirstValues first = {
+  InitialValues first = {
       .model = model_folder_, .heads = {kPooler, kClassifier}, .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {kClassifier};
   return fill_from_model(table, first);

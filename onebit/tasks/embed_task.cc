@@ -197,7 +197,7 @@ training::Sums EmbedTask::forward_backward(Context& context, const model::Device
 }
 
 // The anchors of other ranks are ranked among the texts of those ranks only.
-void EmbedTask::attend_pass(const model::TrainingPass& pass) {
+void EmbedTask::join_pass(const model::TrainingPass& pass) {
   if (is_ranked()) gather({}, pass.micro_step);
 }
 

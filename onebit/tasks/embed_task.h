@@ -30,7 +30,7 @@ class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
-  void attend_pass(const model::TrainingPass& pass) override;
+  void join_pass(const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,

@@ -9,7 +9,7 @@
 namespace onebit::tasks {
 namespace {
 
-constexpr size_t kMostInRow = 8;  // of a list
+constexpr size_t kMaxInRow = 8;  // of a list
 
 std::string words_of(std::string key) {
   if (key.ends_with("_bytes")) key.resize(key.size() - std::string("_bytes").size());
@@ -31,7 +31,7 @@ std::string inline_text(const std::string& key, const Json& value) {
   size_t shown = 0;
   if (value.is_array()) {
     for (const Json& one : value) {
-      if (shown++ == kMostInRow) return text + fmt::format(", ... ({} listed)", value.size());
+      if (shown++ == kMaxInRow) return text + fmt::format(", ... ({} listed)", value.size());
       text += (text.empty() ? "" : ", ") + inline_text(key, one);
     }
     return text.empty() ? "none" : text;

@@ -53,7 +53,7 @@ PretrainingData parse_pretraining_data(Keys section) {
   data::PairOptions& pairs = config.pairs;
   data::MaskOptions& masks = config.masks;
   section.integer("sequence_length", pairs.sequence_length,
-                  at_least(data::kLeastSequenceLength).up_to(data::kMostSequenceLength),
+                  at_least(data::kMinSequenceLength).up_to(data::kMaxSequenceLength),
                   "tokens of a sequence, [CLS] and every [SEP] included");
   section.boolean("next_sentence", pairs.next_sentence,
                   "sequences are pairs, and a head predicts whether the second part follows the "

@@ -15,7 +15,7 @@ namespace {
 
 using tag::Scheme;
 
-constexpr size_t kMostLabelsShown = 10;
+constexpr size_t kMaxLabelsShown = 10;
 
 using TagSource = ItemSource<tag::WindowStream, TaggedBatch>;
 
@@ -70,7 +70,7 @@ void TagTask::open_train_data(int threads) {
                          .threads = threads});
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
-                                    labels.size(), listed(labels, kMostLabelsShown))});
+                                    labels.size(), listed(labels, kMaxLabelsShown))});
   if (!config_.layout.scheme) {
     facts_.decisions.push_back(
         scheme_ == Scheme::kPlain
@@ -150,7 +150,7 @@ std::unique_ptr<training::BatchSource> TagTask::make_source(const training::Stre
 }
 
 std::string TagTask::fill(params::Table& table) {
-  FirstValues first = {
+  InitialValues first = {
       .model = model_folder_, .heads = {kClassifier}, .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {kClassifier};
   return fill_from_model(table, first);

@@ -20,8 +20,8 @@ namespace onebit::text {
 namespace {
 
 // Hugging Face's choices for BERT.
-constexpr size_t kMostCharacters = 1000;
-constexpr uint64_t kLeastCount = 2;
+constexpr size_t kMaxCharacters = 1000;
+constexpr uint64_t kMinCount = 2;
 
 class CountVisitor {
  public:
@@ -91,7 +91,7 @@ std::u32string alphabet(const std::vector<CountedWord>& words) {
   std::vector<std::pair<char32_t, uint64_t>> sorted(counts.begin(), counts.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  sorted.resize(std::min(sorted.size(), kMostCharacters));
+  sorted.resize(std::min(sorted.size(), kMaxCharacters));
   std::u32string result;
   for (const auto& entry : sorted) result.push_back(entry.first);
   std::sort(result.begin(), result.end());
@@ -165,7 +165,7 @@ std::vector<std::string> VocabularyTrainer::train(int32_t vocab_size, int thread
           "text; use at least {}",
           vocab_size, letters.size(), start.symbols.size());
 
-  PairMerger merger(std::move(start.symbols), kLeastCount);
+  PairMerger merger(std::move(start.symbols), kMinCount);
   std::vector<int32_t> symbols;
   for (const auto& [word, count] : words) {
     symbols.clear();

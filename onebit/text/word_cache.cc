@@ -7,8 +7,8 @@ namespace onebit::text {
 namespace {
 
 // About 10 MiB in total.
-constexpr size_t kMostWords = size_t{1} << 17;
-constexpr size_t kMostArenaIds = size_t{1} << 20;
+constexpr size_t kMaxWords = size_t{1} << 17;
+constexpr size_t kMaxArenaIds = size_t{1} << 20;
 
 template <size_t kHalves>
 std::array<uint64_t, kHalves> key_of(std::string_view word) {
@@ -27,8 +27,8 @@ PackedIds WordCache::find(std::string_view word) const {
 }
 
 PackedIds WordCache::insert(std::string_view word, std::span<const int32_t> ids) {
-  if (short_.size() + medium_.size() + long_.size() >= kMostWords ||
-      arena_.size() + ids.size() > kMostArenaIds) {
+  if (short_.size() + medium_.size() + long_.size() >= kMaxWords ||
+      arena_.size() + ids.size() > kMaxArenaIds) {
     *this = WordCache();
   }
   const PackedIds packed(ids, arena_);

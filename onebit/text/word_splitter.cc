@@ -6,11 +6,11 @@
 namespace onebit::text {
 namespace {
 
-constexpr size_t kMostCachedBytes = 255;
+constexpr size_t kMaxCachedBytes = 255;
 
 // In the cache a word ends at its first zero byte.
 bool is_cacheable(std::string_view raw) {
-  return raw.size() <= kMostCachedBytes && raw.find('\0') == std::string_view::npos;
+  return raw.size() <= kMaxCachedBytes && raw.find('\0') == std::string_view::npos;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const Path& folder) {
   return names;
 }
 
-DiskFiles look_at(const Path& output, int64_t step) {
+DiskFiles read_disk_files(const Path& output, int64_t step) {
   DiskFiles found;
   const Path metrics = output / run_files::kMetrics, evaluation = output / run_files::kEvaluation;
   if (files::exists(metrics)) found.metrics_bytes = static_cast<int64_t>(files::file_size(metrics));
@@ -71,7 +71,7 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Di
                               const Path& output, int64_t step) {
   std::string mine;
   if (disks.leads(communicator.rank())) {
-    const DiskFiles own = look_at(output, step);
+    const DiskFiles own = read_disk_files(output, step);
     mine =
         Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}).dump();
   }

@@ -10,7 +10,7 @@
 namespace onebit::training {
 
 // The inputs of the checks besides the machine.
-struct Surroundings {
+struct ProgramFacts {
   int threads = 1;                    // compute threads of a rank
   bool has_mpi = false;               // built in
   bool has_mpirun = false;            // in PATH
@@ -24,6 +24,6 @@ struct Surroundings {
 };
 
 // One sentence for each finding: what looks wrong, and what to do.
-std::vector<std::string> concerns(const Machine& machine, const Surroundings& surroundings);
+std::vector<std::string> concerns(const Machine& machine, const ProgramFacts& program);
 
 }  // namespace onebit::training

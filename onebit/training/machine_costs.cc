@@ -19,7 +19,7 @@ constexpr const char* kKind = "onebit machine costs";
 constexpr int64_t kVersion = 1;
 constexpr double kPassSeconds = 3, kCopySeconds = 0.6;
 constexpr int kRanks = 2;  // of a measured exchange
-constexpr int64_t kMostThreads = 1 << 16;
+constexpr int64_t kMaxThreads = 1 << 16;
 
 ComputingCosts measure_computing(Context& context, DType type) {
   const PassShape shape{.model = {.layers = 2}, .memory = {}, .sequences = 8};
@@ -138,7 +138,7 @@ MachineCosts measure_machine_costs(Context& context) {
                      .processor = machine.processor,
                      .threads = context.threads(),
                      .memory_bytes = machine.memory_bytes,
-                     .copy_bytes_a_second = measure_memory(context, kCopySeconds),
+                     .copy_bytes_per_second = measure_memory(context, kCopySeconds),
                      .f32 = measure_computing(context, DType::kF32),
                      .bf16 = std::nullopt,
                      .exchanging = measure_exchanging(context)};
@@ -156,7 +156,7 @@ Json to_json(const MachineCosts& costs) {
                {"processor", costs.processor},
                {"threads", costs.threads},
                {"memory_bytes", costs.memory_bytes},
-               {"copy_bytes_a_second", costs.copy_bytes_a_second},
+               {"copy_bytes_a_second", costs.copy_bytes_per_second},
                {"f32", to_json(costs.f32)},
                {"exchanging", to_json(costs.exchanging)}};
   if (costs.bf16) json["bf16"] = to_json(*costs.bf16);
@@ -174,9 +174,9 @@ MachineCosts read_machine_costs(const Path& path) {
   reader.accept("version");
   MachineCosts costs{.host = reader.text("host", ""),
                      .processor = reader.text("processor", ""),
-                     .threads = static_cast<int>(whole(reader, "threads", kMostThreads)),
+                     .threads = static_cast<int>(whole(reader, "threads", kMaxThreads)),
                      .memory_bytes = whole(reader, "memory_bytes", INT64_MAX),
-                     .copy_bytes_a_second = positive(reader, "copy_bytes_a_second"),
+                     .copy_bytes_per_second = positive(reader, "copy_bytes_a_second"),
                      .f32 = read_computing(part(reader, "f32")),
                      .bf16 = std::nullopt,
                      .exchanging = read_exchanging(part(reader, "exchanging"))};

@@ -33,9 +33,9 @@ struct ExchangingCosts {
 
 struct MachineCosts {
   std::string host, processor;
-  int threads = 1;                 // with which all figures were measured
-  int64_t memory_bytes = 0;        // of the machine, or its control group's limit
-  double copy_bytes_a_second = 0;  // read and written
+  int threads = 1;                   // with which all figures were measured
+  int64_t memory_bytes = 0;          // of the machine, or its control group's limit
+  double copy_bytes_per_second = 0;  // read and written
   ComputingCosts f32;
   std::optional<ComputingCosts> bf16;  // where the processor multiplies bf16 itself
   ExchangingCosts exchanging;

@@ -93,7 +93,7 @@ double delay(const AnnouncingPass& pass, const Context& context, const StepParts
 
 double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
                 comm::Communicator& communicator, double at_most_seconds) {
-  constexpr size_t kLeast = 3, kMost = 7;
+  constexpr size_t kMin = 3, kMax = 7;
   Context own = comm::exchange_context(computing.device());
   comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
                                       exchange.announced);
@@ -101,7 +101,7 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
   std::vector<double> measured;
   double spent = 0;
   for (bool first = true;
-       measured.size() < kLeast || (measured.size() < kMost && spent < at_most_seconds);
+       measured.size() < kMin || (measured.size() < kMax && spent < at_most_seconds);
        first = false) {
     overlapped.begin(computing,
                      [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });

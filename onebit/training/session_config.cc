@@ -18,7 +18,8 @@ TensorBoardConfig read_tensorboard(Keys section) {
 
 SessionConfig read_session_config(Keys& recipe) {
   SessionConfig config;
-  Keys run = recipe.section("run", "when things happen, counted in updates");
+  Keys run = recipe.section(
+      "run", "length of the run, intervals counted in updates, and the exchange of gradients");
   run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
               About("updates between checkpoints; 0: only after the last").without_influence());
   run.integer(

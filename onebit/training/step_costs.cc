@@ -51,7 +51,7 @@ class ExchangeWork {
   ExchangeWork(comm::Communicator& communicator, const comm::Buckets& buckets, double wire_seconds)
       : communicator_(communicator),
         whole_elements_(buckets.max_elements()),
-        elements_(std::max(std::min(affordable(wire_seconds), kMostElements), least())),
+        elements_(std::max(std::min(affordable(wire_seconds), kMaxElements), least())),
         buckets_(kBuckets * elements_, elements_ * 4),
         values_(Tensor::zeros(communicator.device(), DType::kF32, {kBuckets * elements_})) {}
 
@@ -78,7 +78,7 @@ class ExchangeWork {
  private:
   static constexpr int64_t kBuckets = 4;
   // Enough elements to measure the cost of one.
-  static constexpr int64_t kMostElements = int64_t{1} << 20;
+  static constexpr int64_t kMaxElements = int64_t{1} << 20;
 
   int64_t least() const { return comm::kBlockElements * communicator_.world_size(); }
   int64_t affordable(double wire_seconds) const {
@@ -231,7 +231,7 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
 
 PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communicator) {
   constexpr size_t kMeasurements = 5;
-  constexpr double kMostSeconds = 8;
+  constexpr double kMaxSeconds = 8;
   const auto total = [](const PassTimes& times) {
     return times.forward_seconds + times.backward_seconds;
   };
@@ -239,7 +239,7 @@ PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communica
   pass(alone);  // the first one makes the library's kernels
   std::vector<PassTimes> measured;
   double spent = 0;
-  while (measured.size() < kMeasurements && spent < kMostSeconds) {
+  while (measured.size() < kMeasurements && spent < kMaxSeconds) {
     PassTimes times = pass(alone);
     std::array<double, 2> seconds{times.forward_seconds, times.backward_seconds};
     communicator.all_reduce(std::span<double>(seconds), comm::Reduction::kMax);

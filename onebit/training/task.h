@@ -104,7 +104,7 @@ class Task {
                                 const StepItems& items, const model::TrainingPass& pass) = 0;
   // Called instead of forward_backward() in a micro-step in which only other ranks have samples:
   // takes part in the communication of their passes.
-  virtual void attend_pass(const model::TrainingPass& /*pass*/) {}
+  virtual void join_pass(const model::TrainingPass& /*pass*/) {}
   virtual StepMetrics metrics(const StepSums& step) const = 0;
 
   // The result is equal on all ranks. Collective. Called only if facts().evaluations.any().

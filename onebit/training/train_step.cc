@@ -54,7 +54,7 @@ Sums Session::run_pass(const HostBatch& batch, const StepItems& items,
     return task_.forward_backward(context_, upload(batch), items, pass);
   }
   // The gradients remain those of the previous micro-steps.
-  task_.attend_pass(pass);
+  task_.join_pass(pass);
   if (pass.gradients_ready) pass.gradients_ready({0, table_.size_elements()});
   return {};
 }

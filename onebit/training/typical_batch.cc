@@ -39,9 +39,9 @@ int64_t typical_micro_step(std::span<const int64_t> rows, int world_size, int64_
 
 int64_t typical_micro_step(const std::function<int64_t(int64_t index)>& rows_of,
                            int64_t accumulation, comm::Communicator& communicator) {
-  constexpr int64_t kMost = 32;
+  constexpr int64_t kMax = 32;
   const int64_t micro_steps =
-      accumulation < kMost ? kMost / accumulation * accumulation : kMost;  // whole steps
+      accumulation < kMax ? kMax / accumulation * accumulation : kMax;  // whole steps
   const int64_t ranks = communicator.world_size();
   std::vector<int64_t> rows(static_cast<size_t>(micro_steps * ranks));
   for (int64_t i = 0; i < micro_steps; ++i) {

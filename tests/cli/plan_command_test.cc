@@ -131,7 +131,8 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
   write_file_atomically(folder_ / "damaged.json", R"({"kind": "onebit machine costs"})");
   const std::pair<std::string, const char*> cases[] = {
       {"plan --bandwidth 1Gb/s --recipe /nowhere", "/nowhere"},
-      {"plan --bandwidth 1Gb/s --hosts 3 --recipe " + at("tiny.json"), "the batch does not divide"},
+      {"plan --bandwidth 1Gb/s --hosts 3 --recipe " + at("tiny.json"),
+       "the batch does not divide evenly"},
       {"plan --bandwidth 1Gb/s --recipe " + recipe("squad.json"), "onebit squad train"},
       {"plan --bandwidth 1Gb/s --set run.stesp=5 --recipe " + at("tiny.json"), "run.stesp"},
       {"plan --bandwidth 1Gb/s --measured /nowhere --recipe " + at("tiny.json"), "/nowhere"},

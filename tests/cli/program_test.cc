@@ -274,8 +274,8 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
   const auto at = [&](const char* name) { return (folder / name).string(); };
   const Outcome prepared = prepare_small_text(folder);
   ASSERT_EQ(prepared.status, 0) << prepared.output;
-  const auto train = [&](int ranks_a_node, int ranks, const char* more) {
-    return run(fmt::format("ONEBIT_RANKS_A_NODE={} ", ranks_a_node) + mpirun(ranks),
+  const auto train = [&](int ranks_per_node, int ranks, const char* more) {
+    return run(fmt::format("ONEBIT_RANKS_A_NODE={} ", ranks_per_node) + mpirun(ranks),
                fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
                            at("recipe.json"), at("corpus"), at("run"), more));
   };
@@ -299,7 +299,7 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
   EXPECT_TRUE(contains(outcome.output, "each of the 2 nodes has one rank")) << outcome.output;
   outcome = train(3, 4, "--set run.levels=two --resume global_step7");
   EXPECT_NE(outcome.status, 0);
-  EXPECT_TRUE(contains(outcome.output, "that of rank 0 has 3, that of rank 3 has 1"))
+  EXPECT_TRUE(contains(outcome.output, "the node of rank 0 has 3, the node of rank 3 has 1"))
       << outcome.output;
   outcome = run(mpirun(2) +
                     " sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then export "

@@ -41,7 +41,7 @@ CheckFindings compared(const HostFacts& second, const Needs& needs = {}) {
 }
 
 TEST(HostCheck, FindsNothingWhereHostsAreAlike) {
-  const CheckFindings found = compared(facts(), {.bytes_a_rank = 1'000'000'000, .threads = 4});
+  const CheckFindings found = compared(facts(), {.bytes_per_rank = 1'000'000'000, .threads = 4});
   EXPECT_THAT(found.wrong, IsEmpty());
   EXPECT_THAT(found.notes, IsEmpty());
 }
@@ -111,13 +111,13 @@ TEST(HostCheck, FindsInputsThatAreMissing) {
 TEST(HostCheck, ComparesMemoryWithTheRanksOfAHost) {
   HostFacts small = facts();
   small.available_bytes = 3'000'000'000;
-  EXPECT_THAT(compared(small, {.bytes_a_rank = 1'400'000'000}).wrong, IsEmpty());
-  const auto found = compared(small, {.bytes_a_rank = 1'600'000'000}).wrong;
+  EXPECT_THAT(compared(small, {.bytes_per_rank = 1'400'000'000}).wrong, IsEmpty());
+  const auto found = compared(small, {.bytes_per_rank = 1'600'000'000}).wrong;
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].what, HasSubstr("2 ranks need 3.20 GB of memory, 3.00 GB are free"));
   HostFacts limited = facts();
   limited.limit_bytes = 1'000'000'000;
-  EXPECT_EQ(compared(limited, {.bytes_a_rank = 600'000'000}).wrong.size(), 1u);
+  EXPECT_EQ(compared(limited, {.bytes_per_rank = 600'000'000}).wrong.size(), 1u);
 }
 
 TEST(HostCheck, LooksAtTheFolderOfTheRun) {

@@ -142,7 +142,7 @@ class Disks(HostsTest):
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn("attempt 2: 2 ranks", run.text())
             self.assertRegex(self.rank_log(run, 2),
-                             r"shards 0-1 from host0; host1 got the model from another disk")
+                             r"shards 0-1 from host0; host1 received the model from another disk")
             tag = (hosts.disk(1) / "latest").read_text().strip()
             for name in ("state.json", "model/model.safetensors"):
                 self.assertEqual((hosts.disk(0) / tag / name).read_bytes(),
@@ -171,8 +171,8 @@ class Disks(HostsTest):
             more = ["--resume", "--set", "run.keep_last=9", "--set", "run.steps=60"]
             run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
             self.assertEqual(run.wait(), 0, run.text())
-            self.assertRegex(self.rank_log(run, 2), rf"host1: .*{name}: damaged.*: replaced from "
-                                                    r"another disk")
+            self.assertRegex(self.rank_log(run, 2), rf"host1: .*{name}: damaged.*: replaced by "
+                                                    r"the copy of another disk")
             self.assertEqual(damaged.read_bytes(), copy.read_bytes())
             self.assertEqual([one["step"] for one in run.steps()], list(range(1, 61)))
             # Every disk has the run's records to show.
@@ -211,8 +211,8 @@ class Disks(HostsTest):
                           run.text())
             self.assertIn("1 of 2 hosts can be used, 2 are needed (see the lines above): "
                           "without the others", run.text())
-            self.assertIn("no checkpoint is whole on the disks of host0", run.text())
-            self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
+            self.assertIn("no checkpoint is intact on the disks of host0", run.text())
+            self.assertIn("shard 1 of 2, stored on host1, is missing or damaged", run.text())
             self.assertEqual(run.left_over(), [])
 
 

@@ -69,7 +69,7 @@ class Launching(HostsTest):
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn(f"{hosts.names[1]} is excluded: cannot be reached", run.text())
             self.assertIn("the run continues on 1 of 2 ranks: the batch size stays 16, as "
-                          "8 a rank x 2 micro-steps x 1 rank", run.text())
+                          "8 per rank x 2 micro-steps x 1 rank", run.text())
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 
@@ -82,7 +82,7 @@ class Launching(HostsTest):
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn("attempt 2: 3 ranks on", run.text())
             self.assertIn("the run continues on 3 of 4 ranks: the batch size stays 16, as "
-                          "6 + 5 + 5 over 3 ranks, in 2 micro-steps of at most 3 a rank (it does "
+                          "6 + 5 + 5 over 3 ranks, in 2 micro-steps of at most 3 per rank (it does "
                           "not divide: run.uneven_batches)", run.text())
             steps = run.steps()
             self.assertEqual([step["samples"] for step in steps],

@@ -134,7 +134,7 @@ class Refusals(launched_run.FolderTest):
                 (["--hosts", "a,b", "--exclude", "a@b"], 1, "removes all hosts (a, b)"),
                 (["--hosts", "a:2", "--include", "a:0", "--ranks-per-host", "2"], 1,
                  "--include  leaves 1 slot of 2 on a, but --ranks-per-host asks for 2"),
-                (["--hosts", "a:3"], 1, "the batch does not divide"),
+                (["--hosts", "a:3"], 1, "the batch does not divide evenly"),
                 (["--hosts", "a:2", "--export", "MY_TOKEN=1"], 1, "secrets are not exported")):
             with self.subTest(words):
                 self.assertEqual((got := self.launch(*words))[0], status, got)

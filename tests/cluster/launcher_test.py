@@ -134,7 +134,7 @@ class Launcher(launched_run.FolderTest):
             (run.folder / "latest").write_bytes(damage)
             again = self.launch("latest", more=["--resume", "--set", "run.steps=40"])
             self.assertEqual(again.wait(), 0, again.text())
-            self.assertIn("the run goes back to global_step20", again.text())
+            self.assertIn("the run continues from global_step20 instead", again.text())
             self.assertEqual((run.folder / "latest").read_text(), "global_step40")
         self.assertEqual([step["loss"] for step in run.steps()],
                          [step["loss"] for step in self.unbroken.steps()][:40])
@@ -193,7 +193,7 @@ class Launcher(launched_run.FolderTest):
         run = self.launch("unbroken", "--no-checks", "--restart-pause", "100ms",
                           more=["--resume", "nope"])
         self.assertEqual(run.wait(), 1, run.text())
-        self.assertIn("holds no checkpoint \"nope\"; it holds global_step", run.text())
+        self.assertIn("contains no checkpoint \"nope\"; it contains global_step", run.text())
         self.assertIn("not started again: it ended with an error of its own", run.text())
         self.assertEqual(len(run.ids()), before + 1)
 

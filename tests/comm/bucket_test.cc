@@ -107,7 +107,7 @@ TEST(ReadyBuckets, LeaveInOrderOfTheirNumbersWhateverTheOrderOfRanges) {
                                 [](bool is) { return is; }));
       }
     }
-    EXPECT_TRUE(ready.all_left());
+    EXPECT_TRUE(ready.all_ready());
     EXPECT_EQ(static_cast<int64_t>(left.size()), buckets.count());
     EXPECT_TRUE(std::ranges::is_sorted(left));
     ready.restart();

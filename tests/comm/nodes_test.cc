@@ -52,7 +52,7 @@ TEST(Nodes, AreInheritedByCommunicators) {
                      std::span(all).first(20));
     EXPECT_EQ(world.bytes_sent_inside_node() - before, 20);
 
-    copy->count_inside_node_apart();
+    copy->count_inside_node_separately();
     copy->all_gather(std::span(all).subspan(static_cast<size_t>(world.rank()) * 10, 10), all);
     EXPECT_EQ(copy->bytes_sent_inside_node(), 10);
     EXPECT_EQ(world.bytes_sent_inside_node() - before, 20);

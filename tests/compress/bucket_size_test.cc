@@ -17,7 +17,7 @@ TEST(SizedBuckets, GiveEveryPeerAMessageThatIsWorthItsLatency) {
     const comm::Buckets buckets = sized_buckets(kBertLarge, world_size, kDefaultBytes);
     EXPECT_GE(message_bytes(buckets, world_size), kMessageBytes) << world_size << " ranks";
     EXPECT_LE(message_bytes(buckets, world_size), kMessageBytes * 5 / 4) << world_size << " ranks";
-    EXPECT_GE(buckets.count(), kLeastBuckets) << world_size << " ranks";
+    EXPECT_GE(buckets.count(), kMinBuckets) << world_size << " ranks";
   }
 }
 
@@ -47,7 +47,7 @@ TEST(SizedBuckets, AreNotFewerThanEight) {
   for (const int64_t elements : {kBertBase, kBertMini, int64_t{200'000}}) {
     for (const int world_size : {8, 64, 1000}) {
       const comm::Buckets buckets = sized_buckets(elements, world_size, kBlockBytes);
-      EXPECT_GE(buckets.count(), kLeastBuckets) << elements << " on " << world_size;
+      EXPECT_GE(buckets.count(), kMinBuckets) << elements << " on " << world_size;
     }
   }
   EXPECT_EQ(sized_buckets(kBertBase, 64, kDefaultBytes).count(), 9);

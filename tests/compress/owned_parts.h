@@ -13,7 +13,7 @@ inline Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
   const Range whole = cut.buckets.range(bucket);
   if (!cut.nodes) return comm::chunk_of(whole, cut.world_size, rank);
   const comm::Nodes& nodes = *cut.nodes;
-  const Range part = comm::chunk_of(whole, nodes.ranks_a_node(), nodes.local_of(rank));
+  const Range part = comm::chunk_of(whole, nodes.ranks_per_node(), nodes.local_of(rank));
   int before = 0;  // of those that have this part
   for (int other = 0; other < rank; ++other) {
     before += nodes.local_of(other) == nodes.local_of(rank) ? 1 : 0;

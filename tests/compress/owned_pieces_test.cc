@@ -13,10 +13,10 @@ constexpr int64_t kBlockBytes = comm::kBlockElements * 4;
 
 Ownership two_levels(int64_t elements, const std::vector<int>& node_of_rank) {
   const comm::Nodes nodes(node_of_rank);
-  return {
-      .buckets = two_level_buckets(elements, nodes.count(), nodes.ranks_a_node(), 4 * kBlockBytes),
-      .world_size = nodes.ranks(),
-      .nodes = nodes};
+  return {.buckets =
+              two_level_buckets(elements, nodes.count(), nodes.ranks_per_node(), 4 * kBlockBytes),
+          .world_size = nodes.ranks(),
+          .nodes = nodes};
 }
 
 TEST(OwnedPieces, CarryEveryElementToItsNewOwner) {
@@ -65,7 +65,7 @@ TEST(Ownership, SharesOfASourceMakeTheBuffer) {
       const Ownership two = two_levels(elements, nodes);
       for (int source = 0; source < two.sources(); ++source) {
         std::vector<int> counted(static_cast<size_t>(elements), 0);
-        for (int local = 0; local < two.ranks_a_source(); ++local) {
+        for (int local = 0; local < two.ranks_per_source(); ++local) {
           const int rank = two.rank_of(source, local);
           EXPECT_EQ(two.source_of(rank), source);
           EXPECT_EQ(two.local_of(rank), local);

@@ -53,7 +53,7 @@ TEST(StoreWriter, KeepsDuplicatesThatAreTooLongToHold) {
   writer.drop_duplicates();
   writer.set_vocabulary(sample_vocabulary(20), text::Casing::kUncased);
   const std::vector<int32_t> sentence(size_t{1} << 20, 8);
-  const size_t sentences = StoreWriter::kMostHeldBytes / (2 * sentence.size()) + 1;
+  const size_t sentences = StoreWriter::kMaxHeldBytes / (2 * sentence.size()) + 1;
   const auto add = [&](size_t count) {
     for (size_t i = 0; i < count; ++i) {
       TokenizedBlock block(writer.token_size_bytes(), 0);

@@ -175,7 +175,7 @@ TEST_F(ProfileTest, ThreadsHaveTracksAndBuckets) {
 TEST_F(ProfileTest, TheTraceIsBoundedAndTheSumsAreNot) {
   profile_.start(kEveryStep);
   profile_.begin_step(1);
-  const auto most = static_cast<int64_t>(ProfileTrack::kMostEvents);
+  const auto most = static_cast<int64_t>(ProfileTrack::kMaxEvents);
   for (int64_t i = 0; i < most + 10; ++i) const PhaseSpan phase(context_, "short");
   EXPECT_EQ(static_cast<int64_t>(main().events().size()), most);
   EXPECT_EQ(main().dropped_events(), 10);

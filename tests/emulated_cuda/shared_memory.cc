@@ -13,8 +13,8 @@ namespace emulated_cuda {
 namespace {
 
 // Between objects, where nothing may be touched.
-constexpr size_t kGapBytes = 64, kAlignmentBytes = 256, kMostObjects = 64;
-constexpr size_t kMemoryBytes = kSharedBytes + kMostObjects * (kGapBytes + kAlignmentBytes);
+constexpr size_t kGapBytes = 64, kAlignmentBytes = 256, kMaxObjects = 64;
+constexpr size_t kMemoryBytes = kSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
 
 void forbid([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -53,7 +53,7 @@ void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment
   objects_bytes_ = (objects_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   objects_bytes_ += size_bytes;
   if (objects_bytes_ > kSharedBytes) fault("a block's shared memory is larger than 48 KiB");
-  if (objects_.size() >= kMostObjects) fault("a block has too many objects in shared memory");
+  if (objects_.size() >= kMaxObjects) fault("a block has too many objects in shared memory");
   objects_.push_back({type, begin, size_bytes});
   used_bytes_ = begin + size_bytes + kGapBytes;
   allow(base_ + begin, size_bytes);

@@ -207,11 +207,11 @@ void run_block(const dim3& size) {
 }  // namespace
 
 bool suits_device(const dim3& grid, const dim3& block) {
-  constexpr unsigned kMostBlocksAcross = 2147483647, kMostBlocks = 65535, kMostDepth = 64;
+  constexpr unsigned kMaxBlocksAcross = 2147483647, kMaxBlocks = 65535, kMaxDepth = 64;
   const size_t threads = size_t{block.x} * block.y * block.z;
   const bool empty = threads == 0 || size_t{grid.x} * grid.y * grid.z == 0;
-  return !empty && threads <= kMostThreads && block.z <= kMostDepth &&
-         grid.x <= kMostBlocksAcross && grid.y <= kMostBlocks && grid.z <= kMostBlocks;
+  return !empty && threads <= kMaxThreads && block.z <= kMaxDepth && grid.x <= kMaxBlocksAcross &&
+         grid.y <= kMaxBlocks && grid.z <= kMaxBlocks;
 }
 
 void run_grid(const dim3& grid, const dim3& size, const std::function<void()>& thread,

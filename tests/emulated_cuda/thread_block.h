@@ -12,7 +12,7 @@ namespace emulated_cuda {
 
 // The same on compute capability 8.0 and 9.0; more needs an attribute that onebit does not set.
 inline constexpr size_t kSharedBytes = size_t{48} << 10;
-inline constexpr unsigned kMostThreads = 1024;
+inline constexpr unsigned kMaxThreads = 1024;
 
 // Whether a device accepts it.
 bool suits_device(const dim3& grid, const dim3& block);

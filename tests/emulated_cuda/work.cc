@@ -14,7 +14,7 @@ thread_local int device_of_thread = 0;
 
 // The per-thread streams of one thread, made when first used.
 struct ThreadStreams {
-  cudaStream_t of[kMostDevices] = {};
+  cudaStream_t of[kMaxDevices] = {};
 
   ~ThreadStreams() {
     auto lock = Machine::lock();
@@ -47,7 +47,7 @@ Machine& Machine::one() {
 
 Machine::Machine() {
   if (const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_DEVICES")) {
-    devices_ = std::clamp(std::atoi(text), 0, kMostDevices);
+    devices_ = std::clamp(std::atoi(text), 0, kMaxDevices);
   }
 }
 

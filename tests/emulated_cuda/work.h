@@ -40,7 +40,7 @@ struct CUevent_st {
 
 namespace emulated_cuda {
 
-inline constexpr int kMostDevices = 8;
+inline constexpr int kMaxDevices = 8;
 inline constexpr size_t kDeviceBytes = size_t{8} << 30;
 
 // All devices of this process. Every function wants the lock to be held.
@@ -85,7 +85,7 @@ class Machine {
   int devices_ = 2;
   Regions regions_;
   std::set<cudaStream_t> streams_;
-  WorkRef legacy_[kMostDevices];
+  WorkRef legacy_[kMaxDevices];
 };
 
 // Of the calling thread.

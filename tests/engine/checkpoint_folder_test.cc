@@ -87,11 +87,12 @@ TEST_F(CheckpointFolderTest, PruneGivesUpAFutureThatTheRunWasTakenBackFrom) {
 TEST_F(CheckpointFolderTest, LatestThatNamesNothingIsAnError) {
   std::filesystem::create_directories(root_);
   write_file_atomically(root_ / "latest", "global_step7\n");
-  EXPECT_NE(message_of([&] { folder_.latest(); }).find("nor is another"), std::string::npos);
+  EXPECT_NE(message_of([&] { folder_.latest(); }).find("there is no other checkpoint"),
+            std::string::npos);
   write_file_atomically(root_ / "latest", "global_step7.partial");
   make_folder(root_ / "global_step7.partial");
   EXPECT_NE(
-      message_of([&] { folder_.latest(); }).find("\"global_step7.partial\", which is not whole"),
+      message_of([&] { folder_.latest(); }).find("\"global_step7.partial\", which is incomplete"),
       std::string::npos);
   std::filesystem::remove_all(root_ / "global_step7.partial");
   write_file_atomically(root_ / "latest", "global_step7\n");

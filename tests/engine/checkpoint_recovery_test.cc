@@ -31,10 +31,10 @@ TEST_F(CheckpointRecoveryTest, ResumesBitForBitOnAnyDisks) {
         for (int number = 0; number < 3; ++number) files::remove_all(disk(number));
         const Trial trial = {.optimizer = optimizer, .layout = layout, .copies = copies};
         const std::vector<double> unbroken = train(trial);
-        expect_goes_on(trial, kSecond, unbroken);
+        expect_continues(trial, kSecond, unbroken);
         Trial back = trial;
         back.tag = tag_of_step(kFirst);
-        expect_goes_on(back, kFirst, unbroken);
+        expect_continues(back, kFirst, unbroken);
       }
     }
   }
@@ -51,7 +51,7 @@ TEST_F(CheckpointRecoveryTest, WithCopiesALostDiskLosesNothing) {
         const Trial trial = {.optimizer = optimizer, .layout = layout, .copies = 2};
         const std::vector<double> unbroken = train(trial);
         files::remove_all(disk(lost));
-        expect_goes_on(trial, kSecond, unbroken);
+        expect_continues(trial, kSecond, unbroken);
         EXPECT_TRUE(files::exists(disk(lost) / tag_of_step(kSecond) / "model/config.json"));
       }
     }
@@ -79,17 +79,17 @@ TEST_F(CheckpointRecoveryTest, DamageIsReplacedByTheCopy) {
   EXPECT_THAT(report, HasSubstr("shards 1-2 from "));
   EXPECT_THAT(report, HasSubstr("shards 0-1 from "));
   EXPECT_THAT(report, HasSubstr("optimizer-00000-of-00003.safetensors: damaged"));
-  EXPECT_THAT(report, HasSubstr("replaced from another disk"));
-  EXPECT_THAT(report, HasSubstr("got shard 0 from another disk"));
+  EXPECT_THAT(report, HasSubstr("replaced by the copy of another disk"));
+  EXPECT_THAT(report, HasSubstr("received shard 0 from another disk"));
   expect_whole();
   files::remove(one);
   files::remove(other);
-  expect_goes_on(trial, kSecond, unbroken);
+  expect_continues(trial, kSecond, unbroken);
   expect_whole();
   // The copy at the other disk counts as much as a rank's own.
   const Path copy = shard(1, kSecond, 0, 3);
   change_last_byte(copy);
-  expect_goes_on(trial, kSecond, unbroken);
+  expect_continues(trial, kSecond, unbroken);
   EXPECT_EQ(read_file(copy), whole);
 }
 
@@ -112,7 +112,7 @@ TEST_F(CheckpointRecoveryTest, AFileInAFolderOfTheModelIsRestored) {
   const std::vector<double> unbroken = train(trial);
   const Path lost = disk(1) / tag_of_step(kSecond) / "model/1_Pooling/config.json";
   ASSERT_TRUE(files::remove(lost));
-  expect_goes_on(trial, kSecond, unbroken);
+  expect_continues(trial, kSecond, unbroken);
   EXPECT_EQ(read_file(lost), "{}");
 }
 
@@ -130,18 +130,18 @@ TEST_F(CheckpointRecoveryTest, DamageThatCannotBeReplacedIsReadFromACopy) {
   EXPECT_THAT(report, HasSubstr("keeps fewer copies until the next checkpoint: "));
 }
 
-TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {
+TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunContinuesFromAnOlderCheckpoint) {
   const Trial trial = {.layout = {0, 1, 1}};
   const std::vector<double> unbroken = train(trial);
   change_last_byte(shard(1, kSecond, 2, 3));
   testing::internal::CaptureStderr();
-  expect_goes_on(trial, kFirst, unbroken);
+  expect_continues(trial, kFirst, unbroken);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+  EXPECT_THAT(said, HasSubstr("global_step9 cannot be used: shard 2 of 3, stored on "));
   EXPECT_THAT(said, HasSubstr("is missing or damaged"));
-  EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+  EXPECT_THAT(said, HasSubstr("the run continues from global_step6 instead"));
   files::remove(shard(1, kSecond, 2, 3));
-  expect_goes_on(trial, kFirst, unbroken);
+  expect_continues(trial, kFirst, unbroken);
   Trial asked = trial;
   asked.tag = tag_of_step(kSecond);
   EXPECT_THAT(error_of_resuming(asked), HasSubstr("--resume global_step6"));
@@ -151,7 +151,7 @@ TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {
 
 // Each kind of damage to the newest checkpoint of a folder that all ranks share, or that is the one
 // rank's: what is said of it.
-TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunGoesBack) {
+TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunContinuesFromAnOlderCheckpoint) {
   const Path newest = disk(0) / tag_of_step(kSecond);
   const std::vector<std::pair<std::function<void(int)>, const char*>> damages = {
       {[&](int world) { change_last_byte(shard(0, kSecond, 0, world)); }, "safetensors: damaged"},
@@ -169,13 +169,13 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunGoesBack) {
       const std::vector<double> unbroken = train({.layout = layout});
       damage(static_cast<int>(layout.size()));
       testing::internal::CaptureStderr();
-      expect_goes_on({.layout = layout}, kFirst, unbroken);
+      expect_continues({.layout = layout}, kFirst, unbroken);
       const std::string said = testing::internal::GetCapturedStderr();
       EXPECT_THAT(said, HasSubstr(words));
-      EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+      EXPECT_THAT(said, HasSubstr("the run continues from global_step6 instead"));
       const std::string asked = error_of_resuming({.layout = layout, .tag = "global_step9"});
       EXPECT_THAT(asked, HasSubstr(files::exists(newest) ? "--resume global_step6"
-                                                         : "it holds global_step6"));
+                                                         : "it contains global_step6"));
     }
   }
 }
@@ -186,9 +186,10 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskAllOfThemDamagedIsAnError) {
   change_last_byte(shard(0, kFirst, 1, 2));
   files::remove(disk(0) / tag_of_step(kSecond) / "state.json");
   const std::string message = error_of_resuming({.layout = {0, 0}});
-  EXPECT_THAT(message, HasSubstr("no checkpoint is whole: global_step6 cannot be used: "));
+  EXPECT_THAT(message, HasSubstr("no checkpoint is intact: global_step6 cannot be used: "));
   EXPECT_THAT(message, HasSubstr("global_step9/state.json"));
-  EXPECT_THAT(message, HasSubstr("from a copy of the folder, or begin anew in another one"));
+  EXPECT_THAT(message,
+              HasSubstr("from a copy of the folder, or start a new run in another folder"));
 }
 
 // A folder that somebody has copied under a name of his own is as new as what it is a copy of.
@@ -196,7 +197,7 @@ TEST_F(CheckpointRecoveryTest, ACopyUnderAnotherNameServesWhenItIsNeeded) {
   const std::vector<double> unbroken = train({.layout = {0, 0}});
   const Path newest = disk(0) / tag_of_step(kSecond);
   files::copy(newest, disk(0) / "before", files::copy_options::recursive);
-  expect_goes_on({.layout = {0, 0}}, kSecond, unbroken);
+  expect_continues({.layout = {0, 0}}, kSecond, unbroken);
   const Resumed asked = resume({.layout = {0, 0}, .tag = "before"});
   EXPECT_EQ(asked.losses, std::vector<double>(unbroken.begin() + 3, unbroken.end()));
   change_last_byte(shard(0, kSecond, 0, 2));
@@ -210,8 +211,8 @@ TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorSaysWhatIsMissing)
   for (const Layout& left : {Layout{0, 0, 1}, Layout{0, 1}, Layout{0, 0}, Layout{0}}) {
     SCOPED_TRACE(name_of(left));
     const std::string message = error_of_resuming({.layout = left});
-    EXPECT_THAT(message, HasSubstr("no checkpoint is whole on the disks of "));
-    EXPECT_THAT(message, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+    EXPECT_THAT(message, HasSubstr("no checkpoint is intact on the disks of "));
+    EXPECT_THAT(message, HasSubstr("global_step9 cannot be used: shard 2 of 3, stored on "));
     EXPECT_THAT(message, HasSubstr("disk 1, is missing"));
     EXPECT_THAT(message, HasSubstr("global_step6 cannot be used"));
     EXPECT_THAT(message, HasSubstr("run.checkpoint_copies 2"));
@@ -224,7 +225,7 @@ TEST_F(CheckpointRecoveryTest, TheFilesThatAllHaveComeFromAnotherDisk) {
   const std::vector<double> unbroken = train(trial);
   const Path folder = disk(1) / tag_of_step(kSecond);
   const auto check = [&] {
-    expect_goes_on(trial, kSecond, unbroken);
+    expect_continues(trial, kSecond, unbroken);
     for (const char* name : {"state.json", "model/model.safetensors", "model/config.json"}) {
       EXPECT_EQ(read_file(folder / name), read_file(disk(0) / tag_of_step(kSecond) / name)) << name;
     }
@@ -255,7 +256,7 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
   const Path folder = disk(1) / tag_of_step(kSecond);
   files::remove_all(folder);
   files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
-  expect_goes_on(trial, kFirst, unbroken);
+  expect_continues(trial, kFirst, unbroken);
   // With copies the other disk has all of it, and the stale folder is replaced.
   Trial copies = trial;
   copies.copies = 2;
@@ -265,8 +266,9 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
   files::remove_all(folder);
   files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
   testing::internal::CaptureStderr();
-  expect_goes_on(copies, kSecond, unbroken);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr(" is not that of "));
+  expect_continues(copies, kSecond, unbroken);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr(" differs from the one on "));
   EXPECT_EQ(read_file(folder / "state.json"),
             read_file(disk(0) / tag_of_step(kSecond) / "state.json"));
 }
@@ -282,7 +284,7 @@ TEST_F(CheckpointRecoveryTest, AKillBetweenTwoPublishingDisksLosesNothing) {
     const std::string tag = tag_of_step(kSecond);
     files::rename(folder.folder(tag), folder.partial_folder(tag));
     folder.point_latest_at(tag_of_step(kFirst));
-    expect_goes_on(trial, kSecond, unbroken);
+    expect_continues(trial, kSecond, unbroken);
     EXPECT_TRUE(files::exists(folder.folder(tag)));
     EXPECT_FALSE(files::exists(folder.partial_folder(tag)));
     // What no disk has published was never finished.
@@ -291,11 +293,11 @@ TEST_F(CheckpointRecoveryTest, AKillBetweenTwoPublishingDisksLosesNothing) {
       files::rename(own.folder(tag), own.partial_folder(tag));
       own.point_latest_at(tag_of_step(kFirst));
     }
-    expect_goes_on(trial, kFirst, unbroken);
+    expect_continues(trial, kFirst, unbroken);
   }
 }
 
-TEST_F(CheckpointRecoveryTest, AKillBeforeADiskHadItAllGoesBack) {
+TEST_F(CheckpointRecoveryTest, AfterAKillBeforeADiskHasAllTheRunContinuesFromAnOlderCheckpoint) {
   const Trial trial = {.layout = {0, 1}};
   const std::vector<double> unbroken = train(trial);
   const CheckpointFolder folder(disk(1));
@@ -307,7 +309,7 @@ TEST_F(CheckpointRecoveryTest, AKillBeforeADiskHadItAllGoesBack) {
     files::rename(folder.folder(tag), folder.partial_folder(tag));
     files::remove(folder.partial_folder(tag) / lost);
     folder.point_latest_at(tag_of_step(kFirst));
-    expect_goes_on(trial, kFirst, unbroken);
+    expect_continues(trial, kFirst, unbroken);
   }
 }
 
@@ -318,7 +320,7 @@ TEST_F(CheckpointRecoveryTest, NewerCheckpointsThanEveryLatestAreNotUsed) {
   for (const int number : {0, 1}) {
     CheckpointFolder(disk(number)).point_latest_at(tag_of_step(kFirst));
   }
-  expect_goes_on(trial, kFirst, unbroken);
+  expect_continues(trial, kFirst, unbroken);
 }
 
 // Other numbers of ranks, other disks, some of them new.
@@ -352,7 +354,7 @@ TEST_F(CheckpointRecoveryTest, OtherRanksReadShardsFromWhoeverHasThem) {
   }
 }
 
-TEST_F(CheckpointRecoveryTest, AHostAloneGoesOnWithCopiesOfAll) {
+TEST_F(CheckpointRecoveryTest, AHostAloneContinuesWithCopiesOfAll) {
   train({.optimizer = kAdam, .layout = {0, 1}, .copies = 2});
   const Resumed both = resume({.optimizer = kAdam, .layout = {0, 1}});
   const Resumed one = resume({.optimizer = kAdam, .layout = {1}});
@@ -366,14 +368,15 @@ TEST_F(CheckpointRecoveryTest, AHostAloneGoesOnWithCopiesOfAll) {
 // A run of one disk moves to hosts with disks of their own.
 TEST_F(CheckpointRecoveryTest, ACheckpointOfOneDiskServesMany) {
   const std::vector<double> unbroken = train({.layout = {0, 0}});
-  expect_goes_on({.layout = {0, 1}}, kSecond, unbroken);
+  expect_continues({.layout = {0, 1}}, kSecond, unbroken);
 }
 
 TEST_F(CheckpointRecoveryTest, WithoutAnyThereIsNone) {
   on_ranks({.layout = {0, 1}},
            [](ToyRun&, Checkpoints& checkpoints, bool) { EXPECT_FALSE(checkpoints.open()); });
-  EXPECT_THAT(error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
-              HasSubstr("holds no checkpoint \"global_step3\"; it holds none at all"));
+  EXPECT_THAT(
+      error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
+      HasSubstr("contains no checkpoint \"global_step3\"; it contains no checkpoint at all"));
 }
 
 }  // namespace

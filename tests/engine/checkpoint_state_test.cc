@@ -39,7 +39,7 @@ TEST_F(CheckpointStateTest, AFolderWithTheNameOfAnotherStepIsRefused) {
   train(trial);
   std::filesystem::rename(disk(0) / tag_of_step(kFirst), disk(0) / tag_of_step(kFirst + 1));
   EXPECT_THAT(error_of_resuming({.layout = {0, 0}, .tag = tag_of_step(kFirst + 1)}),
-              HasSubstr("state.json: is that of step 6, the folder is that of step 7"));
+              HasSubstr("state.json: belongs to step 6, but its folder belongs to step 7"));
 }
 
 TEST_F(CheckpointStateTest, AFileWhoseCountersContradictEachOtherIsRefused) {
@@ -53,11 +53,12 @@ TEST_F(CheckpointStateTest, AFileWhoseCountersContradictEachOtherIsRefused) {
   state["state"]["engine"]["completed_steps"] = 3;
   write_file_atomically(path, state.dump());
   EXPECT_THAT(error_of_resuming(trial),
-              HasSubstr(fmt::format("state.json: damaged: `step` is {} and "
-                                    "`state.engine.completed_steps` 3",
+              HasSubstr(fmt::format("state.json: damaged: `step` is {}, but "
+                                    "`state.engine.completed_steps` is 3",
                                     kSecond)));
   write_file_atomically(path, "[]");
-  EXPECT_THAT(error_of_resuming(trial), HasSubstr("state.json: damaged: it holds no JSON object"));
+  EXPECT_THAT(error_of_resuming(trial),
+              HasSubstr("state.json: damaged: it contains no JSON object"));
 }
 
 // Another program leaves the checksum out, as it must.

@@ -325,7 +325,7 @@ TEST_F(CheckpointTest, OpensTheTagThatIsAskedFor) {
   const auto error_of = [&](const std::string& tag) {
     return message_of([&] { Checkpoints(*one, root_, 2).open(tag); });
   };
-  EXPECT_NE(error_of("global_step3").find("it holds none at all"), std::string::npos);
+  EXPECT_NE(error_of("global_step3").find("it contains no checkpoint at all"), std::string::npos);
   save_once(root_, 3);
   save_once(root_, 6);
   EXPECT_EQ(Checkpoints(*one, root_, 2).open("global_step3")->step, 3);
@@ -334,8 +334,8 @@ TEST_F(CheckpointTest, OpensTheTagThatIsAskedFor) {
   write_file_atomically(root_ / "global_step9.partial" / "state.json", "{}");
   for (const char* tag : {"global_step4", "global_step9.partial", "../run", ".", "latest"}) {
     const std::string message = error_of(tag);
-    EXPECT_NE(message.find(std::string("holds no checkpoint \"") + tag +
-                           "\"; it holds global_step6, global_step3"),
+    EXPECT_NE(message.find(std::string("contains no checkpoint \"") + tag +
+                           "\"; it contains global_step6, global_step3"),
               std::string::npos)
         << message;
   }
@@ -369,7 +369,7 @@ TEST_F(CheckpointTest, DamageIsNamed) {
   std::filesystem::remove_all(folder);
   write_file_atomically(root_ / "latest", "global_step11");
   const std::string absent = error_of_opening(root_);
-  EXPECT_NE(absent.find("latest: names the checkpoint \"global_step11\", which is not there"),
+  EXPECT_NE(absent.find("latest: names the checkpoint \"global_step11\", which does not exist"),
             std::string::npos)
       << absent;
 }

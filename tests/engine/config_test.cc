@@ -77,8 +77,8 @@ TEST(BatchSizes, UnevenOnesKeepTheBatch) {
       {{32, 1, 0}, 3, {32, 1, 11}, "11 + 11 + 10 over 3 ranks, in 11 micro-steps of at most 1"},
       {{14, 4, 0}, 2, {14, 4, 2}, "7 + 7 over 2 ranks, in 2 micro-steps of at most 4"},
       {{14, 4, 0}, 12, {14, 2, 1}, "2 x 2 + 10 x 1 over 12 ranks, in 1 micro-step of at most 2"},
-      {{12, 4, 0}, 2, {12, 3, 2}, "3 a rank x 2 micro-steps x 2 ranks"},
-      {{0, 8, 2}, 2, {32, 8, 2}, "8 a rank x 2 micro-steps x 2 ranks"},
+      {{12, 4, 0}, 2, {12, 3, 2}, "3 per rank x 2 micro-steps x 2 ranks"},
+      {{0, 8, 2}, 2, {32, 8, 2}, "8 per rank x 2 micro-steps x 2 ranks"},
   };
   for (const UnevenCase& one : cases) {
     SCOPED_TRACE(one.shares);
@@ -107,7 +107,8 @@ TEST(BatchSizes, UnevenOnesHaveLimits) {
     EXPECT_THROW(solve_batch_sizes(given, 3, "recipe.json"), Error);
   }
   const std::string text = message_of([] { solve_batch_sizes({2, 0, 0, true}, 3, "recipe.json"); });
-  EXPECT_NE(text.find("recipe.json: the batch cannot be dealt: train_batch_size 2, 3 ranks. "),
+  EXPECT_NE(text.find("recipe.json: the batch cannot be distributed over the ranks: "
+                      "train_batch_size 2, 3 ranks. "),
             std::string::npos)
       << text;
 }
@@ -122,7 +123,7 @@ TEST(BatchSizes, ErrorNamesValuesAndRecipe) {
     EXPECT_NE(text.find("train_batch_size 33, train_micro_batch_size_per_gpu 8, 2 ranks."),
               std::string::npos)
         << text;
-    EXPECT_NE(text.find("run.uneven_batches: true"), std::string::npos) << text;
+    EXPECT_NE(text.find("run.uneven_batches to true"), std::string::npos) << text;
   }
 }
 
@@ -181,7 +182,7 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
             std::string::npos);
 }
 
-TEST(EngineConfig, GradientsTravelAsTheyWereComputed) {
+TEST(EngineConfig, GradientsAreSentInTheTypeOfTheComputation) {
   const auto wire_of = [](const std::string& more) { return parse(with_optimizer(more)).wire; };
   EXPECT_EQ(wire_of(""), DType::kF32);
   EXPECT_EQ(wire_of(R"("bf16": {"enabled": true})"), DType::kBF16);
@@ -291,7 +292,7 @@ TEST(EngineConfig, ComparesWithAdamWhatFollowsIt) {
   for (const char* one : {"Lamb", "OneBitLamb"}) {
     EXPECT_EQ(
         error_with(one).rfind("recipe.json: key `run.watch_adam` compares updates with Adam's, "
-                              "which this optimizer does not follow",
+                              "but this optimizer is not a variant of Adam",
                               0),
         0u)
         << error_with(one);
@@ -303,7 +304,7 @@ TEST(EngineConfig, NamesEverythingThatIsWrong) {
       error_of(R"({"optimizer": {"type": "AdamW", "params": {"lr": "fast"}},
                          "run": {"max_skipped_steps": 0, "step": 5},
                          "fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
-      "recipe.json: key `fp16` and bf16 are both enabled; enable one\n"
+      "recipe.json: key `fp16` and bf16 are both enabled; enable only one of them\n"
       "recipe.json: key `optimizer.params.lr` is \"fast\"; it must be a number of at least 0\n"
       "recipe.json: key `run.max_skipped_steps` is 0; it must be a whole number of at least 1\n"
       "recipe.json: key `run.step` is not known; did you mean \"steps\"?");
@@ -312,8 +313,8 @@ TEST(EngineConfig, NamesEverythingThatIsWrong) {
 TEST(EngineConfig, TwoNamesOfOneSectionDoNotContradict) {
   EXPECT_EQ(
       error_of(with_optimizer(R"("bf16": {"enabled": true}, "bfloat16": {"enabled": false})")),
-      "recipe.json: key `bfloat16` is another name of bf16, and the two differ in `enabled`; "
-      "remove one");
+      "recipe.json: key `bfloat16` is another name for bf16, but the two differ in `enabled`; "
+      "remove one of them");
   EXPECT_EQ(error_of(with_optimizer(R"("bf16": {"enabled": true}, "bfloat16": {"enabled": true})")),
             "");
 }

@@ -105,7 +105,7 @@ class DisksTest : public testing::Test {
   }
 
   // The run resumed as `trial` goes on from the step exactly as the unbroken one.
-  void expect_goes_on(const Trial& trial, int step, const std::vector<double>& unbroken) const {
+  void expect_continues(const Trial& trial, int step, const std::vector<double>& unbroken) const {
     const Resumed resumed = resume(trial);
     EXPECT_EQ(resumed.tag, tag_of_step(step)) << fmt::format("{}", fmt::join(resumed.report, "\n"));
     const std::vector<double> expected(unbroken.begin() + (step - kFirst), unbroken.end());

@@ -125,7 +125,7 @@ TEST(EngineClipping, SaysThatItClipsMoreUntilTheNoiseIsKnown) {
   const std::string log = log_of(3);
   const std::string line = "update 15: the noise of gradients has not been measured yet";
   EXPECT_NE(log.find(line), std::string::npos) << log;
-  EXPECT_NE(log.find("up to 1.73 times"), std::string::npos) << log;
+  EXPECT_NE(log.find("by a factor of up to 1.73"), std::string::npos) << log;
   EXPECT_EQ(log.find("noise of gradients", log.find(line) + line.size()), std::string::npos);
   EXPECT_EQ(log_of(1).find("noise of gradients"), std::string::npos);
 }

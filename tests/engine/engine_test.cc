@@ -84,7 +84,7 @@ TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
       const std::string own = message_of([&] { run.engine().step(); });
       if (communicator.rank() == 0) message = own;
     });
-    EXPECT_NE(message.find("gradients_ready was not called for all of the gradient"),
+    EXPECT_NE(message.find("gradients_ready was not called for the whole gradient"),
               std::string::npos)
         << message;
   }
@@ -183,7 +183,7 @@ TEST(Engine, RefusesIntervalsThatDoNotFitTheRun) {
       << error();
 }
 
-TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
+TEST(Engine, ValuesAreSentOnlyWhereTheyDiffer) {
   for (const int world : {2, 4}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
       ToyRun run(toy_config(toy::kAdam, 4, 1), communicator);

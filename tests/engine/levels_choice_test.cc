@@ -48,7 +48,7 @@ TEST(ChooseLevels, SaysWhatIsInTheWay) {
   };
   const Case cases[] = {
       {Nodes::one(4), kElements, "all ranks (4) are on one node"},
-      {Nodes({0, 0, 0, 1}), kElements, "that of rank 0 has 3, that of rank 3 has 1"},
+      {Nodes({0, 0, 0, 1}), kElements, "the node of rank 0 has 3, the node of rank 3 has 1"},
       {Nodes({0, 1, 2}), kElements, "each of the 3 nodes has one rank"},
       {Nodes({0, 0, 1, 1}), 2000, "too few to divide"}};
   for (const auto& [nodes, elements, why] : cases) {

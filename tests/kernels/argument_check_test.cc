@@ -39,7 +39,7 @@ TEST_F(ArgumentCheckTest, NamesOperationAndArgumentAndWhatCame) {
   EXPECT_EQ(message_of([&] {
               check_.view("x", x_.view(), DType::kBF16, {2, 3});
             }),
-            "layer_norm: x must be bf16, it is f32");
+            "layer_norm: x must be bf16, but is f32");
   const std::string shape = message_of([&] { check_.view("x", x_.view(), DType::kF32, {3, 3}); });
   EXPECT_EQ(shape.find("layer_norm: x must have shape"), 0) << shape;
   const std::string axes = message_of([&] { check_.leading("x", x_.view(), 1); });

@@ -281,7 +281,7 @@ TEST(LinearErrors, NameTheArgument) {
     linear(context, {.x = x.view(), .weight = w.view(), .bias = {}, .y = y.view()});
     FAIL() << "a weight of another width was taken";
   } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "linear: weight must have shape [4, 3], it has [4, 5]");
+    EXPECT_EQ(std::string(error.what()), "linear: weight must have shape [4, 3], but has [4, 5]");
   }
 }
 

@@ -136,7 +136,7 @@ TEST_P(OnebitNormalizeEdgesTest, NotFiniteAlone) {
 
 // A gradient beside a variance of almost nothing, with no weight of its own: what it adds up to
 // stays a number, or the running means that follow it would be lost for ever.
-TEST_P(OnebitNormalizeEdgesTest, TheNumbersThatTravelStayFinite) {
+TEST_P(OnebitNormalizeEdgesTest, TheNumbersThatAreSentStayFinite) {
   State state;
   std::fill(state.own_weight.begin(), state.own_weight.end(), 0.0f);
   for (size_t i = 0; i < state.variance.size(); ++i) {

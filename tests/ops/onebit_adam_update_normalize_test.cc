@@ -25,8 +25,8 @@ class OnebitNormalizeTest : public OnebitUpdateTest {
   };
   void check_sub_block(const State& before, const State& after, const OnebitNormalize& args,
                        int64_t first, int64_t last, SubBlockSums& sums);
-  void check_travelling(const State& before, const State& after, const OnebitNormalize& args,
-                        int64_t block, const std::vector<SubBlockSums>& sums);
+  void check_sent(const State& before, const State& after, const OnebitNormalize& args,
+                  int64_t block, const std::vector<SubBlockSums>& sums);
 };
 
 void OnebitNormalizeTest::check_sub_block(const State& before, const State& after,
@@ -70,9 +70,9 @@ void OnebitNormalizeTest::check_sub_block(const State& before, const State& afte
   }
 }
 
-void OnebitNormalizeTest::check_travelling(const State& before, const State& after,
-                                           const OnebitNormalize& args, int64_t block,
-                                           const std::vector<SubBlockSums>& sums) {
+void OnebitNormalizeTest::check_sent(const State& before, const State& after,
+                                     const OnebitNormalize& args, int64_t block,
+                                     const std::vector<SubBlockSums>& sums) {
   SubBlockSums total;
   double extra = 0, extra_rounding = 0;
   for (int64_t j = 0; j < kernels::kSubBlocks; ++j) {
@@ -132,7 +132,7 @@ void OnebitNormalizeTest::normalize_by_the_formula(State& state, const OnebitNor
     ASSERT_NEAR(state.square[at(block)], square, kSumRounding * largest) << block;
     ASSERT_EQ(state.flags[at(block)], 0) << block;
     if (args.alone) continue;
-    ASSERT_NO_FATAL_FAILURE(check_travelling(before, state, args, block, sums));
+    ASSERT_NO_FATAL_FAILURE(check_sent(before, state, args, block, sums));
   }
   EXPECT_EQ(state.gradient, before.gradient);
   EXPECT_EQ(state.value, before.value);
@@ -159,7 +159,7 @@ TEST_P(OnebitNormalizeTest, NormalizeAsOneOfSeveralRanks) {
   }
 }
 
-TEST_P(OnebitNormalizeTest, WhatTravelsIsTheSumSinceItsLastTurn) {
+TEST_P(OnebitNormalizeTest, SendsTheSumSinceItsLastTurn) {
   State state;
   OnebitNormalize args = state.normalize_arguments();
   args.own_weight = view_of(state.own_weight);

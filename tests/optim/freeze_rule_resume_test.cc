@@ -16,7 +16,7 @@ TrialOptions with_freeze(const FreezeOptions& freeze) {
 }
 
 // A larger freeze_step on a checkpoint of the compressed phase: Adam continues from its moments.
-TEST(FreezeAfterAResume, GoesBackToTheWarmupWhereTheFreezeLiesAhead) {
+TEST(FreezeAfterAResume, ReturnsToTheWarmupWhereTheFreezeIsLater) {
   const auto saved = on_ranks(2, with_freeze({.step = kFreeze}), [](Trial& trial) {
     trial.steps(kFreeze + 1);
     return std::pair(trial.save(), trial.values());

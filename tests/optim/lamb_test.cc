@@ -217,7 +217,7 @@ TEST(Lamb, RefusesAnothersState) {
   Trial lamb(*world, {.optimizer = lamb_recipe({})});
   Trial adam(*world, {});
   const std::string error = message_of([&] { lamb.load({adam.save()}, adam.values(), 1); });
-  EXPECT_NE(error.find("the state of the optimizer adam, the recipe asks for lamb"),
+  EXPECT_NE(error.find("the state of the optimizer adam, but the recipe selects lamb"),
             std::string::npos)
       << error;
 }

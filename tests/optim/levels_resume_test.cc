@@ -124,7 +124,7 @@ TEST(TwoLevels, MoveToOneRankAndBack) {
   }
 }
 
-TEST(TwoLevels, GoBackToTheWarmupAsOneLevelDoes) {
+TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
   OneBitAdamOptions ahead = onebit_options();
   ahead.freeze.step = kFreeze + 5;
   // Where ranks have the same gradients, the means over sources are those of one level.

@@ -61,12 +61,13 @@ TEST(OptimizerList, LambAsDeepSpeedsUsersWriteIt) {
     EXPECT_EQ(recipe->learning_rate(), 11e-3);
     EXPECT_FALSE(recipe->compresses());
     EXPECT_EQ(recipe->followed_adam(), nullptr);
-    EXPECT_EQ(recipe->describe(),
-              "lr 0.011, betas 0.9 0.98, eps 1e-06, decay 0.01, no bias correction, trust ratio "
-              "0.02 to 0.3, eps inside the root");
+    EXPECT_EQ(
+        recipe->describe(),
+        "lr 0.011, betas 0.9 0.98, eps 1e-06, weight decay 0.01, no bias correction, trust ratio "
+        "0.02 to 0.3, eps inside the root");
   }
   EXPECT_EQ(parse(R"({"type": "Lamb"})")->describe(),
-            "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0, trust ratio 0.01 to 10");
+            "lr 0.001, betas 0.9 0.999, eps 1e-08, weight decay 0, trust ratio 0.01 to 10");
 }
 
 TEST(OptimizerList, FreezeOptions) {
@@ -103,7 +104,8 @@ TEST(OptimizerList, Errors) {
   expect_error(R"({"type": "OneBitAdam", "params": {"eps_inside_sqrt": true}})", "eps");
   expect_error(R"({"type": "OneBitAdam", "params": {"scale": "rms"}})", "remove it");
   expect_error(R"({"type": "OneBitAdam", "params": {"parity": "deepspeed"}})", "remove it");
-  expect_error(R"({"type": "OneBitAdam", "params": {"exp_avg_mask": 3}})", "rows that move");
+  expect_error(R"({"type": "OneBitAdam", "params": {"exp_avg_mask": 3}})",
+               "number of rows that are updated");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": [0.9, 1.0]}})", "betas");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": 0.9}})", "list of 2 numbers");
   expect_error(R"({"type": "Adam", "params": {"amsgrad": true}})", "AMSGrad");
@@ -111,8 +113,9 @@ TEST(OptimizerList, Errors) {
 
 TEST(OptimizerList, ErrorsOfLamb) {
   const std::pair<const char*, const char*> refused[] = {
-      {R"("min_coeff": 0.5, "max_coeff": 0.3)", "min_coeff` is 0.5, above max_coeff, 0.3"},
-      {R"("min_coeff": 11)", "min_coeff` is 11, above max_coeff, 10"},
+      {R"("min_coeff": 0.5, "max_coeff": 0.3)",
+       "min_coeff` is 0.5, which is above max_coeff (0.3)"},
+      {R"("min_coeff": 11)", "min_coeff` is 11, which is above max_coeff (10)"},
       {R"("min_coeff": -0.1)", "min_coeff` is -0.1; it must be a number of at least 0"},
       {R"("max_coeff": -1)", "max_coeff` is -1; "},
       {R"("max_coeff": 0)", "max_coeff` is 0; "},
@@ -184,11 +187,12 @@ TEST(OptimizerList, ACheckpointOfAnotherOptimizerIsRefused) {
             EXPECT_EQ(error, "(no error)");
             return 0;
           }
-          EXPECT_EQ(error.rfind(fmt::format("the checkpoint holds the state of the optimizer {}, "
-                                            "the recipe asks for {}: ",
-                                            name, other),
-                                0),
-                    0u)
+          EXPECT_EQ(
+              error.rfind(fmt::format("the checkpoint contains the state of the optimizer {}, "
+                                      "but the recipe selects {}: ",
+                                      name, other),
+                          0),
+              0u)
               << error;
           return 0;
         });

@@ -209,7 +209,7 @@ TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
 
 // The cut follows from the size of messages, so from the number of ranks.
 TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
-  constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kLeastBytes = 8192;
+  constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kMinBytes = 8192;
   const auto number_of = [](int64_t place, int rank, int kind) {
     return static_cast<float>(place % 997 + 1000 * rank + 10000 * kind);
   };
@@ -221,7 +221,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       table.add({.name = "weight", .shape = {kElements}});
       table.allocate(Device{}, DType::kF32);
       const comm::Buckets buckets =
-          compress::sized_buckets(table.size_elements(), ranks, kLeastBytes);
+          compress::sized_buckets(table.size_elements(), ranks, kMinBytes);
       const Levels levels(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
       SignExchange signs(levels, ConstView());
       signs.hold(Tensor::zeros(Device{}, DType::kF32, {table.size_elements()}));
@@ -232,7 +232,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   };
   std::vector<MemoryState> states = saved_by(4, [](SignExchange&) {});
   const int64_t bucket_bytes = states[0].scalars.at("bucket_bytes").get<int64_t>();
-  EXPECT_EQ(bucket_bytes, 10 * kLeastBytes);  // eight buckets of ten blocks, and one block
+  EXPECT_EQ(bucket_bytes, 10 * kMinBytes);  // eight buckets of ten blocks, and one block
   for (int rank = 0; rank < 4; ++rank) {
     for (auto& [name, buffer] : states[static_cast<size_t>(rank)].own_buffers) {
       const int kind = name == "worker_residual" ? 0 : name == "server_residual" ? 1 : 2;

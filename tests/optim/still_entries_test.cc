@@ -220,7 +220,8 @@ TEST(StillEntries, AnUnknownTensorIsAnErrorThatNamesTheKey) {
   EXPECT_EQ(error_of("word", 3),
             "optimizer.params.exp_avg_mask: no parameter is named word; the nearest is words");
   EXPECT_EQ(error_of("words", 41),
-            "optimizer.params.exp_avg_mask says that 41 rows of words move, which has 40: give at "
+            "optimizer.params.exp_avg_mask sets 41 rows of words to be updated, but the tensor has "
+            "only 40: give at "
             "most 40");
   EXPECT_EQ(error_of("words", 40), "(no error)");
 }

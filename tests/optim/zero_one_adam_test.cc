@@ -170,7 +170,7 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
     const float noise = noisy_gradient(rank, step, place);
     return 0.3f * noise + 0.5f * noisy_gradient(0, 1, place);
   };
-  const auto travel = [&](std::shared_ptr<const OptimizerRecipe> optimizer) {
+  const auto movement = [&](std::shared_ptr<const OptimizerRecipe> optimizer) {
     const TrialOptions options{.optimizer = std::move(optimizer), .gradient = steady};
     return on_ranks(4, options, [&](Trial& trial) {
       trial.steps(60);
@@ -181,8 +181,8 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
       return moved;
     })[0];
   };
-  const auto adam = travel(adam_recipe({})),
-             local = travel(zero_one_adam_recipe({.schedule = schedule}));
+  const auto adam = movement(adam_recipe({})),
+             local = movement(zero_one_adam_recipe({.schedule = schedule}));
   double product = 0, square = 0, local_square = 0;
   for (size_t i = 0; i < adam.size(); ++i) {
     product += double{adam[i]} * local[i];

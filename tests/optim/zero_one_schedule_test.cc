@@ -40,7 +40,7 @@ TEST(ZeroOneSchedule, BeginsLocalUpdatesWhereTheVarianceFreezes) {
   EXPECT_EQ(kinds({.variance_freeze = 100, .variance_scaler = 1}, 16), "DR1R111R1111111R");
 }
 
-TEST(ZeroOneSchedule, NeverGoesBeyondTheLimit) {
+TEST(ZeroOneSchedule, NeverExceedsTheLimit) {
   ZeroOneSchedule schedule(
       {.variance_freeze = 1, .variance_scaler = 1, .local_scaler = 3, .local_limit = 6});
   kinds(schedule, 100);

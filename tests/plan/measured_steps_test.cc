@@ -11,7 +11,7 @@ namespace {
 
 struct MeasuredStep {
   const char* link;
-  double bytes_a_second;
+  double bytes_per_second;
   double one_bit, sixteen_bits;  // seconds
 };
 
@@ -48,7 +48,7 @@ TEST(MeasuredSteps, ArePlannedWithinTenPercent) {
   for (const MeasuredStep& measured : kMeasured) {
     const RunPlan plan = make_plan(
         context, config, machine,
-        {.cluster = {.hosts = 2, .bandwidth = measured.bytes_a_second, .latency = 50e-6}});
+        {.cluster = {.hosts = 2, .bandwidth = measured.bytes_per_second, .latency = 50e-6}});
     const PlannedRun& one_bit = plan.asked.runs[2];
     ASSERT_TRUE(plan.choices[2].of_recipe);
     expect_within(one_bit.compressed.all, measured.one_bit,

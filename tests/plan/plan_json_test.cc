@@ -11,7 +11,7 @@ namespace {
 TEST(PlanJson, HasEveryFigureOfThePlan) {
   Context context = Context::cpu(1);
   const RunPlan plan = make_plan(context, small_config(), round_machine(),
-                                 {.cluster = two_hosts(), .watts_a_host = 500});
+                                 {.cluster = two_hosts(), .watts_per_host = 500});
   const Json json = parse_json(to_json(plan).dump(), "plan");  // as a reader gets it
   EXPECT_EQ(json.at("kind"), "plan");
   EXPECT_EQ(json.at("batch").at("accumulation"), 4);

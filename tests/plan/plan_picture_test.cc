@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 TEST(PlanPicture, HasALineOfEachChoiceOverTheRanks) {
   Context context = Context::cpu(1);
   const RunPlan plan = make_plan(context, small_config(), round_machine(),
-                                 {.cluster = two_hosts(), .watts_a_host = 500});
+                                 {.cluster = two_hosts(), .watts_per_host = 500});
   const std::string picture = plan_picture(plan);
   EXPECT_TRUE(picture.starts_with("<svg xmlns="));
   for (const char* part : {"small.json", "f32 averages", "0/1 Adam", ">ranks<", "line c3", ">8<"}) {

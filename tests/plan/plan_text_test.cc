@@ -13,12 +13,12 @@ using ::testing::HasSubstr;
 TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
   Context context = Context::cpu(1);
   const RunPlan plan = make_plan(context, small_config(), round_machine(),
-                                 {.cluster = two_hosts(), .watts_a_host = 500});
+                                 {.cluster = two_hosts(), .watts_per_host = 500});
   const std::string text = plan_text(plan, "from here.json");
   for (const char* part :
        {"100 steps of 64 sequences of 32 tokens", "2 hosts with 1 rank each: 2 ranks",
         "125 MB/s, latency 50.0 us", "a processor, 8 threads", "from here.json",
-        "64 = 8 a rank x 4 micro-steps x 2 ranks", "500 W per host, assumed",
+        "64 = 8 per rank x 4 micro-steps x 2 ranks", "500 W per host, assumed",
         "f32 averages (the recipe)", "1-bit Adam, averages", "1-bit Adam, one bit", "optimizer",
         "64 sequences has no micro-batch of 8 for each of 16, 32, 64 ranks\n",
         "64 sequences leaves some of 128, 256, 512, 1024 ranks without a sequence\n",
@@ -30,8 +30,8 @@ TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
 
 TEST(PlanText, SaysWhyTheBatchFitsSomeRanksNot) {
   Context context = Context::cpu(1);
-  PaperCluster cluster = two_hosts();
-  cluster.ranks_a_host = cluster.host_parts = 3;
+  PlannedCluster cluster = two_hosts();
+  cluster.ranks_per_host = cluster.host_parts = 3;
   tasks::PretrainingConfig config = small_config();
   const auto text = [&](const engine::BatchSizes& batch) {
     config.engine.batch = batch;

@@ -18,16 +18,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-RunPlan plan_of(const tasks::PretrainingConfig& config, const PaperCluster& cluster,
+RunPlan plan_of(const tasks::PretrainingConfig& config, const PlannedCluster& cluster,
                 const training::MachineCosts& machine = round_machine()) {
   Context context = Context::cpu(1);
-  return make_plan(context, config, machine, {.cluster = cluster, .watts_a_host = 500});
+  return make_plan(context, config, machine, {.cluster = cluster, .watts_per_host = 500});
 }
 
 // Products are all that takes time on the round machine, so a step is their count by the formula of
 // docs/performance.md, less what the last layer need not compute.
 TEST(RunPlan, AddsUpOnOneRank) {
-  PaperCluster alone = two_hosts();
+  PlannedCluster alone = two_hosts();
   alone.hosts = 1;
   training::MachineCosts machine = round_machine();
   machine.f32.update_seconds = 1e-15;
@@ -43,7 +43,7 @@ TEST(RunPlan, AddsUpOnOneRank) {
   EXPECT_NEAR(run.dense.all / seconds, 1, 0.02);
   EXPECT_NEAR(run.dense.forward + run.dense.backward, run.dense.all, 1e-3 * run.dense.all);
   EXPECT_NEAR(run.run.seconds, 100 * run.dense.all, 1e-9);
-  EXPECT_NEAR(run.samples_a_second, 64 / run.dense.all, 1e-6 * run.samples_a_second);
+  EXPECT_NEAR(run.samples_per_second, 64 / run.dense.all, 1e-6 * run.samples_per_second);
   EXPECT_NEAR(run.kilowatt_hours, 0.5 * run.run.seconds / 3600, 1e-12);
 }
 
@@ -64,7 +64,7 @@ TEST(RunPlan, PartsOfAStepAddUp) {
 
 // On a link that is slow beside everything else, a step is the time of its bytes.
 TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
-  PaperCluster slow = two_hosts();
+  PlannedCluster slow = two_hosts();
   slow.bandwidth = 125e3;
   const RunPlan plan = plan_of(small_config(), slow);
   params::Table table;
@@ -116,8 +116,8 @@ TEST(RunPlan, OtherRanksAreThoseThatTheBatchAllows) {
 }
 
 TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
-  PaperCluster cluster = two_hosts();
-  cluster.ranks_a_host = cluster.host_parts = 3;
+  PlannedCluster cluster = two_hosts();
+  cluster.ranks_per_host = cluster.host_parts = 3;
   tasks::PretrainingConfig config = small_config();
   config.engine.batch = {.train = 0, .micro = 8, .accumulation = 1};
   std::vector<int> counts;
@@ -130,7 +130,7 @@ TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
 TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
   tasks::PretrainingConfig config = small_config();
   config.engine.batch.uneven = true;
-  PaperCluster three = two_hosts();
+  PlannedCluster three = two_hosts();
   three.hosts = 3;
   const RunPlan plan = plan_of(config, three);
   EXPECT_EQ(plan.batch.train, 64);
@@ -139,17 +139,17 @@ TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
   for (const PlannedRanks& ranks : plan.others) {
     EXPECT_EQ(ranks.cannot.empty(), ranks.cluster.ranks() <= 64) << ranks.cluster.ranks();
   }
-  EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be dealt"));
+  EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be distributed"));
 }
 
 TEST(RunPlan, SaysWhatCannotBe) {
-  PaperCluster three = two_hosts();
+  PlannedCluster three = two_hosts();
   three.hosts = 3;
   EXPECT_THAT(message_of([&] { plan_of(small_config(), three); }),
-              HasSubstr("small.json: the batch does not divide: train_batch_size 64, "
+              HasSubstr("small.json: the batch does not divide evenly: train_batch_size 64, "
                         "train_micro_batch_size_per_gpu 8, 3 ranks"));
-  PaperCluster crowded = two_hosts();
-  crowded.ranks_a_host = crowded.host_parts = 16;
+  PlannedCluster crowded = two_hosts();
+  crowded.ranks_per_host = crowded.host_parts = 16;
   EXPECT_THAT(message_of([&] { plan_of(small_config(), crowded); }), HasSubstr("has 8"));
 }
 

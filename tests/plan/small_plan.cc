@@ -10,7 +10,7 @@ training::MachineCosts round_machine() {
           .processor = "a processor",
           .threads = 8,
           .memory_bytes = int64_t{16} << 30,
-          .copy_bytes_a_second = 16e9,
+          .copy_bytes_per_second = 16e9,
           .f32 = {.forward = rates,
                   .backward = rates,
                   .update_seconds = 1e-9,
@@ -32,8 +32,8 @@ tasks::PretrainingConfig small_config(const std::string& more) {
   return tasks::parse_pretraining_recipe(recipe, "small.json", std::nullopt);
 }
 
-PaperCluster two_hosts() {
-  return {.hosts = 2, .ranks_a_host = 1, .host_parts = 1, .bandwidth = 125e6, .latency = 50e-6};
+PlannedCluster two_hosts() {
+  return {.hosts = 2, .ranks_per_host = 1, .host_parts = 1, .bandwidth = 125e6, .latency = 50e-6};
 }
 
 }  // namespace onebit::plan

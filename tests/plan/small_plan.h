@@ -17,6 +17,6 @@ tasks::PretrainingConfig small_config(
     const std::string& more = R"(, "optimizer": {"type": "AdamW"})");
 
 // Two hosts with one rank each, 1 Gb/s.
-PaperCluster two_hosts();
+PlannedCluster two_hosts();
 
 }  // namespace onebit::plan

@@ -75,7 +75,7 @@ TEST_F(RecordStreamTest, NoticesWhereItWasCutShort) {
 
 TEST_F(RecordStreamTest, RefusesARecordThatClaimsTooMuch) {
   EXPECT_THAT(message(record_header(uint64_t{1} << 40)), HasSubstr("too long for an example"));
-  EXPECT_THAT(message(record_header(RecordStream::kMostRecordBytes) + "a few bytes"),
+  EXPECT_THAT(message(record_header(RecordStream::kMaxRecordBytes) + "a few bytes"),
               HasSubstr("the file is truncated"));
 }
 

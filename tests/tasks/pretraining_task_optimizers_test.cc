@@ -63,7 +63,7 @@ TEST_P(OptimizersTest, ResumesBitForBitFromEveryPhase) {
 }
 
 // On one rank, on more ranks, and back.
-TEST_P(OptimizersTest, GoesOnWithOtherRanks) {
+TEST_P(OptimizersTest, ContinuesOnAnotherNumberOfRanks) {
   PretrainingOptions given = options("run");
   train(given, 2);
   const auto whole = losses("run");

@@ -67,7 +67,7 @@ TEST_F(TablesTest, AResumedRunSaysInWhichPhaseItIs) {
   };
   EXPECT_THAT(phase_after("", 12, 20), HasSubstr("after update 20 of 12: not in this run"));
   EXPECT_THAT(phase_after("global_step8", 12, 4), HasSubstr("after update 9 of 12;"));
-  EXPECT_THAT(phase_after("global_step12", 16, 4), HasSubstr("begun by update 12 of 16;"));
+  EXPECT_THAT(phase_after("global_step12", 16, 4), HasSubstr("started by update 12 of 16;"));
   EXPECT_THAT(phase_after("global_step12", 16, 15), HasSubstr("after update 15 of 16;"));
   EXPECT_THAT(phase_after("global_step16", 18, 4, 1), HasSubstr("frozen by update 16 of 18"));
 }

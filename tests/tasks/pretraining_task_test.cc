@@ -99,7 +99,7 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
   }
 }
 
-TEST_F(PretrainingTest, GoesBackToATag) {
+TEST_F(PretrainingTest, ResumesFromATag) {
   PretrainingOptions given = options("run");
   train(given, 1);  // checkpoints at 5, 10 and 12
   const auto whole = losses("run");
@@ -119,7 +119,7 @@ TEST_F(PretrainingTest, GoesBackToATag) {
   EXPECT_EQ(losses("run"), whole);
 }
 
-TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
+TEST_F(PretrainingTest, WithADamagedCheckpointTheRunContinuesFromAnOlderOne) {
   PretrainingOptions given = options("run");
   train(given, 1);
   given.resume = true;
@@ -128,8 +128,9 @@ TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
   const std::vector<std::pair<std::function<void()>, const char*>> damages = {
       {[&] { change_last_byte(newest / "model/model.safetensors"); }, "safetensors: damaged"},
       {[&] { write_file_atomically(newest / "model/config.json", "{"); }, "config.json is not"},
-      {[&] { std::filesystem::remove_all(newest / "model"); }, "not whole (no folder model)"},
-      {[&] { std::filesystem::remove_all(newest); }, "\"global_step12\", which is not there"}};
+      {[&] { std::filesystem::remove_all(newest / "model"); },
+       "incomplete or damaged (no folder model)"},
+      {[&] { std::filesystem::remove_all(newest); }, "\"global_step12\", which does not exist"}};
   for (const auto& [damage, words] : damages) {
     SCOPED_TRACE(words);
     damage();
@@ -137,7 +138,7 @@ TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
     train(given, 1);
     const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_NE(said.find(words), std::string::npos) << said;
-    EXPECT_NE(said.find("the run goes back to global_step10"), std::string::npos) << said;
+    EXPECT_NE(said.find("the run continues from global_step10 instead"), std::string::npos) << said;
     EXPECT_EQ(losses("run"), whole);
   }
 }

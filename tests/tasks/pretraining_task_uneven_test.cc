@@ -83,9 +83,9 @@ TEST_F(UnevenTest, FewerRanksContinueWithTheSameSamples) {
   PretrainingOptions rest = with_adam("moved");
   rest.resume = true;
   EXPECT_THAT(message_of([&] { train(rest, 3); }),
-              HasSubstr("the batch does not divide: train_batch_size 8, "
+              HasSubstr("the batch does not divide evenly: train_batch_size 8, "
                         "train_micro_batch_size_per_gpu 2, 3 ranks. "));
-  EXPECT_THAT(message_of([&] { train(rest, 3); }), HasSubstr("run.uneven_batches: true"));
+  EXPECT_THAT(message_of([&] { train(rest, 3); }), HasSubstr("run.uneven_batches to true"));
   deal(rest, 2);
   train(rest, 3);
   expect_same_losses("whole", "moved");
@@ -147,7 +147,9 @@ TEST_F(UnevenTest, FewerSamplesThanRanksAreRefused) {
   deal(given, 2);
   given.recipe["train_batch_size"] = 2;
   const std::string text = message_of([&] { train(given, 3); });
-  EXPECT_THAT(text, HasSubstr("recipe: the batch cannot be dealt: train_batch_size 2, "));
+  EXPECT_THAT(
+      text,
+      HasSubstr("recipe: the batch cannot be distributed over the ranks: train_batch_size 2, "));
   EXPECT_THAT(text, HasSubstr("use fewer ranks"));
 }
 
@@ -176,7 +178,7 @@ TEST_F(UnevenTest, TheStartTableSaysHowSamplesAreDealt) {
   train(given, 3);
   EXPECT_THAT(of_kind("shown", "start").at(0).dump(),
               HasSubstr("8 sequences of 32 = 3 + 3 + 2 over 3 ranks, in 2 micro-steps of at most 2 "
-                        "a rank"));
+                        "per rank"));
   // What was in effect is the same run.
   PretrainingOptions again = options("again");
   again.recipe = read_json(corpus_.folder("shown") / "recipe.resolved.json");

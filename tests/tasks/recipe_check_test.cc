@@ -75,7 +75,7 @@ TEST_F(RecipeCheckTest, BatchSizesMustDivide) {
   const RecipeCheck found = check(R"({"train_batch_size": 9, "gradient_accumulation_steps": 2,
       "optimizer": {"type": "AdamW"}, "run": {"steps": 20}})");
   ASSERT_EQ(found.errors.size(), 1u);
-  EXPECT_THAT(found.errors[0], HasSubstr("the batch does not divide"));
+  EXPECT_THAT(found.errors[0], HasSubstr("the batch does not divide evenly"));
 }
 
 TEST_F(RecipeCheckTest, WhatIsNoRecipeIsAnError) {

@@ -81,7 +81,7 @@ TYPED_TEST(SixteenBitFloat, EveryPatternSurvivesTheRoundTrip) {
 // Rounding can only change at the middle between two neighbours: there, just below and just above
 // are checked for every pair, the last of them being the largest finite value and infinity (which
 // stands for the value that one more exponent would hold).
-TYPED_TEST(SixteenBitFloat, EveryRoundingGoesToTheNearestEven) {
+TYPED_TEST(SixteenBitFloat, EveryRoundingIsToTheNearestEven) {
   constexpr int kExponentBits = Format<TypeParam>::kExponentBits;
   constexpr uint16_t kInfinity = Format<TypeParam>::kInfinity;
   const double beyond = std::ldexp(1.0, 1 << (kExponentBits - 1));

@@ -25,19 +25,19 @@ Machine good_machine() {
           .shared_memory_bytes = int64_t{30} << 30};
 }
 
-Surroundings good_surroundings() {
+ProgramFacts good_program() {
   return {
       .threads = 8, .has_mpi = true, .has_mpirun = true, .onednn_limit = "", .openmp_threads = {}};
 }
 
 TEST(MachineCheck, says_nothing_of_a_good_machine) {
-  EXPECT_THAT(concerns(good_machine(), good_surroundings()), IsEmpty());
+  EXPECT_THAT(concerns(good_machine(), good_program()), IsEmpty());
 }
 
 // One thing wrong at a time: exactly one sentence, with what to do.
 struct Flaw {
   std::string name;
-  std::function<void(Machine&, Surroundings&)> make;
+  std::function<void(Machine&, ProgramFacts&)> make;
   std::string found, advice;
 };
 
@@ -45,54 +45,55 @@ class MachineFlaws : public testing::TestWithParam<Flaw> {};
 
 TEST_P(MachineFlaws, are_named_with_what_to_do) {
   Machine machine = good_machine();
-  Surroundings around = good_surroundings();
-  GetParam().make(machine, around);
-  EXPECT_THAT(concerns(machine, around), ElementsAre(testing::AllOf(HasSubstr(GetParam().found),
-                                                                    HasSubstr(GetParam().advice))));
+  ProgramFacts program = good_program();
+  GetParam().make(machine, program);
+  EXPECT_THAT(
+      concerns(machine, program),
+      ElementsAre(testing::AllOf(HasSubstr(GetParam().found), HasSubstr(GetParam().advice))));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, MachineFlaws,
     testing::Values(
         Flaw{"bound",
-             [](Machine& m, Surroundings& s) {
+             [](Machine& m, ProgramFacts& s) {
                m.allowed_processors = m.allowed_cores = 1;
                s.threads = 1;
              },
              "1 of 8 processors", "--bind-to none"},
-        Flaw{"quota", [](Machine& m, Surroundings&) { m.quota_processors = 2.5; },
+        Flaw{"quota", [](Machine& m, ProgramFacts&) { m.quota_processors = 2.5; },
              "allows 2.5 processors", "--threads 2"},
-        Flaw{"hardware_threads", [](Machine& m, Surroundings&) { m.allowed_cores = m.cores = 4; },
+        Flaw{"hardware_threads", [](Machine& m, ProgramFacts&) { m.allowed_cores = m.cores = 4; },
              "8 threads share 4 cores", "--threads 4"},
-        Flaw{"load", [](Machine& m, Surroundings&) { m.load = 5; }, "5.0 tasks", "slowest"},
-        Flaw{"governor", [](Machine& m, Surroundings&) { m.governor = "powersave"; }, "powersave",
+        Flaw{"load", [](Machine& m, ProgramFacts&) { m.load = 5; }, "5.0 tasks", "slowest"},
+        Flaw{"governor", [](Machine& m, ProgramFacts&) { m.governor = "powersave"; }, "powersave",
              "cpupower"},
-        Flaw{"numa", [](Machine& m, Surroundings&) { m.numa_nodes = 2; }, "2 memory nodes",
+        Flaw{"numa", [](Machine& m, ProgramFacts&) { m.numa_nodes = 2; }, "2 memory nodes",
              "--map-by numa"},
-        Flaw{"memory", [](Machine& m, Surroundings&) { m.available_bytes = 1 << 30; },
+        Flaw{"memory", [](Machine& m, ProgramFacts&) { m.available_bytes = 1 << 30; },
              "1.07 GB of memory", "3 GB per rank"},
-        Flaw{"memory_limit", [](Machine& m, Surroundings&) { m.limit_bytes = int64_t{8} << 30; },
+        Flaw{"memory_limit", [](Machine& m, ProgramFacts&) { m.limit_bytes = int64_t{8} << 30; },
              "allows 8.59 GB", "plan"},
-        Flaw{"shared_memory", [](Machine& m, Surroundings&) { m.shared_memory_bytes = 0; },
+        Flaw{"shared_memory", [](Machine& m, ProgramFacts&) { m.shared_memory_bytes = 0; },
              "/dev/shm", "--shm-size"},
-        Flaw{"onednn", [](Machine&, Surroundings& s) { s.onednn_limit = "AVX2"; },
+        Flaw{"onednn", [](Machine&, ProgramFacts& s) { s.onednn_limit = "AVX2"; },
              "limited to AVX2", "unset"},
-        Flaw{"openmp", [](Machine&, Surroundings& s) { s.openmp_threads = 2; },
+        Flaw{"openmp", [](Machine&, ProgramFacts& s) { s.openmp_threads = 2; },
              "OMP_NUM_THREADS is 2", "--threads decides"},
-        Flaw{"mpirun", [](Machine&, Surroundings& s) { s.has_mpirun = false; }, "not in PATH",
+        Flaw{"mpirun", [](Machine&, ProgramFacts& s) { s.has_mpirun = false; }, "not in PATH",
              "openmpi-bin"},
-        Flaw{"mpi", [](Machine&, Surroundings& s) { s.has_mpi = false; }, "without MPI",
+        Flaw{"mpi", [](Machine&, ProgramFacts& s) { s.has_mpi = false; }, "without MPI",
              "-DONEBIT_MPI=ON"},
-        Flaw{"cuda", [](Machine& m, Surroundings&) { m.has_nvidia_device = true; }, "without CUDA",
+        Flaw{"cuda", [](Machine& m, ProgramFacts&) { m.has_nvidia_device = true; }, "without CUDA",
              "-DONEBIT_CUDA=ON"},
         Flaw{"driver",
-             [](Machine& m, Surroundings& s) {
+             [](Machine& m, ProgramFacts& s) {
                m.has_nvidia_device = true;
                s.has_cuda = true;
              },
              "CUDA finds none", "nvidia-smi"},
         Flaw{"slow_bf16",
-             [](Machine&, Surroundings& s) {
+             [](Machine&, ProgramFacts& s) {
                s.native_bf16 = true;
                s.f32 = 2e12;
                s.bf16 = 1e12;

@@ -25,7 +25,7 @@ MachineCosts some_costs() {
           .processor = "a processor",
           .threads = 16,
           .memory_bytes = int64_t{64} << 30,
-          .copy_bytes_a_second = 4e10,
+          .copy_bytes_per_second = 4e10,
           .f32 = computing,
           .bf16 = computing,
           .exchanging = {

@@ -44,10 +44,10 @@ TEST(OptimizerRows, SayWhenTheCompressedPhaseBegins) {
               HasSubstr("after update 100 of 100: not in this run"));
   EXPECT_THAT(rows_of(R"({"freeze_step": "auto"})", linear),
               HasSubstr("not before update 158 of 100: not in this run"));
-  EXPECT_THAT(rows_of(R"({"freeze_step": 20})", linear, 1), HasSubstr("nothing to send"));
+  EXPECT_THAT(rows_of(R"({"freeze_step": 20})", linear, 1), HasSubstr("sends nothing"));
 }
 
-TEST(OptimizerRows, SayHowGradientsTravel) {
+TEST(OptimizerRows, DescribeHowGradientsAreSent) {
   const auto rows = [](const std::string& more, int world_size = 2) {
     return rows_of(R"({"freeze_step": 20})", "null", world_size, more);
   };

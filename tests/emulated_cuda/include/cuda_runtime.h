@@ -20,7 +20,7 @@ struct cudaLaunchConfig_t {
 
 namespace emulated_cuda {
 
-inline constexpr size_t kMostParameterBytes = 4096;
+inline constexpr size_t kMaxParameterBytes = 4096;
 
 // What is known of a kernel's parameters: the values of those that are pointers, and all words of
 // those that are structs, which may be pointers.
@@ -50,7 +50,7 @@ template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   static_assert((std::is_trivially_copyable_v<Parameters> && ...));
-  static_assert((sizeof(Parameters) + ... + 0) <= emulated_cuda::kMostParameterBytes);
+  static_assert((sizeof(Parameters) + ... + 0) <= emulated_cuda::kMaxParameterBytes);
   const std::tuple<Parameters...> given(std::forward<Arguments>(arguments)...);
   emulated_cuda::ParameterWords words;
   std::apply([&](const auto&... parameter) { (words.add(parameter), ...); }, given);

@@ -1,4 +1,4 @@
-#include "onebit/plan/paper_costs.h"
+#include "onebit/plan/planned_costs.h"
 
 #include <gtest/gtest.h>
 
@@ -15,19 +15,19 @@ struct Costs {
   int64_t elements;
 };
 
-Costs costs_of(const training::MachineCosts& machine, const PaperCluster& cluster, DType wire) {
+Costs costs_of(const training::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
   const tasks::PretrainingConfig config = small_config();
   params::Table table;
   const model::PreTrainingModel model(config.model, table);
   RecipeWork work;
   work.one_layer.forward.products = 1e9;
   const auto buckets = training::exchange_buckets(table, config.engine, cluster.ranks());
-  return {.costs = paper_costs({work, machine, table, config.engine}, cluster, wire, 8, buckets),
+  return {.costs = planned_costs({work, machine, table, config.engine}, cluster, wire, 8, buckets),
           .buckets = buckets,
           .elements = table.size_elements()};
 }
 
-TEST(PaperCosts, AreTheMachinesTimesElements) {
+TEST(PlannedCosts, AreTheMachinesTimesElements) {
   const auto [costs, buckets, elements] = costs_of(round_machine(), two_hosts(), DType::kBF16);
   const auto count = static_cast<double>(elements);
   EXPECT_NEAR(costs.pass.forward_seconds, 8 * 1e9 / 1e11, 1e-12);
@@ -49,10 +49,10 @@ TEST(PaperCosts, AreTheMachinesTimesElements) {
               compressed * (1.0 / 8 + 8.0 / 2048) / (kLinkShare * 125e6), 1e-6);
 }
 
-TEST(PaperCosts, RanksOfAHostShareItsArithmetic) {
-  PaperCluster cluster = two_hosts();
+TEST(PlannedCosts, RanksOfAHostShareItsArithmetic) {
+  PlannedCluster cluster = two_hosts();
   const Costs whole = costs_of(round_machine(), cluster, DType::kF32);
-  cluster.ranks_a_host = cluster.host_parts = 4;
+  cluster.ranks_per_host = cluster.host_parts = 4;
   const Costs quarter = costs_of(round_machine(), cluster, DType::kF32);
   EXPECT_NEAR(quarter.costs.pass.forward_seconds, 4 * whole.costs.pass.forward_seconds, 1e-12);
   EXPECT_NEAR(quarter.costs.update_seconds, 4 * whole.costs.update_seconds, 1e-12);
@@ -60,8 +60,8 @@ TEST(PaperCosts, RanksOfAHostShareItsArithmetic) {
   EXPECT_NEAR(quarter.costs.dense.processor_seconds, whole.costs.dense.processor_seconds, 1e-12);
 }
 
-TEST(PaperCosts, OneRankExchangesNothing) {
-  PaperCluster cluster = two_hosts();
+TEST(PlannedCosts, OneRankExchangesNothing) {
+  PlannedCluster cluster = two_hosts();
   cluster.hosts = 1;
   const Costs alone = costs_of(round_machine(), cluster, DType::kF32);
   EXPECT_EQ(alone.costs.dense.wire_seconds, 0);

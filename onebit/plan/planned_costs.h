@@ -3,7 +3,7 @@
 #pragma once
 
 #include "onebit/params/table.h"
-#include "onebit/plan/paper_cluster.h"
+#include "onebit/plan/planned_cluster.h"
 #include "onebit/plan/recipe_work.h"
 #include "onebit/training/machine_costs.h"
 #include "onebit/training/step_costs.h"
@@ -28,7 +28,8 @@ inline constexpr double kTcpElements = 0.7;
 DType product_type(const training::MachineCosts& machine, DType compute);
 
 // The costs with gradients averaged as `wire`, in micro-batches of `micro_batch` sequences.
-training::StepCosts paper_costs(const PlannedStep& step, const PaperCluster& cluster, DType wire,
-                                int64_t micro_batch, const training::ExchangeBuckets& buckets);
+training::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster,
+                                  DType wire, int64_t micro_batch,
+                                  const training::ExchangeBuckets& buckets);
 
 }  // namespace onebit::plan

@@ -1,4 +1,4 @@
-#include "onebit/plan/paper_costs.h"
+#include "onebit/plan/planned_costs.h"
 
 #include "onebit/compress/wire_layout.h"
 
@@ -17,7 +17,7 @@ double seconds_an_element(const training::ExchangingCosts& costs, DType wire) {
 }
 
 void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& exchanging,
-                   const PaperCluster& cluster, DType wire,
+                   const PlannedCluster& cluster, DType wire,
                    const training::ExchangeBuckets& buckets) {
   const int64_t dense = buckets.dense.max_elements(),
                 compressed = buckets.compressed.max_elements();
@@ -44,8 +44,9 @@ DType product_type(const training::MachineCosts& machine, DType compute) {
   return compute == DType::kBF16 && machine.bf16 ? DType::kBF16 : DType::kF32;
 }
 
-training::StepCosts paper_costs(const PlannedStep& step, const PaperCluster& cluster, DType wire,
-                                int64_t micro_batch, const training::ExchangeBuckets& buckets) {
+training::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster,
+                                  DType wire, int64_t micro_batch,
+                                  const training::ExchangeBuckets& buckets) {
   const training::MachineCosts& machine = step.machine;
   const bool native = product_type(machine, step.config.compute) == DType::kBF16;
   const training::ComputingCosts& computing = native ? *machine.bf16 : machine.f32;

@@ -1,18 +1,18 @@
-// The wire of a cluster on paper, against sums made by hand.
-#include "onebit/plan/paper_cluster.h"
+// The wire of a planned cluster, against sums made by hand.
+#include "onebit/plan/planned_cluster.h"
 
 #include <gtest/gtest.h>
 
 namespace onebit::plan {
 namespace {
 
-PaperCluster cluster_of(int hosts, int ranks_a_host) {
+PlannedCluster cluster_of(int hosts, int ranks_per_host) {
   return {.hosts = hosts,
-          .ranks_a_host = ranks_a_host,
-          .host_parts = ranks_a_host,
+          .ranks_per_host = ranks_per_host,
+          .host_parts = ranks_per_host,
           .bandwidth = 12.5e6,
           .latency = 1e-3,
-          .copy_bytes_a_second = 16e9};
+          .copy_bytes_per_second = 16e9};
 }
 
 TEST(BucketWire, TwoHostsSendHalfOfABucketTwice) {
@@ -26,7 +26,7 @@ TEST(BucketWire, RanksOfAHostShareItsLink) {
 }
 
 TEST(BucketWire, TendsToTwiceTheBucketOnManyHosts) {
-  PaperCluster cluster = cluster_of(512, 1);
+  PlannedCluster cluster = cluster_of(512, 1);
   cluster.latency = 0;
   EXPECT_NEAR(bucket_wire_seconds(cluster, 512e6), 2 * 511e6 / (0.95 * 12.5e6), 1e-6);
 }
@@ -38,7 +38,7 @@ TEST(BucketWire, InOneHostIsCopiedInMemory) {
 
 TEST(BucketWire, SmallBucketsWaitForLatencyOrMessages) {
   EXPECT_DOUBLE_EQ(bucket_wire_seconds(cluster_of(2, 1), 100), 1e-3);
-  PaperCluster fast = cluster_of(1024, 1);
+  PlannedCluster fast = cluster_of(1024, 1);
   fast.bandwidth = 12.5e9;
   EXPECT_DOUBLE_EQ(bucket_wire_seconds(fast, 1024 * 100), 2 * 1023 * kMessageSeconds);
 }

@@ -1,4 +1,4 @@
-#include "onebit/plan/paper_cluster.h"
+#include "onebit/plan/planned_cluster.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,26 +13,26 @@ constexpr double kMovesInMemory = 4;
 
 }  // namespace
 
-double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes) {
-  const double ranks = cluster.ranks(), here = cluster.ranks_a_host;
+double bucket_wire_seconds(const PlannedCluster& cluster, double bucket_bytes) {
+  const double ranks = cluster.ranks(), here = cluster.ranks_per_host;
   if (cluster.ranks() == 1) return 0;
   const double chunk_bytes = bucket_bytes / ranks;
   const double host_bytes =
       kCollectives * here * chunk_bytes;  // from all ranks of a host to one rank elsewhere
   const double link = host_bytes * (ranks - here) / (kLinkShare * cluster.bandwidth);
-  const double memory = kMovesInMemory * host_bytes * (here - 1) / cluster.copy_bytes_a_second;
+  const double memory = kMovesInMemory * host_bytes * (here - 1) / cluster.copy_bytes_per_second;
   const double pieces = std::max(1.0, std::ceil(chunk_bytes / kPieceBytes));
   const double messages = kCollectives * (ranks - 1) * pieces * kMessageSeconds;
   const double latency = cluster.hosts > 1 ? cluster.latency : 0;
   return std::max({link, memory, messages, latency});
 }
 
-double bucket_sent_bytes(const PaperCluster& cluster, double bucket_bytes) {
-  const double elsewhere = cluster.ranks() - cluster.ranks_a_host;
+double bucket_sent_bytes(const PlannedCluster& cluster, double bucket_bytes) {
+  const double elsewhere = cluster.ranks() - cluster.ranks_per_host;
   return kCollectives * bucket_bytes / cluster.ranks() * elsewhere;
 }
 
-double agreement_seconds(const PaperCluster& cluster) {
+double agreement_seconds(const PlannedCluster& cluster) {
   if (cluster.hosts == 1) return 0;
   return std::ceil(std::log2(static_cast<double>(cluster.ranks()))) * cluster.latency;
 }
