@@ -22,8 +22,8 @@ struct Window {
 };
 
 Window window_of(const FreezeOptions& options, double beta2) {
-  require(options.window <= FreezeOptions::kMostWindow, "freeze_window is {}; it is at most {}",
-          options.window, FreezeOptions::kMostWindow);
+  require(options.window <= FreezeOptions::kMaxWindow, "freeze_window is {}; it is at most {}",
+          options.window, FreezeOptions::kMaxWindow);
   const double tenth = std::max(1.0, std::max(1.0, std::round(1 / (1 - beta2))) / 10);
   const int64_t updates = options.window > 0 ? options.window : static_cast<int64_t>(tenth);
   return {.updates = updates, .stride = std::max<int64_t>(1, updates / kSamplesInWindow)};
@@ -38,7 +38,7 @@ FreezeOptions read_freeze_options(Keys& params) {
                          "variance to settle, once the learning rate has stopped rising");
   params.integer(
       "freeze_window", options.window,
-      at_least(0).up_to(static_cast<double>(FreezeOptions::kMostWindow)),
+      at_least(0).up_to(static_cast<double>(FreezeOptions::kMaxWindow)),
       "updates over which auto compares the variance; 0: 0.1 / (1 - beta2); no effect with a "
       "number");
   return options;

@@ -25,7 +25,7 @@ namespace onebit::optim {
 
 struct FreezeOptions {
   // Longer than any run, and far below where sums of updates overflow.
-  static constexpr int64_t kMostWindow = 1'000'000'000;
+  static constexpr int64_t kMaxWindow = 1'000'000'000;
 
   std::optional<int64_t> step = 100000;  // updates of warm-up; empty: "auto"
   int64_t window = 0;                    // of "auto", in updates; 0: a tenth of Adam's memory

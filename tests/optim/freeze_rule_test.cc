@@ -168,11 +168,11 @@ TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
 
 // Updates are added to the window, so the largest may not come near the end of the numbers.
 TEST(FreezeRule, RefusesAWindowLongerThanAnyRun) {
-  const FreezeOptions most = automatic(FreezeOptions::kMostWindow);
-  for (const int64_t warmup : {int64_t{0}, INT64_MAX - FreezeOptions::kMostWindow, INT64_MAX}) {
+  const FreezeOptions most = automatic(FreezeOptions::kMaxWindow);
+  for (const int64_t warmup : {int64_t{0}, INT64_MAX - FreezeOptions::kMaxWindow, INT64_MAX}) {
     EXPECT_GT(last_warmup_update(most, kBeta2, {.schedule_warmup = warmup}), most.window);
   }
-  for (const int64_t window : {FreezeOptions::kMostWindow + 1, INT64_MAX}) {
+  for (const int64_t window : {FreezeOptions::kMaxWindow + 1, INT64_MAX}) {
     const auto refused = [&](const auto& use) {
       EXPECT_THAT(message_of(use), testing::HasSubstr("freeze_window")) << window;
     };
