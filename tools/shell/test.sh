@@ -1,4 +1,5 @@
-# ./run test: every stage builds its tests and runs them; the first stage that fails is the last.
+# ./run test: every stage builds its tests and runs them; the first stage that fails is the last. While
+# the tests of a stage run, the next stage is built.
 # shellcheck shell=bash
 
 run_test() {
@@ -42,28 +43,35 @@ run_test() {
     return 1
   fi
 
-  local stage started status=0
+  local index next status=0
   local -a folders=()
-  for stage in "${stages[@]}"; do
-    started=$SECONDS
-    folders+=("$(build_folder_of "$stage")")
-    test_stage "$stage" "${filter[@]}" || status=1
-    say "$stage took $((SECONDS - started)) s"
+  build_stage "${stages[0]}" || status=1
+  for index in "${!stages[@]}"; do
     [ "$status" -eq 0 ] || break
+    next="${stages[index + 1]:-}"
+    folders+=("$(build_folder_of "${stages[index]}")")
+    if [ -n "$next" ]; then
+      start_building "$next"
+    fi
+    run_tests_of "${stages[index]}" "${filter[@]}" || status=1
+    [ "$status" -eq 0 ] || stop_building
+    if [ -n "$next" ]; then
+      wait "$builder" || status=1
+      builder=""
+    fi
   done
   if [ "$status" -ne 0 ] && [ ${#folders[@]} -lt ${#stages[@]} ]; then
     say "not run after the failure: ${stages[*]:${#folders[@]}}"
   fi
+  [ ${#folders[@]} -gt 0 ] || folders=("$(build_folder_of "${stages[0]}")")
   python3 -B tools/count_tests.py "${folders[@]}" || status=1
   return "$status"
 }
 
-# test_stage PRESET [CTEST OPTION...]
-test_stage() {
-  local preset="$1" folder
-  shift
-  folder="$(build_folder_of "$preset")"
-  rm -rf "$folder/test-results"
+# build_stage PRESET
+build_stage() {
+  local preset="$1" started=$SECONDS
+  rm -rf "$(build_folder_of "$preset")/test-results"
   say "$preset: building"
   if [ "$preset" = release ]; then
     configure_release || return 1
@@ -72,9 +80,50 @@ test_stage() {
     configure "$preset" || return 1
     build "$preset" onebit_tests || return 1
   fi
+  say "$preset: built in $((SECONDS - started)) s"
+}
+
+# start_building PRESET: build_beside_tests in a process group of its own, `builder`, which is ended
+# with the script.
+builder=""
+start_building() {
+  trap stop_building EXIT
+  set -m
+  build_beside_tests "$1" &
+  builder=$!
+  set +m
+}
+
+stop_building() {
+  [ -z "$builder" ] || kill -- "-$builder" 2>/dev/null || true
+}
+
+# build_beside_tests PRESET: build_stage with what the tests of the stage before it leave of the
+# processors; tests of the launcher wait most of their time. Output: a line, or all of it if it fails.
+build_beside_tests() {
+  local preset="$1" log
+  log="$(mktemp)"
+  renice -n 19 "$BASHPID" >/dev/null 2>&1 || true
+  if build_stage "$preset" >"$log" 2>&1; then
+    tail -n 1 "$log"
+    rm -f "$log"
+  else
+    cat "$log"
+    rm -f "$log"
+    return 1
+  fi
+}
+
+# run_tests_of PRESET [CTEST OPTION...]
+run_tests_of() {
+  local preset="$1" folder started=$SECONDS status=0
+  shift
+  folder="$(build_folder_of "$preset")"
   mkdir -p "$folder/test-results"
   say "$preset: testing"
   # One more than the cores: a test of the launcher waits most of its time.
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
-    --output-junit "$PWD/$folder/test-results/ctest.xml" "$@"
+    --output-junit "$PWD/$folder/test-results/ctest.xml" "$@" || status=1
+  say "$preset: tested in $((SECONDS - started)) s"
+  return "$status"
 }
