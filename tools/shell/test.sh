@@ -17,7 +17,7 @@ run_test() {
         shift 2
         ;;
       --all)
-        stages=(release dev tsan)
+        stages=(release dev tsan emulated)
         release_targets=(all)
         shift
         ;;
