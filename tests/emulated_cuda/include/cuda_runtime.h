@@ -32,11 +32,9 @@ struct ParameterWords {
     if constexpr (std::is_pointer_v<T>) {
       pointers.push_back(parameter);
     } else {
-      T cleared = parameter;
-#if __has_builtin(__builtin_clear_padding)
       // Padding keeps what was on the stack: half of an old address behind a float looks like one.
-      __builtin_clear_padding(&cleared);
-#endif
+      T cleared = parameter;
+      __builtin_clear_padding(&cleared);  // of GCC 11 and later
       for (size_t at = 0; at + sizeof(void*) <= sizeof(T); at += sizeof(void*)) {
         const void* word = nullptr;
         std::memcpy(&word, reinterpret_cast<const char*>(&cleared) + at, sizeof word);
