@@ -22,7 +22,7 @@ constexpr int64_t kFloat = sizeof(float);
 
 LocalUpdates::LocalUpdates(const ZeroOneOptions& options, const params::Table& table,
                            const Levels& levels)
-    : levels_(levels), options_(options), schedule_(options) {
+    : levels_(levels), schedule_(options) {
   if (alone()) return;
   sum_ = Tensor::zeros(table.device(), DType::kF32, {levels.elements()});
   common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
@@ -150,7 +150,7 @@ int64_t LocalUpdates::saved_owed_updates(const params::StateReader& reader) {
 void LocalUpdates::load(Context& context, const params::Table& table,
                         const params::StateReader& reader, bool compressed, int64_t updates) {
   const Json state = reader.scalar("zero_one");
-  schedule_ = ZeroOneSchedule(options_, updates);
+  schedule_ = ZeroOneSchedule(schedule_.options(), updates);
   variance_weight_ = state.at("variance_weight").get<double>();
   updates_since_average_ = state.at("updates_since_average").get<int64_t>();
   count_ = 0;

@@ -76,7 +76,6 @@ class LocalUpdates {
   bool alone() const { return levels_.sources() == 1; }
 
   const Levels& levels_;
-  const ZeroOneOptions options_;
   ZeroOneSchedule schedule_;
   // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
   // number of updates since then.

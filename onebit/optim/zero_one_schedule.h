@@ -35,6 +35,7 @@ class ZeroOneSchedule {
   // The kind of the update after those that advance() has counted.
   Kind next() const;
   void advance();
+  const ZeroOneOptions& options() const { return options_; }
   int64_t local_interval() const { return local_interval_; }
 
  private:

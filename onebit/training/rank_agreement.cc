@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/engine/rank_texts.h"
+#include "onebit/training/recipe_differences.h"
 
 namespace onebit::training {
 namespace {
@@ -25,39 +25,19 @@ bool is_same_on_all(comm::Communicator& communicator, const std::string& text) {
   return std::ranges::all_of(all, [&](const auto& one) { return one == all.front(); });
 }
 
-std::string dotted(const std::string& pointer) {
-  std::string key = pointer.substr(1);
-  std::ranges::replace(key, '/', '.');
-  return key;
-}
-
-std::string value_in(const Json& flat, const std::string& pointer) {
-  return flat.contains(pointer) ? flat.at(pointer).dump() : std::string("absent");
-}
-
-// Of two that differ.
-std::string first_difference(const Json& a, const Json& b) {
-  std::set<std::string> pointers;
-  for (const auto& [pointer, value] : a.items()) pointers.insert(pointer);
-  for (const auto& [pointer, value] : b.items()) pointers.insert(pointer);
-  const auto differs = [&](const std::string& one) { return value_in(a, one) != value_in(b, one); };
-  const auto found = std::ranges::find_if(pointers, differs);
-  return found == pointers.end() ? "" : *found;
-}
-
 }  // namespace
 
 void require_same_on_all(comm::Communicator& communicator, const Json& mine, std::string_view what,
                          std::string_view remedy) {
-  const std::string text = mine.dump();
+  // Flat, as differences are found: texts differ only if there is one.
+  const std::string text = mine.flatten().dump();
   if (communicator.world_size() == 1 || is_same_on_all(communicator, text)) return;
   const std::vector<std::string> texts = engine::gather_texts(communicator, text);
   const auto other = std::ranges::find_if(texts, [&](const auto& one) { return one != texts[0]; });
-  const Json first = Json::parse(texts[0]).flatten(), differing = Json::parse(*other).flatten();
-  const std::string pointer = first_difference(first, differing);
+  const Difference found =
+      differences(Json::parse(texts[0]).unflatten(), Json::parse(*other).unflatten()).front();
   fail("{} of rank {} differs from that of rank 0: `{}` is {}, on rank 0 it is {}; {}", what,
-       other - texts.begin(), dotted(pointer), value_in(differing, pointer),
-       value_in(first, pointer), remedy);
+       other - texts.begin(), found.key, found.new_value, found.old_value, remedy);
 }
 
 }  // namespace onebit::training

@@ -10,9 +10,9 @@
 
 namespace onebit::training {
 
-// `mine`, an object, must be equal on all ranks. Collective. Error, on every rank: it is not; the
-// error names the lowest rank that differs from rank 0, the first key that differs, both values,
-// `what` differs ("the recipe") and the `remedy`.
+// `mine`, an object with members, must be equal on all ranks. Collective. Error, on every rank: it
+// is not; the error names the lowest rank that differs from rank 0, the first key that differs,
+// both values, `what` differs ("the recipe") and the `remedy`.
 void require_same_on_all(comm::Communicator& communicator, const Json& mine, std::string_view what,
                          std::string_view remedy);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace onebit::training {
 namespace {
@@ -14,20 +15,29 @@ std::string dotted(const std::string& pointer) {
 
 }  // namespace
 
+std::vector<Difference> differences(const Json& old_object, const Json& new_object) {
+  const Json was = old_object.flatten(), is = new_object.flatten();
+  std::set<std::string> pointers;
+  for (const auto& [pointer, value] : was.items()) pointers.insert(pointer);
+  for (const auto& [pointer, value] : is.items()) pointers.insert(pointer);
+  const auto shown = [](const Json& from, const std::string& pointer) {
+    return from.contains(pointer) ? from.at(pointer).dump() : std::string("absent");
+  };
+  std::vector<Difference> found;
+  for (const std::string& pointer : pointers) {
+    Difference one = {pointer, dotted(pointer), shown(was, pointer), shown(is, pointer)};
+    if (one.old_value != one.new_value) found.push_back(std::move(one));
+  }
+  return found;
+}
+
 std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
                                             const KeyRow& table) {
   std::vector<std::string> lines;
-  const Json was = old_recipe.flatten(), is = new_recipe.flatten();
-  std::set<std::string> keys;
-  for (const auto& [key, value] : was.items()) keys.insert(key);
-  for (const auto& [key, value] : is.items()) keys.insert(key);
-  const auto shown = [](const Json& from, const std::string& key) {
-    return from.contains(key) ? from.at(key).dump() : std::string("absent");
-  };
-  for (const std::string& key : keys) {
-    if (!has_influence(table, key) || shown(was, key) == shown(is, key)) continue;
+  for (const Difference& one : differences(old_recipe, new_recipe)) {
+    if (!has_influence(table, one.pointer)) continue;
     lines.push_back(
-        fmt::format("changed: {} is {}, was {}", dotted(key), shown(is, key), shown(was, key)));
+        fmt::format("changed: {} is {}, was {}", one.key, one.new_value, one.old_value));
   }
   return lines;
 }

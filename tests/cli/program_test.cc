@@ -62,6 +62,19 @@ TEST(Program, AnEmptyValueIsNamed) {
   }
 }
 
+// OpenMP prints the limit that it has read.
+TEST(Program, LimitsHowLongThreadsSpinUnlessTheUserDoes) {
+  const auto ends_with = [](const std::string& variable, const std::string& limit) {
+    const std::string output = run(variable + " OMP_DISPLAY_ENV=verbose ", "--version").output;
+    const size_t last = output.rfind("GOMP_SPINCOUNT = ");
+    if (last == std::string::npos) return false;
+    return output.compare(last, limit.size() + 19, "GOMP_SPINCOUNT = '" + limit + "'") == 0;
+  };
+  EXPECT_TRUE(ends_with("", "2000"));
+  EXPECT_TRUE(ends_with("GOMP_SPINCOUNT=77", "77"));
+  EXPECT_FALSE(ends_with("OMP_WAIT_POLICY=active", "2000"));
+}
+
 TEST(Program, LaunchStartsEveryTrainingCommand) {
   const TemporaryFolder folder;
   const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},
