@@ -8,6 +8,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "onebit/device/onednn_packed_weights.h"
+
 namespace onebit {
 
 // A primitive with its execution arguments: memory objects whose pointers are set before each
@@ -35,6 +37,8 @@ class OnednnStream {
   PreparedPrimitive* find_primitive(const PrimitiveKey& key);
   PreparedPrimitive& keep_primitive(const PrimitiveKey& key, PreparedPrimitive primitive);
 
+  PackedWeights& packed_weights() { return packed_weights_; }
+
   // Whether this processor multiplies bf16 natively (AVX-512 BF16 or AMX).
   bool has_native_bf16() const { return has_native_bf16_; }
   // The instruction set that oneDNN uses here: "avx2", "avx512_core_bf16", ...
@@ -44,6 +48,7 @@ class OnednnStream {
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::map<PrimitiveKey, PreparedPrimitive> primitives_;
+  PackedWeights packed_weights_;
   uint64_t uses_ = 0;
   bool has_native_bf16_;
 };

@@ -2,6 +2,8 @@
 #define HWY_TARGET_INCLUDE "onebit/ops/activation_cpu.cc"
 #include "hwy/foreach_target.h"
 //
+#include <type_traits>
+
 #include "onebit/kernels/column_partials.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
@@ -24,6 +26,11 @@ struct GeluErf {
     const Normal at_x = normal(x);
     return hn::MulAdd(x, at_x.density, at_x.distribution);
   }
+};
+
+// The value of GeluErf where it is rounded to bf16.
+struct GeluErfToBf16 {
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, normal_distribution_for_bf16(x)); }
 };
 
 // With u = sqrt(2/pi) (x + 0.044715 x^3), (1 + tanh u) / 2 is sigmoid(2 u).
@@ -83,12 +90,15 @@ void activation(Context& context, const Activation& a) {
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
     with_activation(a.kind, [&](auto function) HWY_ATTR {
+      using Function = decltype(function);
+      constexpr bool kToBf16 = std::is_same_v<T, bf16> && std::is_same_v<Function, GeluErf>;
+      using Chosen = std::conditional_t<kToBf16, GeluErfToBf16, Function>;
       const T* x = a.x.data<T>();
       T* y = a.y.data<T>();
       for_parts(context, a.x.elements(), grain_for(1),
                 [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
                   for_lanes(end - begin, [&](int64_t i, auto lanes) HWY_ATTR {
-                    store(function.value(load(x + begin + i, lanes)), y + begin + i, lanes);
+                    store(Chosen::value(load(x + begin + i, lanes)), y + begin + i, lanes);
                   });
                 });
     });

@@ -1,5 +1,4 @@
-// Matrix products through oneDNN, in plain layouts: packed layouts and inner-product primitives
-// were measured to be no faster (bench/ops_bench.cc).
+// Matrix products through oneDNN, in plain layouts, except for constant weights (linear.h).
 #include "onebit/base/error.h"
 #include "onebit/device/onednn_stream.h"
 #include "onebit/device/onednn_version.h"
@@ -25,9 +24,9 @@ memory::desc matrix(int64_t rows, int64_t columns, DType dtype, bool transposed)
   return {{rows, columns}, onednn_type(dtype), transposed ? tag::ba : tag::ab};
 }
 
-OnednnStream::PrimitiveKey key_of(const MatrixProduct& p) {
+OnednnStream::PrimitiveKey key_of(const MatrixProduct& p, bool packs) {
   const int64_t options =
-      p.a_transposed | p.b_transposed << 1 | !p.bias.empty() << 2 | p.accumulate << 3;
+      p.a_transposed | p.b_transposed << 1 | !p.bias.empty() << 2 | p.accumulate << 3 | packs << 4;
   return {p.m(),
           p.n(),
           p.k(),
@@ -36,9 +35,15 @@ OnednnStream::PrimitiveKey key_of(const MatrixProduct& p) {
           static_cast<int64_t>(p.c.dtype())};
 }
 
-PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
+memory::desc plain_weights(const MatrixProduct& p) {
+  return matrix(p.k(), p.n(), p.b.dtype(), p.b_transposed);
+}
+
+// `packs`: oneDNN chooses the layout of the weights.
+PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p, bool packs) {
   const auto source = matrix(p.m(), p.k(), p.a.dtype(), p.a_transposed);
-  const auto weights = matrix(p.k(), p.n(), p.b.dtype(), p.b_transposed);
+  auto weights = plain_weights(p);
+  if (packs) weights = {{p.k(), p.n()}, onednn_type(p.b.dtype()), memory::format_tag::any};
   const auto destination = matrix(p.m(), p.n(), p.c.dtype(), false);
   const auto bias = matrix(1, p.n(), DType::kF32, false);
   dnnl::primitive_attr attributes;
@@ -56,7 +61,7 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
     return memory(desc, engine, DNNL_MEMORY_NONE);
   };
   prepared.arguments = {{DNNL_ARG_SRC, without_memory(source)},
-                        {DNNL_ARG_WEIGHTS, without_memory(weights)},
+                        {DNNL_ARG_WEIGHTS, without_memory(plan.weights_desc())},
                         {DNNL_ARG_DST, without_memory(destination)},
                         {DNNL_ARG_SCRATCHPAD, without_memory(plan.scratchpad_desc())}};
   if (!p.bias.empty()) prepared.arguments.emplace(DNNL_ARG_BIAS, without_memory(bias));
@@ -64,18 +69,28 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
   return prepared;
 }
 
+const void* packed_weights(OnednnStream& onednn, const MatrixProduct& p,
+                           const PreparedPrimitive& prepared) {
+  const memory::desc plain = plain_weights(p);
+  const memory::desc layout = prepared.arguments.at(DNNL_ARG_WEIGHTS).get_desc();
+  if (layout == plain) return p.b.raw();
+  return onednn.packed_weights().packed(p.b.raw(), plain, layout, onednn.stream());
+}
+
 void run(Context& context, const MatrixProduct& p) {
   OnednnStream& onednn = context.onednn();
-  PreparedPrimitive* prepared = onednn.find_primitive(key_of(p));
+  const bool packs = onednn.packed_weights().covers(p.b.raw());
+  const auto key = key_of(p, packs);
+  PreparedPrimitive* prepared = onednn.find_primitive(key);
   if (prepared == nullptr) {
-    prepared = &onednn.keep_primitive(key_of(p), prepare(onednn.engine(), p));
+    prepared = &onednn.keep_primitive(key, prepare(onednn.engine(), p, packs));
   }
   const auto scratchpad = context.scratch().take(prepared->scratchpad_bytes);
   const auto give = [&](int argument, const void* data) {
     prepared->arguments.at(argument).set_data_handle(const_cast<void*>(data));
   };
   give(DNNL_ARG_SRC, p.a.raw());
-  give(DNNL_ARG_WEIGHTS, p.b.raw());
+  give(DNNL_ARG_WEIGHTS, packs ? packed_weights(onednn, p, *prepared) : p.b.raw());
   give(DNNL_ARG_DST, p.c.raw());
   give(DNNL_ARG_SCRATCHPAD, scratchpad.data());
   if (!p.bias.empty()) give(DNNL_ARG_BIAS, p.bias.raw());

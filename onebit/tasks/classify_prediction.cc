@@ -63,7 +63,7 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
-  load_fine_tuned(context, table_, options.compute, path, {kPooler, kClassifier});
+  weights_ = load_fine_tuned(context, table_, options.compute, path, {kPooler, kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

@@ -54,6 +54,7 @@ class ClassifyPredictor {
   std::vector<std::string> labels_;
   classify::Problem problem_;
   params::Table table_;
+  ConstantWeights weights_;
   model::ClassificationModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;

@@ -61,8 +61,9 @@ MaskFiller::MaskFiller(Context& context, const Path& path)
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_, model::PreTrainingHeads::kMaskedWords),
       tokenizer_(description_.vocabulary, description_.casing) {
-  training::load_for_inference(context, table_, DType::kF32, training::find_model_folder(path),
-                               all_present(model::PreTrainingHeads::kMaskedWords));
+  weights_ =
+      training::load_for_inference(context, table_, DType::kF32, training::find_model_folder(path),
+                                   all_present(model::PreTrainingHeads::kMaskedWords));
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {

@@ -35,6 +35,7 @@ class MaskFiller {
   Context& context_;
   training::ModelDescription description_;
   params::Table table_;
+  ConstantWeights weights_;
   model::PreTrainingModel model_;
   text::Tokenizer tokenizer_;
 };

@@ -56,7 +56,8 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
           description.config.max_positions, data.pairs.sequence_length);
   params::Table table;
   model::PreTrainingModel model(description.config, table, data.heads());
-  training::load_for_inference(context, table, task.compute, folder, all_present(data.heads()));
+  const ConstantWeights weights =
+      training::load_for_inference(context, table, task.compute, folder, all_present(data.heads()));
   data::EvaluationOptions options = held_out_options(communicator, context.threads());
   options.batch = task.batch;
   options.max_samples = task.max_samples;

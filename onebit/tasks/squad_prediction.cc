@@ -27,7 +27,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
-  load_fine_tuned(context, table_, compute, path, {kAnswerHead});
+  weights_ = load_fine_tuned(context, table_, compute, path, {kAnswerHead});
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,

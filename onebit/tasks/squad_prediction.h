@@ -50,6 +50,7 @@ class SquadPredictor {
   Context& context_;
   training::ModelDescription description_;
   params::Table table_;
+  ConstantWeights weights_;
   model::QuestionAnsweringModel model_;
 };
 

@@ -56,7 +56,7 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
       labels_(labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
-  load_fine_tuned(context, table_, options.compute, path, {kClassifier});
+  weights_ = load_fine_tuned(context, table_, options.compute, path, {kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

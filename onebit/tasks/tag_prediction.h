@@ -55,6 +55,7 @@ class TagPredictor {
   training::ModelDescription description_;
   std::vector<std::string> labels_;
   params::Table table_;
+  ConstantWeights weights_;
   model::TaggingModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t split_ = 0, cut_words_ = 0;

@@ -86,7 +86,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       bounds_{.sequences = batch_, .rows = batch_ * made_.max_sequence_length},
       model_(description_.config, in_model(made_.pooling), table_),
       buffer_(context.device(), bounds_) {
-  load_fine_tuned(context, table_, options.compute, path, {});
+  weights_ = load_fine_tuned(context, table_, options.compute, path, {});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

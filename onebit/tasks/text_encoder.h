@@ -71,6 +71,7 @@ class TextEncoder {
   std::function<void(int64_t texts)> encoded_;
   data::BatchBounds bounds_;
   params::Table table_;
+  ConstantWeights weights_;
   model::EmbeddingModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;

@@ -145,11 +145,13 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
   return report;
 }
 
-void load_for_inference(Context& context, params::Table& table, DType compute,
-                        const Path& model_folder, const formats::MatchRules& rules) {
+ConstantWeights load_for_inference(Context& context, params::Table& table, DType compute,
+                                   const Path& model_folder, const formats::MatchRules& rules) {
   table.allocate(context.device(), compute);
   load_values(table, model_folder, rules);
   optim::refresh_compute_copy(context, table);
+  const View values = table.compute_values();
+  return {context, values.raw(), values.size_bytes()};
 }
 
 ValueSnapshot::ValueSnapshot(const params::Table& table)

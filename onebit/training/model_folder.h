@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/error.h"
+#include "onebit/device/constant_weights.h"
 #include "onebit/device/context.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/match.h"
@@ -84,9 +85,11 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 
 // Allocates `table` to compute in `compute` and loads the values of every entry, as load_values()
-// does, and their compute copy.
-void load_for_inference(Context& context, params::Table& table, DType compute,
-                        const Path& model_folder, const formats::MatchRules& rules);
+// does, and their compute copy. They must not change while the result lives, and the context must
+// outlive it.
+[[nodiscard]] ConstantWeights load_for_inference(Context& context, params::Table& table,
+                                                 DType compute, const Path& model_folder,
+                                                 const formats::MatchRules& rules);
 
 // A copy of a table's values on the host, which can be written while training continues.
 class ValueSnapshot {

@@ -69,6 +69,34 @@ TEST(Activation, GeluErfIsAccurateToF32) {
   EXPECT_LE(worst, 32 * 0x1p-24);
 }
 
+// Every bf16 number: the result is off by one rounding and by the error of
+// normal_distribution_for_bf16.
+TEST(Activation, GeluErfInBf16IsOneRoundingOff) {
+  Context context = Context::cpu(1);
+  const int64_t count = 1 << 16;
+  const Tensor x(Device{}, DType::kBF16, {1, count}), y(Device{}, DType::kBF16, {1, count});
+  for (int64_t i = 0; i < count; ++i) {
+    x.data<bf16>()[i] = std::bit_cast<bf16>(static_cast<uint16_t>(i));
+  }
+  activation(context, {.kind = ActivationKind::kGeluErf, .x = x.view(), .y = y.view()});
+  int64_t compared = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<float>(x.data<bf16>()[i]);
+    const auto got = static_cast<float>(y.data<bf16>()[i]);
+    if (std::isnan(at)) {
+      EXPECT_TRUE(std::isnan(got)) << i;
+    }
+    if (std::isfinite(at) && at < -8) {
+      EXPECT_LE(std::abs(got), 1e-15 * std::abs(at)) << at;
+    }
+    if (!std::isfinite(at) || at < -8 || std::abs(at) < 1e-30f) continue;
+    const double exact = reference::activation(ActivationKind::kGeluErf, at);
+    EXPECT_LE(std::abs(got - exact), (0x1p-8 + 5e-5) * std::abs(exact)) << at;
+    ++compared;
+  }
+  EXPECT_GT(compared, 40000);
+}
+
 TEST(Activation, NanStaysNan) {
   Context context = Context::cpu(1);
   for (const ActivationKind kind : kKinds) {

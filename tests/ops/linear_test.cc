@@ -2,7 +2,9 @@
 
 #include <map>
 #include <numbers>
+#include <utility>
 
+#include "onebit/device/constant_weights.h"
 #include "onebit/device/profile.h"
 #include "onebit/ops/reduce.h"
 #include "tests/ops/backend_test.h"
@@ -226,6 +228,32 @@ TEST_P(LinearTest, AddsToGradX) {
       context(),
       {.grad_y = on_grad.view(), .weight = on_weight.view(), .grad_x = grad_x.view(), .add = true});
   expect_product(grad_x, sum(before, product(grad, weight)), grad, weight, dtype(), "grad_x");
+}
+
+// Copies of constant weights give the bits of the weights themselves, and none outlives the
+// promise: the same memory then holds other weights.
+TEST_P(LinearTest, ConstantWeightsGiveTheSameBits) {
+  for (const auto& [rows, in, out] : kSizes) {
+    SCOPED_TRACE(testing::Message() << rows << " x " << in << " x " << out);
+    const Tensor x = upload(random(rows, in, 1)), weight = zeros({out, in});
+    const auto output = [&] {
+      const Tensor y = zeros({rows, out});
+      linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
+      return to_cpu_f32(y.view());
+    };
+    for (const uint64_t stream : {2, 3}) {
+      copy(weight.view(), upload(random(out, in, stream)).view());
+      const Tensor plain = output();
+      ConstantWeights promise(context(), weight.view().raw(), weight.view().size_bytes());
+      const ConstantWeights moved = std::move(promise);
+      for (int call = 0; call < 2; ++call) {
+        const Tensor packed = output();
+        EXPECT_EQ(std::memcmp(packed.view().raw(), plain.view().raw(),
+                              static_cast<size_t>(plain.view().size_bytes())),
+                  0);
+      }
+    }
+  }
 }
 
 TEST_P(LinearTest, NoRows) {
