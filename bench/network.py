@@ -5,7 +5,7 @@ an element, and PyTorch's DistributedDataParallel over Gloo, with and without it
     ./run bench network                                         # everything that is here, bert-base
     ./run bench network --install-torch                         # PyTorch too: 5 GB into .venv
     ./run bench network --model bert-mini --rates 1gbit none --ranks 2 --modes onebit dense16
-    ./run bench network --ranks 8 --ranks-a-host 4 --modes onebit onebit-two     # levels
+    ./run bench network --ranks 8 --ranks-per-host 4 --modes onebit onebit-two     # levels
 
 Ranks run in network namespaces on this machine (tools/network_lab.py; needs root), one core each.
 Writes results.json, table.md, curves.svg and what each program printed (logs/) to --output. What results.json has is not measured
@@ -139,7 +139,7 @@ def run_pytorch(options, mode, lab):
 
 def measure(options, store, mode, ranks, rate):
     link = Link(rate_of(rate), options.delay)
-    with NetworkLab(ranks, link, pin=True, ranks_a_host=options.ranks_a_host) as lab:
+    with NetworkLab(ranks, link, pin=True, ranks_per_host=options.ranks_per_host) as lab:
         point = (run_pytorch(options, mode, lab) if mode in TORCH_MODES
                  else run_onebit(options, store, mode, lab, rate))
     point["samples"] = options.batch * ranks / point["step"]
@@ -164,7 +164,7 @@ def torch_python(options):
 def setting(options):
     """What the points of one file have in common."""
     return {"model": options.model, "batch": options.batch, "tokens": options.tokens,
-            "compute": options.compute, "delay": options.delay, "ranks_a_host": options.ranks_a_host}
+            "compute": options.compute, "delay": options.delay, "ranks_per_host": options.ranks_per_host}
 
 
 def open_results(options):
@@ -172,7 +172,7 @@ def open_results(options):
     if not path.exists():
         return {"setting": setting(options), "points": {}}
     results = json.loads(path.read_text())
-    if {"ranks_a_host": 1, "compute": "f32", **results["setting"]} != setting(options):
+    if {"ranks_per_host": 1, "compute": "f32", **results["setting"]} != setting(options):
         raise SystemExit(f"{path} was measured with {results['setting']}, not with "
                          f"{setting(options)}: choose another --output")
     return results
@@ -258,7 +258,7 @@ def arguments():
                         help="e.g. 100mbit 4gbit none")
     parser.add_argument("--delay", type=delay_of, default=0, help="from rank to rank, e.g. 1ms")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--ranks-a-host", type=int, default=1,
+    parser.add_argument("--ranks-per-host", type=int, default=1,
                         help="ranks that share a host's link and memory; onebit-two needs two")
     parser.add_argument("--modes", nargs="+", choices=MODES,
                         help="default: all, those on two levels with several ranks a host")
@@ -275,7 +275,7 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     results = open_results(options)
     modes = options.modes or [mode for mode in MODES
-                              if mode != "onebit-two" or options.ranks_a_host > 1]
+                              if mode != "onebit-two" or options.ranks_per_host > 1]
     if set(modes) & set(TORCH_MODES):
         options.python = torch_python(options)
         if not options.python:

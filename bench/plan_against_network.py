@@ -30,24 +30,24 @@ LATENCY = "50us"
 def total(machine, compute):
     """Seconds that a fixed mix of work takes there: by it measurements are ordered."""
     costs = machine[compute]
-    return sum(1 / costs[way]["products_flops_a_second"] for way in ("forward", "backward"))
+    return sum(1 / costs[way]["products_flops_per_second"] for way in ("forward", "backward"))
 
 
 def part_of(costs, parts):
     """What a machine takes of which so many ranks each have a part."""
     return {key: part_of(value, parts) if isinstance(value, dict) else
-            value / parts if key.endswith("_a_second") else
+            value / parts if key.endswith("_per_second") else
             value * parts if key.endswith("_seconds_an_element") else value
             for key, value in costs.items()}
 
 
-def measured_machine(options, all_ranks, ranks_a_host, compute):
+def measured_machine(options, all_ranks, ranks_per_host, compute):
     """A rank's: the middle of the measurements that are made at once."""
-    hosts = max(1, min(all_ranks, os.cpu_count()) // ranks_a_host)
-    ranks = hosts * ranks_a_host
+    hosts = max(1, min(all_ranks, os.cpu_count()) // ranks_per_host)
+    ranks = hosts * ranks_per_host
     with tempfile.TemporaryDirectory() as place:
         words = f'exec "$0" doctor --threads 1 --output {place}/$RANK.json'
-        with NetworkLab(ranks, Link(None, 0), pin=True, ranks_a_host=ranks_a_host) as lab:
+        with NetworkLab(ranks, Link(None, 0), pin=True, ranks_per_host=ranks_per_host) as lab:
             status = lab.run_plain(["sh", "-c", words, options.program], options.timeout,
                                    stdout=subprocess.DEVNULL)
         if status != 0:
@@ -59,14 +59,14 @@ def measured_machine(options, all_ranks, ranks_a_host, compute):
 
 def planned_step(options, setting, mode, ranks, rate, machine):
     """Seconds, by `onebit plan`."""
-    hosts = ranks // setting["ranks_a_host"]
+    hosts = ranks // setting["ranks_per_host"]
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         values = argparse.Namespace(**setting, steps=options.steps)
         (folder / "recipe.json").write_text(json.dumps(recipe(values, mode, ranks)))
         (folder / "machine.json").write_text(json.dumps(machine))
         words = [options.program, "plan", "--recipe", folder / "recipe.json", "--hosts", str(hosts),
-                 "--ranks-per-host", str(setting["ranks_a_host"]), "--bandwidth",
+                 "--ranks-per-host", str(setting["ranks_per_host"]), "--bandwidth",
                  f"{rate_of(rate) / 1e6:g}Mb/s", "--latency", LATENCY, "--measured",
                  folder / "machine.json", "--json"]
         done = subprocess.run(words, check=False, capture_output=True, text=True)
@@ -79,14 +79,14 @@ def planned_step(options, setting, mode, ranks, rate, machine):
 
 
 def rows_of(options, results):
-    setting = {"ranks_a_host": 1, "compute": "f32", **results["setting"]}
+    setting = {"ranks_per_host": 1, "compute": "f32", **results["setting"]}
     machines = {}
     for mode, ranks, rate, point in ordered(results):
         planned = mode not in TORCH_MODES and mode != "onebit-two" and rate_of(rate)
         if not planned or "failed" in point:
             continue
         if ranks not in machines:
-            machines[ranks] = measured_machine(options, ranks, setting["ranks_a_host"],
+            machines[ranks] = measured_machine(options, ranks, setting["ranks_per_host"],
                                                setting["compute"])
         step = planned_step(options, setting, mode, ranks, rate, machines[ranks])
         yield ranks, rate, mode, step, point["step"]

@@ -5,7 +5,7 @@
     tools/network_lab.py --ranks 4 --rate 1gbit --delay 2ms --loss 0.01% --pin -- PROGRAM ...
 
 Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in a namespace of
-its own); with --ranks-a-host 4 each four ranks share one, as on a machine, and memory. The link is
+its own); with --ranks-per-host 4 each four ranks share one, as on a machine, and memory. The link is
 shaped in both directions: what the host sends and what it receives. The program is started by Open
 MPI, whose ranks then have nothing but TCP over these links between hosts; with --plain every rank is started by itself, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 
@@ -100,10 +100,10 @@ class NetworkLab:
     """The network, as a context: `with NetworkLab(2, Link(rate_bits=1e8)) as lab: lab.run([...])`.
     Errors: ValueError if the ranks cannot be joined so; CannotRun from the machine."""
 
-    def __init__(self, ranks, link, pin=False, ranks_a_host=1):
+    def __init__(self, ranks, link, pin=False, ranks_per_host=1):
         self.ranks = ranks
-        self.ranks_a_host = ranks_a_host
-        self.hosts = ranks // max(1, ranks_a_host)
+        self.ranks_per_host = ranks_per_host
+        self.hosts = ranks // max(1, ranks_per_host)
         self.link = link
         self.pin = pin
         self.name = f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}"
@@ -111,8 +111,8 @@ class NetworkLab:
         self.guard = None
         if not 1 <= ranks <= 200:
             raise ValueError(f"{ranks} ranks: from 1 to 200 can be joined")
-        if ranks_a_host < 1 or ranks % ranks_a_host:
-            raise ValueError(f"{ranks} ranks are no whole number of hosts with {ranks_a_host} each")
+        if ranks_per_host < 1 or ranks % ranks_per_host:
+            raise ValueError(f"{ranks} ranks are no whole number of hosts with {ranks_per_host} each")
 
     def __enter__(self):
         check_machine()
@@ -147,7 +147,7 @@ class NetworkLab:
     def cores(self, host):
         """One for each of its ranks, as far as there are so many."""
         cores = sorted(os.sched_getaffinity(0))
-        ranks = range(host * self.ranks_a_host, (host + 1) * self.ranks_a_host)
+        ranks = range(host * self.ranks_per_host, (host + 1) * self.ranks_per_host)
         return ",".join(str(core) for core in sorted({cores[rank % len(cores)] for rank in ranks}))
 
     @property
@@ -193,8 +193,8 @@ class NetworkLab:
         agent.chmod(0o700)
 
     def mpirun(self, command):
-        hosts = ",".join(f"{self.address(host)}:{self.ranks_a_host}" for host in range(self.hosts))
-        transports = "self,tcp" if self.ranks_a_host == 1 else "self,vader,tcp"
+        hosts = ",".join(f"{self.address(host)}:{self.ranks_per_host}" for host in range(self.hosts))
+        transports = "self,tcp" if self.ranks_per_host == 1 else "self,vader,tcp"
         settings = {"plm": "rsh", "plm_rsh_agent": self.folder / "agent",
                     "plm_rsh_no_tree_spawn": 1, "orte_tmpdir_base": self.folder, "pml": "ob1",
                     "btl": transports, "btl_tcp_if_include": "10.77.0.0/24",
@@ -215,7 +215,7 @@ class NetworkLab:
         """The command on every rank without MPI; the first status that is not 0."""
         started = []
         for rank in range(self.ranks):
-            host, local = divmod(rank, self.ranks_a_host)
+            host, local = divmod(rank, self.ranks_per_host)
             own = {**(os.environ if env is None else env), "RANK": str(rank),
                    "LOCAL_RANK": str(local), "WORLD_SIZE": str(self.ranks),
                    "MASTER_ADDR": self.address(0),
@@ -290,7 +290,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--ranks-a-host", type=int, default=1,
+    parser.add_argument("--ranks-per-host", type=int, default=1,
                         help="ranks that share a host's link and memory")
     parser.add_argument("--rate", type=rate_of, default=0, help="e.g. 100mbit, 4gbit; none")
     parser.add_argument("--delay", type=delay_of, default=0, help="from rank to rank, e.g. 2ms")
@@ -316,7 +316,7 @@ def main():
             parser.error("there is no command to run")
         link = Link(options.rate, options.delay, options.loss)
         try:
-            lab = NetworkLab(options.ranks, link, options.pin, options.ranks_a_host)
+            lab = NetworkLab(options.ranks, link, options.pin, options.ranks_per_host)
         except ValueError as error:
             parser.error(str(error))
         with lab:

@@ -320,7 +320,7 @@ class Launcher {
     const bool equal = sizes.are_equal(fit.ranks);
     log_info("the run continues on {} of {} ranks: the batch size stays {}, as {}{}{}", fit.ranks,
              planned, sizes.train, engine::describe_shares(sizes, fit.ranks),
-             equal ? "" : " (it does not divide: run.uneven_batches)",
+             equal ? "" : " (the batch does not divide evenly among the ranks: run.uneven_batches)",
              fit.ranks == there
                  ? ""
                  : fmt::format("; {} are available, but some would have no sample", there));

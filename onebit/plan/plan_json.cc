@@ -29,7 +29,7 @@ Json to_json(const Choice& choice, const PlannedRun& planned) {
             {"compressed", updates.compressed},
             {"both", updates.both},
             {"local", updates.local}}},
-          {"samples_a_second", planned.samples_per_second},
+          {"samples_per_second", planned.samples_per_second},
           {"seconds", planned.run.seconds},
           {"kilowatt_hours", planned.kilowatt_hours}};
 }
@@ -41,7 +41,7 @@ Json to_json(const std::vector<Choice>& choices, const PlannedRanks& planned) {
   }
   return {{"ranks", planned.cluster.ranks()},
           {"hosts", planned.cluster.hosts},
-          {"ranks_a_host", planned.cluster.ranks_per_host},
+          {"ranks_per_host", planned.cluster.ranks_per_host},
           {"cannot", planned.cannot.empty() ? Json() : Json(planned.cannot)},
           {"choices", std::move(runs)}};
 }
@@ -63,9 +63,9 @@ Json to_json(const RunPlan& plan) {
            {{"train", plan.batch.train},
             {"micro", plan.batch.micro},
             {"accumulation", plan.batch.accumulation}}},
-          {"bandwidth_bytes_a_second", plan.asked.cluster.bandwidth},
+          {"bandwidth_bytes_per_second", plan.asked.cluster.bandwidth},
           {"latency_seconds", plan.asked.cluster.latency},
-          {"watts_a_host", plan.watts_per_host},
+          {"watts_per_host", plan.watts_per_host},
           {"host", training::to_json(plan.machine)},
           {"plan", to_json(plan.choices, plan.asked)},
           {"others", std::move(others)},

@@ -16,7 +16,7 @@ namespace onebit::training {
 namespace {
 
 constexpr const char* kKind = "onebit machine costs";
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 constexpr double kPassSeconds = 3, kCopySeconds = 0.6;
 constexpr int kRanks = 2;  // of a measured exchange
 constexpr int64_t kMaxThreads = 1 << 16;
@@ -58,9 +58,9 @@ ExchangingCosts measure_exchanging(Context& context) {
 }
 
 Json to_json(const ByKind& rates) {
-  return {{"products_flops_a_second", rates.products},
-          {"attention_flops_a_second", rates.attention},
-          {"rest_bytes_a_second", rates.rest}};
+  return {{"products_flops_per_second", rates.products},
+          {"attention_flops_per_second", rates.attention},
+          {"rest_bytes_per_second", rates.rest}};
 }
 
 Json to_json(const ComputingCosts& costs) {
@@ -102,9 +102,9 @@ JsonReader part(JsonReader& section, const char* key) {
 }
 
 ByKind read_rates(JsonReader section) {
-  const ByKind rates{.products = positive(section, "products_flops_a_second"),
-                     .attention = positive(section, "attention_flops_a_second"),
-                     .rest = positive(section, "rest_bytes_a_second")};
+  const ByKind rates{.products = positive(section, "products_flops_per_second"),
+                     .attention = positive(section, "attention_flops_per_second"),
+                     .rest = positive(section, "rest_bytes_per_second")};
   section.finish();
   return rates;
 }
@@ -156,7 +156,7 @@ Json to_json(const MachineCosts& costs) {
                {"processor", costs.processor},
                {"threads", costs.threads},
                {"memory_bytes", costs.memory_bytes},
-               {"copy_bytes_a_second", costs.copy_bytes_per_second},
+               {"copy_bytes_per_second", costs.copy_bytes_per_second},
                {"f32", to_json(costs.f32)},
                {"exchanging", to_json(costs.exchanging)}};
   if (costs.bf16) json["bf16"] = to_json(*costs.bf16);
@@ -176,7 +176,7 @@ MachineCosts read_machine_costs(const Path& path) {
                      .processor = reader.text("processor", ""),
                      .threads = static_cast<int>(whole(reader, "threads", kMaxThreads)),
                      .memory_bytes = whole(reader, "memory_bytes", INT64_MAX),
-                     .copy_bytes_per_second = positive(reader, "copy_bytes_a_second"),
+                     .copy_bytes_per_second = positive(reader, "copy_bytes_per_second"),
                      .f32 = read_computing(part(reader, "f32")),
                      .bf16 = std::nullopt,
                      .exchanging = read_exchanging(part(reader, "exchanging"))};

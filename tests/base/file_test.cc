@@ -206,7 +206,7 @@ TEST(WriteFileAtomically, AnOpenReaderKeepsTheOldContent) {
   EXPECT_EQ(text_of(reader), "old");
 }
 
-TEST(WriteFileAtomically, WantsTheNameOfAFileAndElseLeavesNothing) {
+TEST(WriteFileAtomically, RequiresTheNameOfAFileAndElseLeavesNothing) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "f");
   EXPECT_THAT(message_of([&] { write_file_atomically(folder / "f", "x"); }),

@@ -35,7 +35,7 @@ TEST(Writable, LeavesNothingBehind) {
   EXPECT_TRUE(files::is_empty(folder / "there"));
 }
 
-TEST(Writable, SaysWhereNoFileCanBeMade) {
+TEST(Writable, ReportsWhereNoFileCanBeMade) {
   const TemporaryFolder folder;
   std::ofstream(folder / "file") << "content";
   files::create_directory_symlink("nowhere", folder / "link");

@@ -277,7 +277,7 @@ TEST(Keys, AnAttemptRunsOnlyWhereNothingIsWrong) {
   EXPECT_EQ(message_of([&] { keys.check_part(); }), "first");
 }
 
-TEST(Keys, WantsAnObject) {
+TEST(Keys, RequireAnObject) {
   EXPECT_THAT(message_of([] { keys_of("[]"); }),
               HasSubstr("must be an object in braces, got array"));
 }

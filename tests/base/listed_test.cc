@@ -7,7 +7,7 @@
 namespace onebit {
 namespace {
 
-TEST(Listed, ShowsAsManyAsAskedFor) {
+TEST(Listed, ShowsAsManyAsRequested) {
   const std::vector<std::string> names = {"a", "b", "c"};
   EXPECT_EQ(listed(names, 4), "a, b, c");
   EXPECT_EQ(listed(names, 3), "a, b, c");

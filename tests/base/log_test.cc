@@ -19,7 +19,7 @@ std::string logged(Action action) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(Log, RankZeroSaysWhatItsLevelAllows) {
+TEST(Log, RankZeroWritesWhatItsLevelAllows) {
   const std::string text = logged([] {
     log_debug("quiet");
     log_info("step {}", 7);

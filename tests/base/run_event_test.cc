@@ -37,7 +37,7 @@ TEST(RunEvent, OtherLinesAreNone) {
   }
 }
 
-TEST(RunEvent, IsWrittenOnlyWhereItIsAskedFor) {
+TEST(RunEvent, IsWrittenOnlyOnRequest) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   report_run_event({.kind = Kind::kStep, .step = 1});

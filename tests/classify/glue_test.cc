@@ -151,7 +151,7 @@ TEST(Glue, EveryTaskIsReadAsPublished) {
   }
 }
 
-TEST(Glue, SubmissionsHaveTheNamesThatAreAskedFor) {
+TEST(Glue, SubmissionsHaveThePublishedNames) {
   std::vector<std::string> names;
   for (const GlueTask& task : glue_tasks()) {
     EXPECT_EQ(task.dev.size(), task.test.size());

@@ -28,12 +28,12 @@ class PlanCommand : public testing::Test {
 
   // Figures of a machine of two cores, as `onebit doctor --output` writes them.
   static std::string measured() {
-    return R"({"kind": "onebit machine costs", "version": 1, "host": "node7", "processor": "P",
-        "threads": 2, "memory_bytes": 16000000000, "copy_bytes_a_second": 2e10,
-        "f32": {"forward": {"products_flops_a_second": 1.5e11, "attention_flops_a_second": 2e10,
-                            "rest_bytes_a_second": 5e9},
-                "backward": {"products_flops_a_second": 1.4e11, "attention_flops_a_second": 2e10,
-                             "rest_bytes_a_second": 5e9},
+    return R"({"kind": "onebit machine costs", "version": 2, "host": "node7", "processor": "P",
+        "threads": 2, "memory_bytes": 16000000000, "copy_bytes_per_second": 2e10,
+        "f32": {"forward": {"products_flops_per_second": 1.5e11, "attention_flops_per_second": 2e10,
+                            "rest_bytes_per_second": 5e9},
+                "backward": {"products_flops_per_second": 1.4e11, "attention_flops_per_second": 2e10,
+                             "rest_bytes_per_second": 5e9},
                 "adam_seconds_an_element": 2e-9, "onebit_adam_seconds_an_element": 1e-9},
         "exchanging": {"f32_seconds_an_element": 1e-9, "bf16_seconds_an_element": 1e-9,
                        "f16_seconds_an_element": 1e-9, "one_bit_seconds_an_element": 1e-9,
@@ -85,7 +85,7 @@ TEST_F(PlanCommand, PlansARecipeOnPaper) {
 }
 
 // Years on two cores: the recipe of bert-base, phase 1.
-TEST_F(PlanCommand, SaysWhatIsOutOfReach) {
+TEST_F(PlanCommand, ReportsWhatIsOutOfReach) {
   const Outcome outcome = plan("--hosts 2 --bandwidth 1Gb/s", recipe("bert-base-1bit-phase1.json"));
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_TRUE(contains(outcome.output, "Out of reach: ")) << outcome.output;

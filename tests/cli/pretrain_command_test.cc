@@ -98,7 +98,7 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
       << refused.output;
 }
 
-TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndTellsOfAStore) {
+TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndInspectsTheStore) {
   write("twice.txt", read_file(folder_ / "old.txt") + read_file(folder_ / "old.txt"));
   const Outcome made = expect_runs(prepare("twice.txt", "twice", "--drop-duplicates"));
   EXPECT_TRUE(contains(made.output, "4 documents were duplicates and dropped")) << made.output;

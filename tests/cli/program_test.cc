@@ -346,7 +346,7 @@ TEST(Program, PredictionsReplaceNeitherQuestionsNorModel) {
   EXPECT_EQ(read_file(folder / "model/config.json"), "{}");
 }
 
-TEST(Program, TokenizesAsTheCasingSays) {
+TEST(Program, TokenizesAsTheCasingRequires) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "vocab.txt",
                         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nRome\nrome\ncafe\n");

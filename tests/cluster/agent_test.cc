@@ -43,7 +43,7 @@ TEST_F(AgentTest, GetsHostAndOneWordForAShell) {
   EXPECT_EQ(in_job[9], "cd /d && exec run");
 }
 
-TEST_F(AgentTest, OfTheUserIsNotAskedForTheLoopback) {
+TEST_F(AgentTest, OfTheUserIsNotUsedForTheLoopback) {
   const Agent ssh = default_agent(false);
   for (const char* here : {"localhost", "127.0.0.1"}) {
     EXPECT_TRUE(runs_here(agent(), here));
@@ -89,7 +89,7 @@ TEST_F(AgentTest, WaitsNoLongerThanTheLimit) {
   EXPECT_LT(interrupted.seconds(), 5);
 }
 
-TEST_F(AgentTest, SaysWhyThereIsNoAnswer) {
+TEST_F(AgentTest, ReportsWhyThereIsNoAnswer) {
   EXPECT_THAT(failure_of(ask({"/nowhere/onebit", "doctor"})[0], 1),
               HasSubstr("the program is missing"));
   EXPECT_EQ(failure_of(ask({"sh", "-c", "echo no route >&2; exit 255"})[1], 1),

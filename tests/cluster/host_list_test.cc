@@ -131,7 +131,7 @@ TEST(Filter, TreatsAHostWithoutANumberOfSlotsAsAWhole) {
   EXPECT_THAT(problems[0].what, HasSubstr("a:4"));
 }
 
-TEST(Ranks, AreTheSlotsOrWhatIsAskedFor) {
+TEST(Ranks, AreTheSlotsOrTheRequestedNumber) {
   Problems problems;
   Hosts hosts = parse_host_option("a,b:2,c:4", problems);
   set_ranks(hosts, 0, problems);

@@ -31,7 +31,7 @@ TEST(LinkClient, ReachesEveryRangeOfAServer) {
   }
 }
 
-TEST(LinkClient, SaysWhyATargetIsNotReached) {
+TEST(LinkClient, ReportsWhyATargetIsNotReached) {
   int closed = 0;
   {
     const LinkServer gone(kAny);

@@ -28,7 +28,7 @@ TEST(StarterChoice, FollowsTheMpiOfTheBuild) {
   EXPECT_EQ(choose_starter(needs("auto", kOpenMpi, {"srun"}, true)), Starter::kSrun);
 }
 
-TEST(StarterChoice, IsWhatIsAskedFor) {
+TEST(StarterChoice, IsTheRequestedOne) {
   EXPECT_EQ(choose_starter(needs("openmpi", kOpenMpi, {"mpirun"})), Starter::kOpenMpi);
   EXPECT_EQ(choose_starter(needs("mpich", kMpich, {"mpiexec"})), Starter::kMpich);
   EXPECT_EQ(choose_starter(needs("srun", kMpich, {"mpiexec", "srun"})), Starter::kSrun);

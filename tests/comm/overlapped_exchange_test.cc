@@ -191,7 +191,7 @@ TEST(OverlappedExchange, ShowsEveryBucketInAProfile) {
   });
 }
 
-TEST(OverlappedExchange, SaysWhichRangeWasForgotten) {
+TEST(OverlappedExchange, ReportsWhichRangeWasForgotten) {
   std::string message;
   try {
     run_thread_world(2, [](Communicator& world) {

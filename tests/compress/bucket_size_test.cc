@@ -53,7 +53,7 @@ TEST(SizedBuckets, AreNotFewerThanEight) {
   EXPECT_EQ(sized_buckets(kBertBase, 64, kDefaultBytes).count(), 9);
 }
 
-TEST(SizedBuckets, AreNotSmallerThanAsked) {
+TEST(SizedBuckets, AreNotSmallerThanRequested) {
   const int64_t asked = int64_t{64} << 20;
   for (const int world_size : {1, 2, 8, 64}) {
     EXPECT_GE(sized_buckets(kBertLarge, world_size, asked).bucket_bytes(), asked);

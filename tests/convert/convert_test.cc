@@ -130,7 +130,7 @@ TEST(Convert, EveryNamingAndBackIsTheIdentity) {
   EXPECT_EQ(read_file(folder / "4/model.safetensors").size(), first.size());
 }
 
-TEST(Convert, WithoutAConfigHeadsAreAskedFor) {
+TEST(Convert, WithoutAConfigHeadsAreRequired) {
   TemporaryFolder folder;
   ConvertOptions options = options_for(kGolden / "deepspeed_pre", folder / "out");
   options.config.reset();

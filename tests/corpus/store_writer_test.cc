@@ -33,7 +33,7 @@ TEST(StoreWriter, ClearsWhatAKilledRunLeft) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
-TEST(StoreWriter, ReplacesAStoreOnlyWhenAsked) {
+TEST(StoreWriter, ReplacesAStoreOnlyOnRequest) {
   const TemporaryFolder folder;
   make_store(folder / "store", {{2}});
   EXPECT_THAT(message_of([&] { StoreWriter(folder / "store", false); }), HasSubstr("--overwrite"));

@@ -164,7 +164,7 @@ TEST_F(TextSourceTest, LimitsJsonLines) {
               AllOf(HasSubstr("a.jsonl:1"), HasSubstr("longer than 256 MiB")));
 }
 
-TEST_F(TextSourceTest, DecidesOnceAndSaysWhy) {
+TEST_F(TextSourceTest, DecidesOnceAndReportsWhy) {
   const Path prose = write("a.txt", "He came. She left.\n\nThey met. It rained.\n\n");
   const Path lines = write("b.txt", "He came.\nShe left.\n\nThey met.\nIt rained.\n");
   for (const auto& [first, second, expected] :

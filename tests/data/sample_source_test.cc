@@ -113,7 +113,7 @@ TEST_F(SampleSourceTest, PositionsAndMarks) {
   EXPECT_EQ(source.indexes_built(), 0);
 }
 
-TEST_F(SampleSourceTest, LabelsAreLeftOutWhereNobodyAsks) {
+TEST_F(SampleSourceTest, LabelsAreLeftOutUnlessRequested) {
   SampleSource source(store_, {.sequence_length = 24, .next_sentence = false}, 1);
   Batch batch;
   batch.clear();

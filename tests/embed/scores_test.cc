@@ -60,7 +60,7 @@ TEST(EmbedScores, TheSameTextIsOneCandidateAndOtherPositivesAreNoRivals) {
   EXPECT_DOUBLE_EQ(figure(scores, "accuracy"), 1);
 }
 
-TEST(EmbedScores, AModelThatTellsNothingApartFindsNothing) {
+TEST(EmbedScores, AModelThatDistinguishesNothingFindsNothing) {
   const Examples pairs = examples_of(Kind::kPairs, {"a", "pa", "b", "pb", "c", "pc"});
   const Scores scores = score(pairs, std::vector<float>(12, 1), 1);
   EXPECT_DOUBLE_EQ(figure(scores, "accuracy"), 0);

@@ -204,7 +204,7 @@ TEST_F(CheckpointRecoveryTest, ACopyUnderAnotherNameServesWhenItIsNeeded) {
   EXPECT_EQ(resume({.layout = {0, 0}}).tag, "before");
 }
 
-TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorSaysWhatIsMissing) {
+TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorReportsWhatIsMissing) {
   const Trial trial = {.layout = {0, 0, 1}};
   train(trial);
   files::remove_all(disk(1));

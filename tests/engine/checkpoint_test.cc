@@ -320,7 +320,7 @@ TEST_F(CheckpointTest, WithoutLatestTheNewestIsMeant) {
   EXPECT_EQ(Checkpoints(*one, root_, 2).open()->tag, "global_step6");
 }
 
-TEST_F(CheckpointTest, OpensTheTagThatIsAskedFor) {
+TEST_F(CheckpointTest, OpensTheRequestedTag) {
   const auto one = comm::make_single_rank();
   const auto error_of = [&](const std::string& tag) {
     return message_of([&] { Checkpoints(*one, root_, 2).open(tag); });

@@ -69,7 +69,7 @@ TEST(EngineClipping, ClipsExactlyWhereNothingLeavesEarly) {
 }
 
 // With a freeze after 4 updates six more must be seen before buckets have limits.
-TEST(EngineClipping, SaysThatItWaitsUntilBucketsAreKnown) {
+TEST(EngineClipping, ReportsThatItWaitsUntilBucketsAreKnown) {
   const char* soon = R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})";
   testing::internal::CaptureStderr();
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
@@ -89,7 +89,7 @@ TEST(EngineClipping, SaysThatItWaitsUntilBucketsAreKnown) {
 
 // One rank cannot tell noise from signal. Until several can, they clip as if there were none, which
 // makes updates too small and never too large, and say so once.
-TEST(EngineClipping, SaysThatItClipsMoreUntilTheNoiseIsKnown) {
+TEST(EngineClipping, ReportsThatItClipsMoreUntilTheNoiseIsKnown) {
   constexpr int kSaved = 14;
   const EngineConfig config = toy_config(toy::kOneBit, 12, 2, toy::kClip);
   optim::MemoryState saved;

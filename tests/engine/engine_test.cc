@@ -69,7 +69,7 @@ TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
   EXPECT_EQ(warning_of(R"(, "fp16": {"enabled": true})", 2), "");
 }
 
-TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
+TEST(Engine, ReportsWhichRangesABackwardPassHasLeftOut) {
   for (const char* optimizer : {toy::kAdam, toy::kOneBit}) {
     const EngineConfig config = toy_config(optimizer, 2, 1);
     const int frozen = optimizer == toy::kOneBit ? 10 : 0;

@@ -24,7 +24,7 @@ EngineConfig config_with(const std::string& levels, const char* optimizer = kOne
   return toy_config(optimizer, 12, 1, more, run + more_run);
 }
 
-TEST(ChooseLevels, IsOneUnlessAskedFor) {
+TEST(ChooseLevels, IsOneUnlessRequested) {
   const LevelsChoice choice = choose_levels(config_with(""), Nodes({0, 0, 1, 1}), kElements);
   EXPECT_FALSE(choice.two);
   EXPECT_EQ(choice.text, "");
@@ -40,7 +40,7 @@ TEST(ChooseLevels, IsTwoOnEvenNodes) {
   }
 }
 
-TEST(ChooseLevels, SaysWhatIsInTheWay) {
+TEST(ChooseLevels, ReportsWhatPreventsTwoLevels) {
   struct Case {
     Nodes nodes;
     int64_t elements;

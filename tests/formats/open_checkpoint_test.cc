@@ -101,7 +101,7 @@ TEST(OpenCheckpoint, PyTorchFilesWithAnIndex) {
   EXPECT_EQ(open_checkpoint(folder / "pytorch_model.bin.index.json").kind, CheckpointKind::kTorch);
 }
 
-TEST(OpenCheckpoint, AKindMayBeAskedFor) {
+TEST(OpenCheckpoint, AKindMayBeRequested) {
   TemporaryFolder folder;
   std::filesystem::copy(kGolden / "bert/model.safetensors", folder / "model.safetensors");
   std::filesystem::copy(kGolden / "bert_zip/pytorch_model.bin", folder / "pytorch_model.bin");

@@ -27,7 +27,7 @@ class ArgumentCheckTest : public testing::Test {
   Tensor x_ = Tensor::zeros({}, DType::kF32, {2, 3});
 };
 
-TEST_F(ArgumentCheckTest, TakesWhatIsAsked) {
+TEST_F(ArgumentCheckTest, AcceptsTheRequiredShapes) {
   check_.view("x", x_.view(), DType::kF32, {2, 3});
   check_.leading("x", x_.view(), 2);
   check_.optional("y", {}, DType::kF32, {2, 3});
@@ -47,7 +47,7 @@ TEST_F(ArgumentCheckTest, NamesOperationAndArgumentAndWhatCame) {
   EXPECT_EQ(message_of([&] { check_.that(false, "x is wanted"); }), "layer_norm: x is wanted");
 }
 
-TEST_F(ArgumentCheckTest, DropoutWantsAKeyARow) {
+TEST_F(ArgumentCheckTest, DropoutRequiresAKeyForEachRow) {
   const std::string keys = message_of([&] { check_.dropout({.probability = 0.1f}, 2); });
   EXPECT_EQ(keys.find("layer_norm: dropout.row_keys"), 0) << keys;
   EXPECT_NE(message_of([&] { check_.dropout({.probability = 1}, 2); }), "");

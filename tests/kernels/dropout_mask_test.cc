@@ -17,7 +17,7 @@ TEST(DropoutMask, KeepBitsAreTheRule) {
 }
 
 // 10 % of 2^16 lanes are dropped to within five standard deviations, in every lane.
-TEST(DropoutMask, DropsTheAskedShare) {
+TEST(DropoutMask, DropsTheRequestedShare) {
   const uint32_t threshold = dropout_threshold(0.1f);
   EXPECT_EQ(threshold, 6554u);
   int dropped[8] = {};

@@ -84,7 +84,7 @@ TEST(CurvePlot, OnePointHugeAndTinyValues) {
               HasSubstr("1000000000000"));
 }
 
-TEST(CurvePlot, ColoursOnlyWhereAsked) {
+TEST(CurvePlot, ColoursOnlyOnRequest) {
   const std::vector<Curve> curves = {line_curve("a", 0, 1), line_curve("b", 1, 0)};
   EXPECT_THAT(draw_curves(curves, {}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(draw_curves(curves, {.color = true}), HasSubstr("\x1b[36m"));

@@ -92,7 +92,7 @@ double stddev_of(const params::Table& table, const std::string& name) {
   return std::sqrt(sum / static_cast<double>(values.elements()));
 }
 
-TEST(Parameters, AreDrawnAsTheConfigSays) {
+TEST(Parameters, AreDrawnAsTheConfigRequires) {
   BertConfig config = preset("bert-tiny");
   config.vocab_size = 500;
   config.residual_scaled_init = true;

@@ -211,7 +211,7 @@ TEST(FreezeRule, ResumesExactly) {
 }
 
 // A resumed run goes by what its recipe says now.
-TEST(FreezeRule, WhatTheRecipeSaysWinsOverTheCheckpoint) {
+TEST(FreezeRule, TheRecipeWinsOverTheCheckpoint) {
   const auto norm = [](int64_t) { return 1; };
   const auto frozen = [&](const FreezeOptions& before, const FreezeOptions& now, int64_t at) {
     FreezeRule first(before, kBeta2, {}), second(now, kBeta2, {});

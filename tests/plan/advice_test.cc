@@ -66,7 +66,7 @@ TEST(Advice, OneRankHasNothingToChoose) {
   EXPECT_THAT(advice.sentence, HasSubstr("One rank exchanges nothing"));
 }
 
-TEST(Advice, SaysPlainlyWhatIsOutOfReachAndWhatWouldReachIt) {
+TEST(Advice, ReportsWhatIsOutOfReachAndWhatWouldReachIt) {
   RunPlan plan = plan_with({9 * kYear, 7 * kYear, 5 * kYear, 5 * kYear});
   const Advice never = advise(plan);
   EXPECT_TRUE(never.out_of_reach);

@@ -40,7 +40,7 @@ TEST(Choices, SixteenBitsAreTheRecipes) {
   EXPECT_EQ(of_recipe(found), (std::vector<bool>{false, true, false, false}));
 }
 
-TEST(Choices, TheRecipesOwnCompressionIsAsItSays) {
+TEST(Choices, TheRecipesOwnCompressionIsKept) {
   const std::vector<Choice> one_bit =
       choices(R"(, "optimizer": {"type": "OneBitLamb", "params": {"freeze_step": 40}})");
   EXPECT_EQ(one_bit[2].name, "1-bit LAMB");

@@ -28,7 +28,7 @@ TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
   EXPECT_TRUE(text.ends_with(plan.advice.sentence + "\n"));
 }
 
-TEST(PlanText, SaysWhyTheBatchFitsSomeRanksNot) {
+TEST(PlanText, ReportsWhyTheBatchFitsSomeRanksNot) {
   Context context = Context::cpu(1);
   PlannedCluster cluster = two_hosts();
   cluster.ranks_per_host = cluster.host_parts = 3;
@@ -43,7 +43,7 @@ TEST(PlanText, SaysWhyTheBatchFitsSomeRanksNot) {
               HasSubstr("36 sequences leaves some of 48, 96, 192, 384, 768 ranks without"));
 }
 
-TEST(PlanText, SaysHowManyLayersPassesCompute) {
+TEST(PlanText, ReportsHowManyLayersPassesCompute) {
   Context context = Context::cpu(1);
   tasks::PretrainingConfig config = small_config();
   const auto text = [&] {

@@ -142,7 +142,7 @@ TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
   EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be distributed"));
 }
 
-TEST(RunPlan, SaysWhatCannotBe) {
+TEST(RunPlan, ReportsWhatCannotBe) {
   PlannedCluster three = two_hosts();
   three.hosts = 3;
   EXPECT_THAT(message_of([&] { plan_of(small_config(), three); }),

@@ -56,7 +56,7 @@ TEST(HtmlPage, ComparesSeveralRuns) {
   EXPECT_THAT(page, HasSubstr("second, held out"));
 }
 
-TEST(HtmlPage, TellsHeldOutSetsApart) {
+TEST(HtmlPage, DistinguishesHeldOutSets) {
   RunHistory run = small_run("adapted");
   run.evaluations["held_out.books.mlm_loss"] = {{3, 1.25}};
   const std::string page = html_page({run});
@@ -78,7 +78,7 @@ TEST(HtmlPage, DrawsWhatATaskMeasuresUnderAnyName) {
   }
 }
 
-TEST(HtmlPage, SaysThatAnEmptyRunIsEmpty) {
+TEST(HtmlPage, ReportsThatAnEmptyRunIsEmpty) {
   RunHistory run;
   run.name = "empty";
   const std::string page = html_page({run});

@@ -51,7 +51,7 @@ TEST_F(Hdf5ReaderTest, NamesTheRow) {
   EXPECT_EQ(sample.place, golden("nvidia.hdf5").string() + ": row 1");
 }
 
-TEST_F(Hdf5ReaderTest, SaysWhatItDoesNotRead) {
+TEST_F(Hdf5ReaderTest, ReportsWhatItDoesNotRead) {
   EXPECT_THAT(message(golden("lzf.hdf5")),
               AllOf(HasSubstr("lzf.hdf5: dataset input_ids"), HasSubstr("lzf"),
                     HasSubstr("h5repack -f GZIP=4")));

@@ -79,7 +79,7 @@ TEST_F(RecordStreamTest, RefusesARecordThatClaimsTooMuch) {
               HasSubstr("the file is truncated"));
 }
 
-TEST_F(RecordStreamTest, SaysWhatElseTheFileIs) {
+TEST_F(RecordStreamTest, ReportsWhatElseTheFileIs) {
   EXPECT_THAT(message("once upon a time there was"), HasSubstr("is not a TFRecord file"));
   EXPECT_THAT(message(std::string("\x78\x9c\x4b\xcc", 4) + "0123456789"),
               AllOf(HasSubstr("is zlib-compressed"), HasSubstr("GZIP")));

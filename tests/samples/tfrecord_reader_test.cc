@@ -50,7 +50,7 @@ TEST(TfRecordReader, WhatMayBeMissing) {
   }
 }
 
-TEST(TfRecordReader, SaysWhatIsMissing) {
+TEST(TfRecordReader, ReportsWhatIsMissing) {
   for (const char* name : {"input_ids", "segment_ids", "masked_lm_positions", "masked_lm_ids"}) {
     EXPECT_THAT(message_for(features_without(name)),
                 AllOf(HasSubstr("a.tfrecord: record 1 (byte 0)"), HasSubstr("has no feature"),
@@ -58,7 +58,7 @@ TEST(TfRecordReader, SaysWhatIsMissing) {
   }
 }
 
-TEST(TfRecordReader, SaysWhatIsOfAnotherKind) {
+TEST(TfRecordReader, ReportsWhatIsOfAnotherKind) {
   EXPECT_THAT(message_for(features_without("input_ids") + feature("input_ids", float_list({1.0f}))),
               HasSubstr("feature input_ids has no integers"));
   EXPECT_THAT(message_for(features_without("masked_lm_weights") +

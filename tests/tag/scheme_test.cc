@@ -65,7 +65,7 @@ TEST(Scheme, OfAModelsLabels) {
 }
 
 // Where entities of every type touch one of their own, IOB1 has the labels of IOB2.
-TEST(Scheme, SentencesTellIob1FromIob2) {
+TEST(Scheme, SentencesDistinguishIob1FromIob2) {
   const Tags both = {"O", "B-LOC", "I-LOC"}, of_iob1 = {"O", "B-LOC", "I-LOC", "I-PER"};
   const Sentences iob1 = sentences_of({{"I-LOC", "B-LOC"}, {"O", "I-LOC"}});
   const Sentences iob2 = sentences_of({{"B-LOC", "I-LOC"}, {"O", "B-LOC"}});
@@ -75,7 +75,7 @@ TEST(Scheme, SentencesTellIob1FromIob2) {
   EXPECT_EQ(scheme_of_labels(of_iob1, iob2), Scheme::kIob2);
 }
 
-TEST(Scheme, SentencesOfOtherTagsTellNothing) {
+TEST(Scheme, SentencesOfOtherTagsDecideNothing) {
   const Sentences plain = sentences_of({{"NN", "VB"}}), iob2 = sentences_of({{"B-LOC"}});
   EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "I-PER"}, plain), Scheme::kIob1);
   EXPECT_EQ(scheme_of_labels({"O", "S-LOC"}, iob2), Scheme::kIobes);

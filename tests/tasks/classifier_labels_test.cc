@@ -18,7 +18,7 @@ TEST(ClassifierLabels, ACheckpointOfTheSameLabelsKeepsItsOrder) {
   EXPECT_THAT(choice.decision, HasSubstr("is kept and trained further"));
 }
 
-TEST(ClassifierLabels, AnOrderThatWasAskedForIsKept) {
+TEST(ClassifierLabels, ARequestedOrderIsKept) {
   const LabelChoice choice = choose_labels({"a", "b"}, true, {.labels = {"b", "a"}}, true);
   EXPECT_FALSE(choice.keeps_head);
   EXPECT_THAT(choice.labels, ElementsAre("a", "b"));

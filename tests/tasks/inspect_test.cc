@@ -248,7 +248,7 @@ TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
                                           "ZeroOneAdam"}));
 }
 
-TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
+TEST_F(InspectTest, ReportsWhatItCannotInspect) {
   const auto error_of = [](const Path& path, bool verify) -> std::string {
     try {
       inspect(path, {.verify = verify});

@@ -31,7 +31,7 @@ TEST(HeldOut, TheOthersHaveTheirNames) {
             "50.00 % of masked words right; NSP loss 0.2500, 90.00 %");
 }
 
-TEST(HeldOut, ChangesAreToldOfEachStore) {
+TEST(HeldOut, ChangesAreReportedForEachStore) {
   HeldOutResult later = kWords;
   later.mlm_loss = 1.25;
   const auto record = [](const HeldOutResult& first, const HeldOutResult& second) {

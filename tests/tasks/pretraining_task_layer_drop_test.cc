@@ -132,7 +132,7 @@ TEST_F(LayerDropRuns, StepsReserveNoBuffersAfterTheFirst) {
   EXPECT_EQ(memory::allocation_count(), before);
 }
 
-TEST_F(LayerDropRuns, SaysAtTheStartWhatPassesCompute) {
+TEST_F(LayerDropRuns, ReportsAtTheStartWhatPassesCompute) {
   const auto communicator = comm::make_single_rank();
   const PretrainingTask task(options("run"), *communicator);
   const model::LayerDrop drop(kDrop, kLayers);

@@ -287,7 +287,7 @@ TEST_F(StartTest, ResumesBitForBitWithoutTheModel) {
                     HasSubstr("is a BertForPreTraining")));
 }
 
-TEST_F(StartTest, SeveralHeldOutStoresAreToldApart) {
+TEST_F(StartTest, SeveralHeldOutStoresAreDistinguished) {
   PretrainingOptions given = options("run", false);
   given.valid = {{"new", corpus_.valid()}, {"old", corpus_.train()}};
   given.recipe["tensorboard"] = {{"enabled", true}};

@@ -40,7 +40,7 @@ class TablesTest : public PretrainingRuns {
   }
 };
 
-TEST_F(TablesTest, ARunThatEndsInItsWarmupSaysWhy) {
+TEST_F(TablesTest, ARunThatEndsInItsWarmupReportsWhy) {
   train(options(12, 12), 2);
   EXPECT_THAT(row("end", "compressed phase"),
               HasSubstr("none: the run ended in its warm-up, which lasts until update 12"));
@@ -56,7 +56,7 @@ TEST_F(TablesTest, ARunThatEndsInItsWarmupSaysWhy) {
 }
 
 // The phase of a resumed run is that of its checkpoint, or comes with its next update.
-TEST_F(TablesTest, AResumedRunSaysInWhichPhaseItIs) {
+TEST_F(TablesTest, AResumedRunReportsItsPhase) {
   const auto phase_after = [&](const std::string& tag, int64_t steps, int64_t freeze_step,
                                int world = 2) {
     PretrainingOptions given = options(steps, freeze_step);

@@ -170,7 +170,7 @@ TEST_F(UnevenTest, OneBitAdamLearns) {
   EXPECT_NEAR(last("three", 3), four, 0.15 * four);
 }
 
-TEST_F(UnevenTest, TheStartTableSaysHowSamplesAreDealt) {
+TEST_F(UnevenTest, TheStartTableShowsHowSamplesAreDistributed) {
   PretrainingOptions given = options("shown");
   deal(given, 2);
   given.recipe["run"]["steps"] = 1;

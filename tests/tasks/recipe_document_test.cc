@@ -15,7 +15,7 @@ TEST(RecipeDocument, IsDocsRecipe) {
       << "docs/recipe.md is stale: onebit recipe keys > docs/recipe.md";
 }
 
-TEST(RecipeDocument, TellsWhatTasksShareOnce) {
+TEST(RecipeDocument, ListsOnceWhatTasksShare) {
   const std::string text = recipe_document();
   EXPECT_THAT(text, HasSubstr("\n## `run`, task `pretrain`\n"));  // steps are required there
   EXPECT_THAT(text, HasSubstr("\n## `fp16`\n"));

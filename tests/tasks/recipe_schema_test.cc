@@ -165,7 +165,7 @@ TEST(RecipeSchema, JudgesEveryKeyAsTheParserDoes) {
   }
 }
 
-TEST(RecipeSchema, SaysWhatEditorsShow) {
+TEST(RecipeSchema, ReportsWhatEditorsShow) {
   const Json schema = recipe_schema("pretrain");
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
   const Json& keep_last = schema["properties"]["run"]["properties"]["keep_last"];

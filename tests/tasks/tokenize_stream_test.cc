@@ -27,7 +27,7 @@ TEST(TokenizeStream, WritesALineForALine) {
   EXPECT_EQ(output("", TokenizeFormat::kIds), "");
 }
 
-TEST(TokenizeStream, SaysWhy) {
+TEST(TokenizeStream, ReportsWhy) {
   EXPECT_EQ(output("The undo", TokenizeFormat::kExplanation),
             "0-3\tThe\tthe\tthe=5\tin the vocabulary\n"
             "4-8\tundo\tundo\tun=6 ##do=7\tnot in the vocabulary: longest match from the left\n"

@@ -20,7 +20,7 @@ void write_evaluation(const Path& folder, const KeptModel& kept) {
   write_file_atomically(folder / "evaluation.json", to_json(kept).dump());
 }
 
-TEST(KeptBy, IsTheFirstMetricOrTheOneAskedFor) {
+TEST(KeptBy, IsTheFirstMetricOrTheRequestedOne) {
   constexpr metrics::MetricName kNames[] = {{"f1"}, {"loss", true}};
   EXPECT_EQ(find_kept_by(kNames, "")->metric, "f1");
   EXPECT_EQ(find_kept_by(kNames, "loss")->metric, "loss");
@@ -46,7 +46,7 @@ TEST(KeptModel, AMetricThatWasNoNumberStaysSo) {
       std::isnan(metrics::value_of(kept_model_from(JsonReader(file, "f", "")).record, "f1")));
 }
 
-TEST(BestModel, IsTheOneWithTheSmallestErrorWhereThatIsAsked) {
+TEST(BestModel, IsTheOneWithTheSmallestErrorOnRequest) {
   BestModel best("/nowhere", {.metric = "f1", .smaller_is_better = true});
   best.set(kept_at(1, 50));
   EXPECT_FALSE(best.is_better(kept_at(2, 50).record));

@@ -61,14 +61,15 @@ TEST_F(MachineCostsFile, WhatIsWrongInItIsNamed) {
       AllOf(HasSubstr("is not a machine measurement"), HasSubstr("onebit doctor --output")));
   EXPECT_THAT(error_of([](Json& json) { json.erase("kind"); }),
               HasSubstr("is not a machine measurement"));
-  EXPECT_THAT(error_of([](Json& json) { json["version"] = 2; }), HasSubstr("another version"));
+  EXPECT_THAT(error_of([](Json& json) { json["version"] = 3; }), HasSubstr("another version"));
   EXPECT_THAT(error_of([](Json& json) { json["f32"].erase("forward"); }),
               HasSubstr("key `f32.forward` is missing"));
   EXPECT_THAT(error_of([](Json& json) { json["exchanging"]["one_bit_seconds_an_element"] = -1; }),
               AllOf(HasSubstr("key `exchanging.one_bit_seconds_an_element` is -1"),
                     HasSubstr("onebit doctor --output")));
-  EXPECT_THAT(error_of([](Json& json) { json["f32"]["forward"]["rest_bytes_a_second"] = "fast"; }),
-              HasSubstr("must be a number"));
+  EXPECT_THAT(
+      error_of([](Json& json) { json["f32"]["forward"]["rest_bytes_per_second"] = "fast"; }),
+      HasSubstr("must be a number"));
   EXPECT_THAT(error_of([](Json& json) { json["threads"] = 0; }),
               HasSubstr("key `threads` is 0, and must be 1 to"));
   EXPECT_THAT(error_of([](Json& json) { json["memory_bytes"] = 1.5; }), HasSubstr("memory_bytes"));

@@ -18,7 +18,7 @@ ModelDescription described(const std::string& architecture) {
               {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"}, "test"))};
 }
 
-TEST(ModelCard, SaysWhatTheModelIsAndWasMadeOf) {
+TEST(ModelCard, ReportsWhatTheModelIsAndWasMadeOf) {
   const ModelCard card = {.task = "pretrain",
                           .step = 5,
                           .steps = 12,

@@ -58,7 +58,7 @@ TEST(OptimizerRows, DescribeHowGradientsAreSent) {
   EXPECT_THAT(rows("", 1), Not(HasSubstr("averaged")));
 }
 
-TEST(DescribeBuckets, SaysWhatAMessageHoldsInEitherPhase) {
+TEST(DescribeBuckets, ReportsWhatAMessageHoldsInEitherPhase) {
   params::Table table;
   table.add({.name = "weight", .shape = {335, 1'000'000}});
   const auto text_of = [&](const std::string& params, int world_size) {

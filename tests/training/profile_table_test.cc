@@ -66,7 +66,7 @@ TEST_F(ProfileTableTest, RowsAreInOrderOfTimeAndSumToTheStep) {
   EXPECT_EQ(table.rows()[1].operation, "layer_norm");
 }
 
-TEST_F(ProfileTableTest, TellsRatesBesideTheCeilings) {
+TEST_F(ProfileTableTest, ShowsRatesBesideTheCeilings) {
   run(1);
   const ProfileTable table(profile_, context_, {.flops = 1e9, .bytes = 1e9});
   const ProfileRow& product = table.rows()[0];
@@ -84,7 +84,7 @@ TEST_F(ProfileTableTest, WithoutCeilingsTimesAreLaunches) {
   EXPECT_THAT(table.text(), HasSubstr("operations are launched"));
 }
 
-TEST_F(ProfileTableTest, TellsWhatIsBesideAndBetweenTheSteps) {
+TEST_F(ProfileTableTest, ShowsWhatRunsBesideAndBetweenTheSteps) {
   run(3);
   const ProfileTable table(profile_, context_, {.flops = 1e9, .bytes = 1e9});
   for (const char* line :

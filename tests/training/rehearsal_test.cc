@@ -64,8 +64,9 @@ TEST(Rehearse, TakesAtLeastThePass) {
 TEST(Rehearse, KeepsTheExchangeThreadBusyWithPacking) {
   int calls = 0;
   const double idle = rehearsed(0.002, 0, calls);
-  const double busy = rehearsed(0.002, 0.03, calls);  // of each bucket
-  EXPECT_GT(busy - idle, 0.03);
+  const double busy = rehearsed(0.002, 0.12, calls);  // of each bucket
+  // Packing is a number of passes over memory, timed before, maybe while the machine was busier.
+  EXPECT_GT(busy - idle, 0.04);
 }
 
 TEST(Rehearse, OfALongPassMeasuresThree) {

@@ -15,7 +15,7 @@ SessionConfig parse(const char* text) {
   return config;
 }
 
-TEST(SessionConfig, IsWhatTheRecipeSays) {
+TEST(SessionConfig, IsWhatTheRecipeSets) {
   const SessionConfig defaults = parse("{}");
   EXPECT_EQ(defaults.checkpoint_every, 0);
   EXPECT_EQ(defaults.keep_last, 3);
