@@ -4,9 +4,10 @@
     tools/run_clang_tidy.py build-lint SOURCE...
 
 Most of clang-tidy's time for a source goes into the headers, which nearly all sources share: they are
-parsed, and every check looks at them, once for each source. So the sources of a floor are included, up
-to 16 together, by units made for this (source_units.py), whose findings are those of the sources. Where
-a unit does not compile, its sources are checked one by one.
+parsed, and every check looks at them, once for each source. So sources with the same arguments are
+included, up to 32 together, by units made for this (source_units.py), whose findings are those of the
+sources. Where a unit does not compile, its sources are checked one by one. Highway's loops are checked
+for one instruction set.
 
 Ends with 1 if there are findings. ONEBIT_JOBS: so many at once.
 """
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from source_units import units_of
 
-MOST_IN_A_UNIT = 16
+MOST_IN_A_UNIT = 32
 SECONDS_BETWEEN_LINES = 30
 # Against including sources; and against names that another source of the unit has too: GCC looks at
 # every source alone.
@@ -48,12 +49,27 @@ def compile_arguments(entry):
     return kept[compiler:]
 
 
+def without_system_folders(arguments):
+    """(the other arguments, the folders of system headers), as tuples."""
+    others, folders, words = [], [], iter(arguments)
+    for word in words:
+        if word == "-isystem":
+            folders.append(next(words))
+        else:
+            others.append(word)
+    return tuple(others), tuple(folders)
+
+
 def units_with_arguments(sources, entries):
-    """(compile arguments, sources) of each unit: of one folder, with the same arguments."""
-    def key_of(source):
-        return os.path.dirname(source), tuple(compile_arguments(entries[source]))
-    return [(list(key_of(members[0])[1]), members)
-            for members in units_of(sources, MOST_IN_A_UNIT, key_of)]
+    """(compile arguments, sources) of each unit: of sources with the same arguments, but for the
+    folders of system headers, of which it has those of all."""
+    parts = {source: without_system_folders(compile_arguments(entries[source])) for source in sources}
+    units = []
+    for members in units_of(sources, MOST_IN_A_UNIT, lambda source: parts[source][0]):
+        folders = dict.fromkeys(folder for source in members for folder in parts[source][1])
+        arguments = [*parts[members[0]][0], *(word for folder in folders for word in ("-isystem", folder))]
+        units.append((arguments, members))
+    return units
 
 
 class Tidy:
@@ -63,6 +79,7 @@ class Tidy:
 
     def run(self, database, source, *more):
         command = ["clang-tidy", "-p", database, "--quiet", "--warnings-as-errors=*",
+                   "--extra-arg=-DHWY_COMPILE_ONLY_STATIC",
                    "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-missing-braces",
                    *more, source]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -16,6 +16,8 @@ inline constexpr uint32_t kDropoutLanes = 8;
 
 // `probability` in [0, 1).
 ONEBIT_HOST_DEVICE inline uint32_t dropout_threshold(float probability) {
+  // Exact in f64, so that this rounds to nearest, on devices too.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   const uint32_t threshold = static_cast<uint32_t>(double{probability} * 65536.0 + 0.5);
   return threshold < 65535u ? threshold : 65535u;
 }
