@@ -142,8 +142,9 @@ class Communicator {
   // throws Error. MPI: prints, notifies the other ranks and ends the job; does not return. If
   // another rank has failed before, its message is kept.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
-  // Makes current and later calls of this rank on this communicator throw, which ends a thread
-  // that is blocked in one. May be called from any thread.
+  // Throws PeerError if another rank has failed; processes are ended instead.
+  virtual void check_peers() const {}
+  // Makes current and later calls of this rank on this communicator throw, from any thread.
   virtual void interrupt() = 0;
 
   // Bytes that this rank has passed to the transport for other ranks through this communicator

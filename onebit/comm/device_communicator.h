@@ -42,6 +42,7 @@ class DeviceCommunicator : public Communicator {
 
   Device device() const override { return device_; }
   [[noreturn]] void abort(const std::string& message) override;
+  void check_peers() const override { host_->check_peers(); }
   void interrupt() override { host_->interrupt(); }
 
  protected:

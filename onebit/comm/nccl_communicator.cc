@@ -29,14 +29,29 @@ struct Link {
   cudaStream_t stream = nullptr;
   std::atomic<bool> interrupted{false};
   int rank = 0;
+  const Communicator* host = nullptr;  // a request is not used after its communicator
+
+  // Ends what waits on the device for a failed rank; freeing memory would wait for it, too.
+  void give_up() noexcept {
+    if (comm != nullptr) ncclCommAbort(comm);
+    comm = nullptr;
+  }
+  void check_peers() {
+    try {
+      host->check_peers();
+    } catch (const PeerError&) {
+      give_up();
+      throw;
+    }
+  }
 
   ~Link() {
-    // Both calls below would wait for the other ranks, which learn of an error only after this
+    // The calls below would wait for the other ranks, which learn of an error only after this
     // unwinding.
     if (std::uncaught_exceptions() > 0) return;
     // The work of an interrupted communicator never completes.
-    if (comm != nullptr && interrupted) {
-      ncclCommAbort(comm);
+    if (interrupted) {
+      give_up();
     } else if (comm != nullptr) {
       cudaStreamSynchronize(stream);
       ncclCommDestroy(comm);
@@ -56,6 +71,7 @@ class NcclState final : public Request::State {
 
   bool test() override {
     if (link_->interrupted) fail("rank {}: interrupted in {}", link_->rank, operation_);
+    link_->check_peers();
     ncclResult_t status = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(link_->comm, &status), link_->comm, "ncclCommGetAsyncError");
     check_nccl(status, link_->comm, "NCCL");
@@ -88,6 +104,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   NcclCommunicator(std::unique_ptr<Communicator> host, Device device)
       : DeviceCommunicator(std::move(host), device), link_(std::make_shared<Link>()) {
     link_->rank = rank();
+    link_->host = &this->host();
     check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
     ncclUniqueId id{};
     if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");

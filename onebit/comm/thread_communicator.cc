@@ -67,6 +67,10 @@ class ThreadGroup {
     const std::lock_guard lock(mutex_);
     return failed_rank_;
   }
+  void check_others(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (failed_rank_ >= 0 && failed_rank_ != rank) throw PeerError(failed_rank_, failed_message_);
+  }
   // This rank has returned: no other rank may wait for it any longer.
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
@@ -230,6 +234,7 @@ class ThreadCommunicator : public Communicator {
     throw Error(message);
   }
 
+  void check_peers() const override { group_->check_others(members_[static_cast<size_t>(rank())]); }
   void interrupt() override {
     *interrupted_ = true;
     group_->wake();

@@ -11,7 +11,11 @@
 #include <thread>
 
 #include "onebit/base/clock.h"
+#include "onebit/comm/device_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/device/buffer.h"
+#include "onebit/device/memory.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {
@@ -119,6 +123,31 @@ TEST(FailingRank, TakesItsBuffersBackSafely) {
     };
     EXPECT_THROW(run_thread_world(3, work), Error);
   }
+}
+
+// A rank waits for messages between devices by itself.
+TEST(FailingRank, EndsOthersThatWaitForNccl) {
+  const int devices = memory::cuda_device_count();
+  if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "no two CUDA devices here, or no NCCL";
+  std::atomic<int> notified = 0;
+  const auto work = [&](Communicator& world) {
+    const Device device{DeviceType::kCuda, world.rank()};
+    const auto nccl = make_device_communicator(world.duplicate(), device, DeviceTransport::kNccl);
+    Buffer values(device, 64);
+    values.fill_zero();
+    world.barrier();
+    if (world.rank() == 1) fail("{}", kMessage);
+    try {
+      nccl->broadcast({values.data(), 64}, 1);
+      ADD_FAILURE() << "rank " << world.rank() << " was not notified";
+    } catch (const PeerError& error) {
+      EXPECT_EQ(error.failed_rank(), 1);
+      ++notified;
+      throw;
+    }
+  };
+  EXPECT_THROW(run_thread_world(devices, work), Error);
+  EXPECT_EQ(notified, devices - 1);
 }
 
 // A launcher would take the rank that the signal ends for the one that died first.
