@@ -80,6 +80,17 @@ def write_hdf5(path, made, compression="gzip", types=TYPES, leave_out=()):
                                     compression=compression)
 
 
+def write_half(path, made):
+    """Two examples; the second one's masked words were never written."""
+    with h5py.File(path, "w") as file:
+        for name, values in columns(made[:2]).items():
+            array = numpy.array(values, dtype=TYPES[name])
+            dataset = file.create_dataset(name, array.shape, dtype=array.dtype, compression="gzip",
+                                          chunks=(1, *array.shape[1:]))
+            rows = 1 if name == "masked_lm_ids" else 2
+            dataset[:rows] = array[:rows]
+
+
 def write_lists(path, made):
     """The variable-length layout: no padding, no input_mask."""
     lists = {"input_ids": ("tokens", "i2"), "segment_ids": ("segments", "i1"),
@@ -182,6 +193,7 @@ def main():
     write_hdf5(GOLDEN / "no_labels.hdf5", made[:4], leave_out=("next_sentence_labels", "input_mask"))
     write_hdf5(GOLDEN / "no_ids.hdf5", made[:2], leave_out=("masked_lm_ids",))
     write_hdf5(GOLDEN / "floats.hdf5", made[:2], types=TYPES | {"segment_ids": "f4"})
+    write_half(GOLDEN / "half.hdf5", made)
     write_lists(GOLDEN / "lists.hdf5", made)
     Example = example_class()
     messages = [serialized(each, Example) for each in made]

@@ -49,6 +49,8 @@ bool FileLines::next(std::string& line) {
   line.assign(buffer_, position_, end - position_);
   position_ = std::min(end + 1, buffer_.size());
   ++number_;
+  require(number_ != 1 || (!line.starts_with("\xFF\xFE") && !line.starts_with("\xFE\xFF")),
+          "{}: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", name_);
   if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
   if (const auto bad = text::first_invalid_utf8(line)) {
     fail(

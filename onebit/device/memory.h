@@ -23,7 +23,8 @@ void copy_beside(void* to, const void* from, int64_t size_bytes);
 
 // Advice for users when memory is short.
 inline constexpr const char* kOutOfMemoryAdvice =
-    "use a smaller micro-batch (train_micro_batch_size_per_gpu) or a recomputation option";
+    "use a smaller micro-batch (train_micro_batch_size_per_gpu; --batch in prediction) or a "
+    "recomputation option";
 
 // The CUDA implementations of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);

@@ -22,6 +22,7 @@ constexpr MetricName kOfTriplets[] = {
 constexpr MetricName kOfScored[] = {{"spearman"}, {"pearson"}, {"mse", true}};
 
 constexpr int64_t kFirstPlaces = 10;
+constexpr int64_t kAnchorsOfBlock = 32;  // which a cache holds, with a candidate
 
 // The rows of `vectors` scaled to length 1; a row of zeros remains zero.
 std::vector<float> units_of(std::span<const float> vectors, size_t hidden) {
@@ -84,19 +85,25 @@ class Retrieval {
     for (auto& list : positives_) std::sort(list.begin(), list.end());
   }
 
-  // The rank of the positive, from 1.
-  int64_t place_of_positive(int64_t example) const {
-    const float* anchor = row(example * examples_.parts());
-    const float own = product(anchor, row(example * examples_.parts() + 1), hidden_);
-    const auto& positives = positives_[anchor_of_[static_cast<size_t>(example)]];
-    int64_t place = 1;
-    for (size_t candidate = 0; candidate < rows_.size(); ++candidate) {
-      // The comparison is false for NaN, so that a vector with NaN gains nothing.
-      if (product(anchor, row(rows_[candidate]), hidden_) < own) continue;
-      const auto number = static_cast<uint32_t>(candidate);
-      place += std::binary_search(positives.begin(), positives.end(), number) ? 0 : 1;
+  // The ranks of the positives of examples [begin, end), from 1, into `places`. A candidate is read
+  // once for all of them.
+  void place_positives(int64_t begin, int64_t end, int64_t* places) const {
+    std::vector<float> own;
+    for (int64_t example = begin; example < end; ++example) {
+      const int64_t first = example * examples_.parts();
+      own.push_back(product(row(first), row(first + 1), hidden_));
+      places[example - begin] = 1;
     }
-    return place;
+    for (size_t candidate = 0; candidate < rows_.size(); ++candidate) {
+      for (int64_t i = 0; i < end - begin; ++i) {
+        const float* anchor = row((begin + i) * examples_.parts());
+        // The comparison is false for NaN, so that a vector with NaN gains nothing.
+        if (product(anchor, row(rows_[candidate]), hidden_) < own[static_cast<size_t>(i)]) continue;
+        const auto& positives = positives_[anchor_of_[static_cast<size_t>(begin + i)]];
+        const auto number = static_cast<uint32_t>(candidate);
+        places[i] += std::binary_search(positives.begin(), positives.end(), number) ? 0 : 1;
+      }
+    }
   }
   bool is_nearer_than_negative(int64_t example) const {
     const int64_t first = example * examples_.parts();
@@ -121,9 +128,10 @@ void score_retrieval(const Examples& examples, std::span<const float> vectors, i
                      Scores& scores) {
   const Retrieval retrieval(examples, vectors);
   std::vector<int64_t> places(static_cast<size_t>(examples.size()));
-  parallel_for(threads, examples.size(), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      places[static_cast<size_t>(i)] = retrieval.place_of_positive(i);
+  parallel_for(threads, examples.size(), kAnchorsOfBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kAnchorsOfBlock) {
+      retrieval.place_positives(i, std::min(i + kAnchorsOfBlock, end),
+                                places.data() + static_cast<size_t>(i));
     }
   });
   double first = 0, reciprocal = 0, early = 0, nearer = 0;

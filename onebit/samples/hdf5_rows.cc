@@ -126,6 +126,30 @@ class Array {
     hsize_t chunk[2] = {0, 0};
     if (layout == H5D_CHUNKED && H5Pget_chunk(plan.id(), rank_, chunk) == rank_) {
       chunk_rows_ = chunk[0];
+      require_all_chunks(chunk[0], rank_ == 2 ? chunk[1] : 1);
+    }
+  }
+
+  // libhdf5 reads zeros where a chunk is not stored, or its damaged index does not have it.
+  void require_all_chunks(hsize_t chunk_rows, hsize_t chunk_columns) {
+    const Handle space(H5Dget_space(dataset_.id()), H5Sclose);
+    const hsize_t columns = is_ragged_ ? 1 : columns_;
+    const hsize_t wanted =
+        (rows_ + chunk_rows - 1) / chunk_rows * ((columns + chunk_columns - 1) / chunk_columns);
+    hsize_t stored = 0;
+    require(
+        H5Dget_num_chunks(dataset_.id(), space.id(), &stored) >= 0 && stored == wanted,
+        "{}: {} of its {} chunks are stored: the file is damaged, or was not written to its end",
+        place_, stored, wanted);
+    for (hsize_t chunk = 0; chunk < stored; ++chunk) {
+      hsize_t offset[2] = {0, 0}, size = 0;
+      unsigned filters = 0;
+      haddr_t address = HADDR_UNDEF;
+      require(H5Dget_chunk_info(dataset_.id(), space.id(), chunk, offset, &filters, &address,
+                                &size) >= 0 &&
+                  address != HADDR_UNDEF && size > 0 && offset[0] % chunk_rows == 0 &&
+                  offset[0] < rows_ && offset[1] < columns,
+              "{}: the index of its chunks is damaged at chunk {}", place_, chunk);
     }
   }
 

@@ -14,6 +14,8 @@ using classify::Problem;
 
 // Batches per piece of a file; each piece is sorted by length.
 constexpr int64_t kBatchesOfPiece = 32;
+// The bytes of text at which a piece ends in any case.
+constexpr size_t kBytesOfPiece = size_t{16} << 20;
 
 constexpr ClassifierKind kKind = {.architecture = training::kClassifierArchitecture,
                                   .items = "texts",
@@ -86,8 +88,11 @@ int64_t ClassifyPredictor::for_each_output(classify::ExampleReader& reader,
   int64_t examples = 0;
   for (bool is_last = false; !is_last;) {
     size_t count = 0;
-    while (count < piece.size() && reader.next(piece[count])) ++count;
-    is_last = count < piece.size();
+    for (size_t bytes = 0; count < piece.size() && bytes < kBytesOfPiece; ++count) {
+      is_last = !reader.next(piece[count]);
+      if (is_last) break;
+      bytes += piece[count].text.size() + piece[count].text_pair.size();
+    }
     const std::vector<float> all = outputs(std::span(piece).first(count), reader.has_pairs());
     for (size_t i = 0; i < count; ++i) {
       add(std::span(all).subspan(i * labels_.size(), labels_.size()));

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "onebit/base/log.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
@@ -182,7 +183,15 @@ model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimi
 
 std::string PretrainingTask::fill(params::Table& table) {
   table.initialize(config_.engine.run.seed);
-  if (!start_) return fmt::format("random, seed {}", config_.engine.run.seed);
+  if (!start_) {
+    if (!options_.recipe.contains("model")) {
+      log_warning(
+          "{}: has no section `model`, and no --initialize-from is given: a new bert-base with "
+          "random values is trained; pass --initialize-from MODEL to continue a model",
+          options_.recipe_place);
+    }
+    return fmt::format("random, seed {}", config_.engine.run.seed);
+  }
   const std::vector<std::string> lacking =
       training::load_values(table, start_->folder, fresh_where_lacking(config_.data.heads()))
           .lacking;

@@ -45,13 +45,15 @@ using Record = std::vector<metrics::Metric>;
 bool is_better_than(const Record& record, const Record& other, const KeptBy& kept_by) {
   const double so_far = metrics::value_of(other, kept_by.metric);
   const double now = metrics::value_of(record, kept_by.metric);
+  if (std::isnan(now)) return false;
   return std::isnan(so_far) || (kept_by.smaller_is_better ? now < so_far : now > so_far);
 }
 
 }  // namespace
 
 bool BestModel::is_better(const std::vector<metrics::Metric>& record) const {
-  return !best_ || is_better_than(record, best_->record, kept_by_);
+  if (!best_) return !std::isnan(metrics::value_of(record, kept_by_.metric));
+  return is_better_than(record, best_->record, kept_by_);
 }
 
 bool BestModel::is_better(const Json& evaluation, const Json& than) const {

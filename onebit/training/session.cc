@@ -1,9 +1,11 @@
 #include "onebit/training/session.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
+#include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
 #include "onebit/training/disk_files.h"
@@ -16,6 +18,23 @@ namespace onebit::training {
 namespace {
 
 constexpr const char* kFirstValues = "first_values";  // in a checkpoint's client state
+
+// A metric without a value, such as a correlation where all labels are equal.
+void warn_of_undefined(const std::string& metric, const std::vector<metrics::Metric>& record) {
+  if (metric.empty() || !std::isnan(metrics::value_of(record, metric))) return;
+  log_warning(
+      "{} has no value here (a correlation of labels that are all equal has none), so this "
+      "evaluation does not decide about the best model; best_by selects another metric",
+      metric);
+}
+
+void require_same_task(const engine::SavedCheckpoint& saved, const std::string& task) {
+  const std::string written = saved.client_state.value("/recipe/task"_json_pointer, "pretrain");
+  require(written == task,
+          "{}: is of a run of the task {}, this is the task {}: resume it with its own command, or "
+          "give another --output",
+          saved.model_folder.parent_path().string(), written, task);
+}
 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
@@ -86,6 +105,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
                              .step_samples = engine_->batch().train,
                              .threads = context_.threads()};
   if (saved != nullptr) {
+    require_same_task(*saved, task_.facts().name);
     read_client_state(*saved, [&] { source_ = task_.open(share, &saved->client_state); });
   } else {
     source_ = task_.open(share, nullptr);
@@ -283,6 +303,7 @@ void Session::evaluate_into(TrainingLog& log) {
     Evaluation evaluation = evaluate();
     const bool better = !task_.facts().kept_by.metric.empty() && best_.is_better(evaluation.record);
     if (better) evaluation.line += ", the best so far: kept";
+    warn_of_undefined(task_.facts().kept_by.metric, evaluation.record);
     log.evaluated(evaluated_step_, samples_, evaluation);
     if (better) keep(evaluation);
   });

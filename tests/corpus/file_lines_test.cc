@@ -36,6 +36,13 @@ TEST(FileLines, AByteOrderMarkIsNoText) {
               ElementsAre("Quality", "\xEF\xBB\xBF"));
 }
 
+TEST(FileLines, Utf16IsRefusedByName) {
+  const TextFiles files;
+  const Path path = files.write("wide.tsv", std::string("\xFF\xFEt\0\n\0", 6));
+  EXPECT_THAT(message_of([&] { lines_of(path); }),
+              HasSubstr("wide.tsv: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8"));
+}
+
 // Lines that cross the blocks in which a file is read.
 TEST(FileLines, LongLines) {
   const TextFiles files;

@@ -58,6 +58,8 @@ TEST_F(Hdf5ReaderTest, ReportsWhatItDoesNotRead) {
   EXPECT_THAT(message(golden("no_ids.hdf5")), HasSubstr("has no dataset masked_lm_ids"));
   EXPECT_THAT(message(golden("floats.hdf5")),
               HasSubstr("dataset segment_ids: is not an integer dataset"));
+  EXPECT_THAT(message(golden("half.hdf5")),
+              HasSubstr("dataset masked_lm_ids: 1 of its 2 chunks are stored"));
   EXPECT_THAT(message(golden("google.tfrecord")), HasSubstr("is not an HDF5 file"));
   EXPECT_THAT(message(folder_ / "nowhere.hdf5"), HasSubstr("nowhere.hdf5: no such file"));
 }

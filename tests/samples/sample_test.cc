@@ -84,6 +84,8 @@ TEST(SampleChecker, RefusesAnotherVocabularysIds) {
               AllOf(HasSubstr("input_ids has 60 at position 4"), HasSubstr("60 tokens"),
                     HasSubstr("--vocab")));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_ids[4] = -1; }), HasSubstr("has -1"));
+  EXPECT_THAT(after([](PaddedSample& sample) { sample.masked_lm_ids[1] = 0; }),
+              HasSubstr("masked_lm_ids has [PAD], id 0"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.masked_lm_ids[1] = 60; }),
               HasSubstr("masked_lm_ids has 60 at 1"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_ids[0] = 9; }),

@@ -338,5 +338,22 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
               HasSubstr("other training data"));
 }
 
+TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
+  train(options("run"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {
+    const Path state = entry.path() / "state.json";
+    if (!std::filesystem::exists(state)) continue;
+    Json json = read_json(state);
+    json.erase("crc32c");
+    json["client_state"]["recipe"]["task"] = "tag";
+    write_file_atomically(state, json.dump());
+  }
+  auto again = options("run");
+  again.resume = true;
+  again.recipe["run"]["steps"] = 20;
+  EXPECT_THAT(message_of([&] { train(again); }),
+              HasSubstr("is of a run of the task tag, this is the task classify"));
+}
+
 }  // namespace
 }  // namespace onebit::tasks

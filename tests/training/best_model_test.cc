@@ -63,6 +63,15 @@ TEST(BestModel, IsTheOneWithTheLargestMetric) {
   EXPECT_FALSE(best.is_better(kept_at(2, std::numeric_limits<double>::quiet_NaN()).record));
 }
 
+TEST(BestModel, IsNoneWithoutAValue) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  BestModel best("/nowhere", {"f1"});
+  EXPECT_FALSE(best.is_better(kept_at(1, nan).record));
+  best.set(kept_at(1, nan));  // of a file of an earlier version
+  EXPECT_FALSE(best.is_better(kept_at(2, nan).record));
+  EXPECT_TRUE(best.is_better(kept_at(2, 0).record));
+}
+
 TEST(BestModel, ContinuesFromTheFolder) {
   const TemporaryFolder folder;
   const Json state = {{"best", to_json(kept_at(10, 50))}};
