@@ -12,6 +12,9 @@
 namespace onebit::classify {
 namespace {
 
+// Squares of larger differences are beyond f32.
+constexpr double kMaxNumber = 1e18;
+
 constexpr size_t kMaxLabelsListed = 20;
 
 struct NamedProblem {
@@ -77,6 +80,9 @@ float number_of(const Example& example, const std::string& place) {
       "{}: the label \"{}\" is not a number, and a regression predicts numbers; for classes set "
       "classify.problem_type to single_label_classification",
       place, example.label.text);
+  require(std::abs(value) <= kMaxNumber,
+          "{}: the label {} is too large for a squared error in f32: scale the labels to about 1",
+          place, example.label.text);
   return static_cast<float>(value);
 }
 

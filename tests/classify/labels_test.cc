@@ -108,6 +108,7 @@ TEST(Labels, ErrorsNamePlaceAndFix) {
   for (const char* wrong : {"x", "", "1.5x", "nan", "1e999"}) {
     EXPECT_THAT(target(wrong, kNumbers), HasSubstr("is not a number")) << wrong;
   }
+  EXPECT_THAT(target("-1e20", kNumbers), HasSubstr("the label -1e20 is too large"));
 }
 
 }  // namespace

@@ -82,8 +82,9 @@ class Launching(HostsTest):
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn("attempt 2: 3 ranks on", run.text())
             self.assertIn("the run continues on 3 of 4 ranks: the batch size stays 16, as "
-                          "6 + 5 + 5 over 3 ranks, in 2 micro-steps of at most 3 per rank (it does "
-                          "not divide: run.uneven_batches)", run.text())
+                          "6 + 5 + 5 over 3 ranks, in 2 micro-steps of at most 3 per rank (the "
+                          "batch does not divide evenly among the ranks: run.uneven_batches)",
+                          run.text())
             steps = run.steps()
             self.assertEqual([step["samples"] for step in steps],
                              [16 * step for step in range(1, 241)])
