@@ -37,7 +37,7 @@ def part_of(costs, parts):
     """What a machine takes of which so many ranks each have a part."""
     return {key: part_of(value, parts) if isinstance(value, dict) else
             value / parts if key.endswith("_per_second") else
-            value * parts if key.endswith("_seconds_an_element") else value
+            value * parts if key.endswith("_seconds_per_element") else value
             for key, value in costs.items()}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which sources of a folder can be compiled as one translation unit.
+"""Which sources can be compiled as one translation unit.
 
     tools/source_units.py MOST SOURCE...
 

@@ -144,7 +144,7 @@ class Communicator {
   [[noreturn]] virtual void abort(const std::string& message) = 0;
   // Throws PeerError if another rank has failed; processes are ended instead.
   virtual void check_peers() const {}
-  // Makes current and later calls of this rank on this communicator throw, from any thread.
+  // Makes blocked and later calls of this rank on this communicator throw. From any thread.
   virtual void interrupt() = 0;
 
   // Bytes that this rank has passed to the transport for other ranks through this communicator

@@ -130,6 +130,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
   // The caller's stream has been synchronised; the requests complete when this stream completes.
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
+    link_->check_peers();
     check_cuda(cudaSetDevice(device().index), "cudaSetDevice");
     ncclComm_t comm = link_->comm;
     check_nccl(ncclGroupStart(), comm, "ncclGroupStart");

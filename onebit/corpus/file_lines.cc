@@ -1,6 +1,7 @@
 #include "onebit/corpus/file_lines.h"
 
 #include "onebit/base/error.h"
+#include "onebit/corpus/byte_order_mark.h"
 #include "onebit/text/utf8.h"
 
 namespace onebit::corpus {
@@ -8,7 +9,6 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{256} << 10;
 constexpr size_t kMaxLineBytes = size_t{64} << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
@@ -49,8 +49,7 @@ bool FileLines::next(std::string& line) {
   line.assign(buffer_, position_, end - position_);
   position_ = std::min(end + 1, buffer_.size());
   ++number_;
-  require(number_ != 1 || (!line.starts_with("\xFF\xFE") && !line.starts_with("\xFE\xFF")),
-          "{}: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", name_);
+  if (number_ == 1) refuse_utf16(line, name_);
   if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
   if (const auto bad = text::first_invalid_utf8(line)) {
     fail(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/corpus/byte_order_mark.h"
 #include "onebit/corpus/text_lines.h"
 #include "onebit/text/utf8.h"
 
@@ -16,7 +17,6 @@ constexpr size_t kBlockBytes = size_t{1} << 20;
 // Longer text without a line end (or, in prose, an empty line) is cut at the end of a word.
 constexpr size_t kLongestTextBytes = size_t{4} << 20;
 constexpr size_t kLongestJsonBytes = size_t{256} << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // The position after the last line end, or 0.
 size_t after_last_line(std::string_view text) {
@@ -86,8 +86,7 @@ void TextSource::open_next() {
   line_ = 1;
   pending_.clear();
   fill(kBlockBytes);
-  require(!pending_.starts_with("\xFF\xFE") && !pending_.starts_with("\xFE\xFF"),
-          "{}: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", file.name);
+  refuse_utf16(pending_, file.name);
   if (pending_.starts_with(kByteOrderMark)) {
     pending_.erase(0, kByteOrderMark.size());
     offset_bytes_ = kByteOrderMark.size();

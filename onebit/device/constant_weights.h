@@ -8,7 +8,8 @@
 
 namespace onebit {
 
-// While it lives, the memory it was given keeps its contents. The context must outlive it.
+// While it lives, the memory it was given keeps its contents; copies (on a CPU, at most as large as
+// that memory) are freed with it. On CUDA devices it has no effect. The context must outlive it.
 class ConstantWeights {
  public:
   ConstantWeights() = default;

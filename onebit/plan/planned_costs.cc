@@ -5,7 +5,7 @@
 namespace onebit::plan {
 namespace {
 
-double seconds_an_element(const training::ExchangingCosts& costs, DType wire) {
+double seconds_per_element(const training::ExchangingCosts& costs, DType wire) {
   switch (wire) {
     case DType::kBF16:
       return costs.bf16;
@@ -29,7 +29,7 @@ void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& 
   costs.latency_seconds = agreement_seconds(cluster);
   costs.dense = {
       .wire_seconds = bucket_wire_seconds(cluster, dense_bytes),
-      .processor_seconds = seconds_an_element(exchanging, wire) * static_cast<double>(dense) +
+      .processor_seconds = seconds_per_element(exchanging, wire) * static_cast<double>(dense) +
                            tcp_seconds(dense_bytes)};
   costs.local.processor_seconds = exchanging.one_bit_passes * static_cast<double>(compressed);
   costs.compressed = {.wire_seconds = bucket_wire_seconds(cluster, compressed_bytes),

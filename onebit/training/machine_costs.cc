@@ -66,16 +66,16 @@ Json to_json(const ByKind& rates) {
 Json to_json(const ComputingCosts& costs) {
   return {{"forward", to_json(costs.forward)},
           {"backward", to_json(costs.backward)},
-          {"adam_seconds_an_element", costs.update_seconds},
-          {"onebit_adam_seconds_an_element", costs.compressed_update_seconds}};
+          {"adam_seconds_per_element", costs.update_seconds},
+          {"onebit_adam_seconds_per_element", costs.compressed_update_seconds}};
 }
 
 Json to_json(const ExchangingCosts& costs) {
-  return {{"f32_seconds_an_element", costs.f32},
-          {"bf16_seconds_an_element", costs.bf16},
-          {"f16_seconds_an_element", costs.f16},
-          {"one_bit_seconds_an_element", costs.one_bit},
-          {"one_bit_passes_seconds_an_element", costs.one_bit_passes}};
+  return {{"f32_seconds_per_element", costs.f32},
+          {"bf16_seconds_per_element", costs.bf16},
+          {"f16_seconds_per_element", costs.f16},
+          {"one_bit_seconds_per_element", costs.one_bit},
+          {"one_bit_passes_seconds_per_element", costs.one_bit_passes}};
 }
 
 constexpr const char* kFix = "write the file again with `onebit doctor --output FILE`";
@@ -113,19 +113,19 @@ ComputingCosts read_computing(JsonReader section) {
   const ComputingCosts costs{
       .forward = read_rates(part(section, "forward")),
       .backward = read_rates(part(section, "backward")),
-      .update_seconds = positive(section, "adam_seconds_an_element"),
-      .compressed_update_seconds = positive(section, "onebit_adam_seconds_an_element")};
+      .update_seconds = positive(section, "adam_seconds_per_element"),
+      .compressed_update_seconds = positive(section, "onebit_adam_seconds_per_element")};
   section.finish();
   return costs;
 }
 
 ExchangingCosts read_exchanging(JsonReader section) {
   const ExchangingCosts costs{
-      .f32 = positive(section, "f32_seconds_an_element"),
-      .bf16 = positive(section, "bf16_seconds_an_element"),
-      .f16 = positive(section, "f16_seconds_an_element"),
-      .one_bit = positive(section, "one_bit_seconds_an_element"),
-      .one_bit_passes = positive(section, "one_bit_passes_seconds_an_element")};
+      .f32 = positive(section, "f32_seconds_per_element"),
+      .bf16 = positive(section, "bf16_seconds_per_element"),
+      .f16 = positive(section, "f16_seconds_per_element"),
+      .one_bit = positive(section, "one_bit_seconds_per_element"),
+      .one_bit_passes = positive(section, "one_bit_passes_seconds_per_element")};
   section.finish();
   return costs;
 }

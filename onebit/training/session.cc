@@ -28,8 +28,11 @@ void warn_of_undefined(const std::string& metric, const std::vector<metrics::Met
       metric);
 }
 
+// The recipe of a pre-training run need not name its task; the run has token stores. Those of early
+// versions' other runs did not either.
 void require_same_task(const engine::SavedCheckpoint& saved, const std::string& task) {
-  const std::string written = saved.client_state.value("/recipe/task"_json_pointer, "pretrain");
+  const std::string unnamed = saved.client_state.contains("stores") ? "pretrain" : task;
+  const std::string written = saved.client_state.value("/recipe/task"_json_pointer, unnamed);
   require(written == task,
           "{}: is of a run of the task {}, this is the task {}: resume it with its own command, or "
           "give another --output",

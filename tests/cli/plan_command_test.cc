@@ -34,10 +34,10 @@ class PlanCommand : public testing::Test {
                             "rest_bytes_per_second": 5e9},
                 "backward": {"products_flops_per_second": 1.4e11, "attention_flops_per_second": 2e10,
                              "rest_bytes_per_second": 5e9},
-                "adam_seconds_an_element": 2e-9, "onebit_adam_seconds_an_element": 1e-9},
-        "exchanging": {"f32_seconds_an_element": 1e-9, "bf16_seconds_an_element": 1e-9,
-                       "f16_seconds_an_element": 1e-9, "one_bit_seconds_an_element": 1e-9,
-                       "one_bit_passes_seconds_an_element": 1e-9}})";
+                "adam_seconds_per_element": 2e-9, "onebit_adam_seconds_per_element": 1e-9},
+        "exchanging": {"f32_seconds_per_element": 1e-9, "bf16_seconds_per_element": 1e-9,
+                       "f16_seconds_per_element": 1e-9, "one_bit_seconds_per_element": 1e-9,
+                       "one_bit_passes_seconds_per_element": 1e-9}})";
   }
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }

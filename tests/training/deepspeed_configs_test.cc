@@ -277,7 +277,7 @@ TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
 }
 
 // A whole config each; the error names the key.
-TEST(DeepSpeedConfigs, AMissingRequestedTensorIsRefusedByName) {
+TEST(DeepSpeedConfigs, AMissingFeatureIsRefusedByName) {
   const std::string adam = R"("optimizer": {"type": "Adam"})";
   const std::pair<std::string, const char*> refused[] = {
       {R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 2e-3, "eps_inside_sqrt": true}})",

@@ -64,8 +64,8 @@ TEST_F(MachineCostsFile, WhatIsWrongInItIsNamed) {
   EXPECT_THAT(error_of([](Json& json) { json["version"] = 3; }), HasSubstr("another version"));
   EXPECT_THAT(error_of([](Json& json) { json["f32"].erase("forward"); }),
               HasSubstr("key `f32.forward` is missing"));
-  EXPECT_THAT(error_of([](Json& json) { json["exchanging"]["one_bit_seconds_an_element"] = -1; }),
-              AllOf(HasSubstr("key `exchanging.one_bit_seconds_an_element` is -1"),
+  EXPECT_THAT(error_of([](Json& json) { json["exchanging"]["one_bit_seconds_per_element"] = -1; }),
+              AllOf(HasSubstr("key `exchanging.one_bit_seconds_per_element` is -1"),
                     HasSubstr("onebit doctor --output")));
   EXPECT_THAT(
       error_of([](Json& json) { json["f32"]["forward"]["rest_bytes_per_second"] = "fast"; }),
