@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <functional>
 
+#include "bench/device_bench.h"
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/device/memory.h"
-#include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
 #include "onebit/tensor/tensor.h"
 
@@ -34,11 +34,8 @@ void report(Context& context, const char* name, double operations,
 }
 
 void layer(Context& context, DType type, int64_t rows, int64_t in, int64_t out) {
-  const auto make = [&](DType dtype, Shape shape) {
-    Tensor made(context.device(), dtype, shape);
-    ops::fill(context, made.view(), 0.01f);
-    return made;
-  };
+  const DeviceBench operands(context, 1);
+  const auto make = [&](DType dtype, Shape shape) { return operands.make(dtype, shape); };
   const Tensor x = make(type, {rows, in}), weight = make(type, {out, in});
   const Tensor y = make(type, {rows, out}), activated = make(type, {rows, out});
   const Tensor grad_x = make(type, {rows, in}), bias = make(DType::kF32, {out});

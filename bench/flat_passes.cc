@@ -11,12 +11,13 @@ namespace onebit {
 void bench_flat_passes(DeviceBench& bench) {
   constexpr int64_t kElements = 336'000'000 / 2048 * 2048, kBlocks = kElements / 2048;
   const auto flat = [&] { return bench.make(DType::kF32, {kElements}); };
-  const Tensor value = flat(), gradient = flat(), momentum = flat(), variance = flat();
+  const Tensor value = flat(), gradient = flat(), momentum = flat();
+  const Tensor variance = bench.positive(DType::kF32, {kElements});
   const Tensor copied = bench.make(DType::kBF16, {kElements});
   const Tensor still = Tensor::zeros(bench.context().device(), DType::kU8, {kElements / 8});
-  const auto of_blocks = [&] { return bench.make(DType::kF32, {kBlocks}); };
+  const auto of_blocks = [&] { return bench.positive(DType::kF32, {kBlocks}); };
   const auto of_sub_blocks = [&] {
-    return bench.make(DType::kF32, {kBlocks * kernels::kSubBlocks});
+    return bench.positive(DType::kF32, {kBlocks * kernels::kSubBlocks});
   };
   const Tensor own_weight = of_sub_blocks(), energy = of_sub_blocks();
   const Tensor extra = of_blocks(), ratio = of_blocks(), sketch = of_blocks();

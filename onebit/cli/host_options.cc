@@ -90,6 +90,8 @@ cluster::Agent agent_of(const HostOptions& options, bool in_slurm) {
 
 std::string program_of(const HostOptions& options) {
   if (!options.program.empty()) return options.program;
+  // Set by the starter of a bundle, whose programs run under a loader of the bundle.
+  if (const char* starter = std::getenv("ONEBIT_PROGRAM")) return starter;
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 

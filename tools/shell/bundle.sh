@@ -3,10 +3,9 @@
 # libraries they need.
 # shellcheck shell=bash
 
-# shellcheck source=/dev/null
-source tools/shell/gpu_check.sh
-
 BUNDLE_LIMIT_BYTES=60000000
+# What tools/gpu_check.py runs.
+GPU_TESTS=(device ops comm compress model training tasks)
 GPU_BENCHES=(cuda_bench cuda_products_bench model_bench squad_bench)
 # The comparison with PyTorch and what it imports and reads.
 COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert_shapes.py
@@ -32,23 +31,23 @@ run_gpu_check() {
   local name
   for name in "${GPU_TESTS[@]}"; do targets+=("test_$name"); done
   build release "${targets[@]}"
-  gpu_check "$PWD/build/tests/@/test_@" "$PWD/build/bench/cuda_bench" \
-    "$PWD/bench/compare_cuda_pytorch.py" build/gpu-check "$@"
+  python3 tools/gpu_check.py --programs build/bench "${GPU_TESTS[@]/#/build/tests/}" \
+    --results build/gpu-check "$@"
 }
 
 # make_bundle BUILD_FOLDER BUNDLE
 make_bundle() {
   local from="$1" to="$2" name
   rm -rf "$to"
-  mkdir -p "$to/bin" "$to/lib" "$to/bench"
+  mkdir -p "$to/bin" "$to/lib" "$to/check"
   cp "$from/onebit" "${GPU_BENCHES[@]/#/$from/bench/}" "$to/bin/"
   for name in "${GPU_TESTS[@]}"; do cp "$from/tests/$name/test_$name" "$to/bin/"; done
   strip "$to"/bin/*
   copy_libraries "$to"
   cp -r recipes "$to/recipes"
-  cp "${COMPARISON_FILES[@]/#/bench/}" "$to/bench/"
-  cp tools/shell/gpu_check.sh "$to/lib/gpu_check.sh"
-  getconf GNU_LIBC_VERSION >"$to/lib/libc_version"
+  cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
+  write_stubs "$to"
+  getconf GNU_LIBC_VERSION >"$to/lib/runtime/version"
   write_starters "$to"
   tar -C "$(dirname "$to")" -cJf "$to.tar.xz" "$(basename "$to")"
   local size
@@ -58,69 +57,69 @@ make_bundle() {
     die "the bundle has $size bytes packed; at most $BUNDLE_LIMIT_BYTES are allowed"
 }
 
+# What belongs to the C library, and the compiler's. A machine has newer ones where its CUDA
+# libraries need them.
+BUNDLE_RUNTIME='^(ld-linux|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libstdc\+\+|libgcc_s|libgomp)[-.]'
+
 # The shared libraries of all programs, with the C library and its loader.
 copy_libraries() {
-  local to="$1" path
+  local to="$1" path name
+  mkdir -p "$to/lib/runtime"
   for path in "$to"/bin/*; do ldd "$path"; done |
     awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\/.*ld-linux/ {print $1}' | sort -u |
     while read -r path; do
-      [[ "$(basename "$path")" =~ $BUNDLE_LEFT_OUT ]] || cp -L "$path" "$to/lib/"
+      name="$(basename "$path")"
+      [[ "$name" =~ $BUNDLE_LEFT_OUT ]] && continue
+      [[ "$name" =~ $BUNDLE_RUNTIME ]] && name="runtime/$name"
+      cp -L "$path" "$to/lib/$name"
     done
 }
 
-# onebit, gpu-check: run with the bundle's libraries, and with its C library and loader where the
-# machine's is older.
+# Libraries that are loaded where the machine has no cuBLASLt or NCCL, so that the program runs on
+# the CPU there: every function of theirs that a program uses, returning an error.
+write_stubs() {
+  local to="$1" library symbols version
+  mkdir -p "$to/lib/stubs"
+  for library in $(readelf -d "$to"/bin/* |
+    sed -nE 's/.*NEEDED.*\[(lib(cublasLt|nccl)\.so\.[0-9]+)\]/\1/p' | sort -u); do
+    symbols="$(nm -D --undefined-only "$to"/bin/* | awk '{print $2}' |
+      grep "^$([[ $library == libnccl* ]] && echo nccl || echo cublasLt)" | sort -u)"
+    version="$(sed -n 's/.*@//p' <<<"$symbols" | sort -u)"
+    echo "${version:-} { global: *; };" >"$to/lib/stubs/versions"
+    # 1: CUBLAS_STATUS_NOT_INITIALIZED and ncclUnhandledCudaError.
+    sed 's/@.*//; s/.*/int &(void) { return 1; }/' <<<"$symbols" |
+      gcc -x c -shared -fPIC -Wl,-soname,"$library" \
+        ${version:+-Wl,--version-script="$to/lib/stubs/versions"} -o "$to/lib/stubs/$library" -
+  done
+  rm -f "$to/lib/stubs/versions"
+}
+
+# onebit, gpu-check: run with the bundle's libraries, its C library and loader included.
 write_starters() {
-  local to="$1"
-  cat >"$to/start" <<'STARTER'
-#!/usr/bin/env bash
-# start PROGRAM [ARGUMENT...]: a program of bin/ with the libraries of this folder.
-set -euo pipefail
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-program="$1"
-shift
-libraries="$here/lib"
-for folder in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/lib64; do
-  [ -d "$folder" ] && libraries="$libraries:$folder"
-done
-libraries="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-loader="$here/lib/ld-linux-x86-64.so.2"
-for folder in /usr/lib/x86_64-linux-gnu /usr/lib64; do
-  [ -d "$folder" ] && libraries="$libraries:$folder"
-done
-exec "$loader" --library-path "$libraries" "$here/bin/$program" "$@"
-STARTER
+  local to="$1" name
+  cp tools/shell/bundle_start.sh "$to/start"
   cat >"$to/onebit" <<'STARTER'
 #!/usr/bin/env bash
 exec "$(dirname "${BASH_SOURCE[0]}")/start" onebit "$@"
 STARTER
   cat >"$to/gpu-check" <<'STARTER'
 #!/usr/bin/env bash
-# Every CUDA test and bench in one table, and the comparison with PyTorch:
+# Every CUDA test, sanitizer and bench in one table, and the comparison with PyTorch:
 #   gpu-check [RESULTS_FOLDER] [--no-sanitizer] [--no-bench] [--no-compare]
-set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-results="$here/results"
+results="$PWD/results"
 case "${1:-}" in
   -* | '') ;;
   *) results="$1" && shift ;;
 esac
-source "$here/lib/gpu_check.sh"
-mkdir -p "$here/bin/links"
-for name in "${GPU_TESTS[@]}"; do
-  printf '#!/bin/sh\nexec "%s/start" test_%s "$@"\n' "$here" "$name" >"$here/bin/links/$name"
-done
-chmod +x "$here"/bin/links/*
-gpu_check "$here/bin/links/@" "$here/bench/cuda_bench" "$here/bench/compare_cuda_pytorch.py" \
-  "$results" "$@"
+exec python3 "$here/check/gpu_check.py" --programs "$here/check" --results "$results" "$@"
 STARTER
-  local bench
-  for bench in "${GPU_BENCHES[@]}"; do
-    cat >"$to/bench/$bench" <<'STARTER'
+  for name in "${GPU_BENCHES[@]}" "${GPU_TESTS[@]/#/test_}"; do
+    cat >"$to/check/$name" <<'STARTER'
 #!/bin/sh
 exec "$(dirname "$0")/../start" "$(basename "$0")" "$@"
 STARTER
-    chmod +x "$to/bench/$bench"
+    chmod +x "$to/check/$name"
   done
   chmod +x "$to/start" "$to/onebit" "$to/gpu-check"
 }
