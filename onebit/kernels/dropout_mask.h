@@ -40,10 +40,12 @@ ONEBIT_HOST_DEVICE inline uint32_t dropout_keep_bits(PhiloxKey key, uint32_t sit
   const PhiloxCounter bits = philox(
       {{column_block, site, static_cast<uint32_t>(row_key), static_cast<uint32_t>(row_key >> 32)}},
       key);
+  // Compared in the upper half of a word, where the lower one makes no difference.
+  const uint32_t upper = threshold << 16;
   uint32_t kept = 0;
   for (uint32_t word = 0; word < 4; ++word) {
-    kept |= static_cast<uint32_t>((bits.word[word] & 0xFFFFu) >= threshold) << (2 * word);
-    kept |= static_cast<uint32_t>((bits.word[word] >> 16) >= threshold) << (2 * word + 1);
+    kept |= static_cast<uint32_t>(bits.word[word] << 16 >= upper) << (2 * word);
+    kept |= static_cast<uint32_t>(bits.word[word] >= upper) << (2 * word + 1);
   }
   return kept;
 }

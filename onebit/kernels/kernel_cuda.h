@@ -5,7 +5,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 
 #include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/dropout_plan.h"
@@ -54,19 +56,47 @@ __device__ bool is_aligned(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0;
 }
 
+// Eight elements as they lie in memory, at an address that is a multiple of 16 bytes. Several loads
+// of these are in flight together; those of load_eight are not, because of their branches.
+template <typename T>
+struct alignas(16) Stored {
+  T lane[kEight];
+};
+template <typename T>
+__device__ Stored<T> load_stored(const T* from) {
+  Stored<T> result;
+  constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
+  for (int i = 0; i < kWords; ++i) {
+    reinterpret_cast<uint4*>(&result)[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
+  return result;
+}
+template <typename T>
+__device__ Eight widen(const Stored<T>& stored) {
+  Eight result;
+  for (int i = 0; i < kEight; ++i) result.lane[i] = widen(stored.lane[i]);
+  return result;
+}
+template <typename T>
+__device__ Eight load_whole(const T* from) {
+  return widen(load_stored(from));
+}
+
+template <typename T>
+__device__ void store_whole(const Eight& from, T* to) {
+  alignas(16) T values[kEight];
+  for (int i = 0; i < kEight; ++i) values[i] = narrow<T>(from.lane[i]);
+  constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
+  for (int i = 0; i < kWords; ++i) {
+    reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(values)[i];
+  }
+}
+
 // Loads elements [0, count) of `from`; the others are zero.
 template <typename T>
 __device__ Eight load_eight(const T* from, int64_t count) {
+  if (count >= kEight && is_aligned(from)) return load_whole(from);
   Eight result;
-  if (count >= kEight && is_aligned(from)) {
-    alignas(16) T values[kEight];
-    constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
-    for (int i = 0; i < kWords; ++i) {
-      reinterpret_cast<uint4*>(values)[i] = reinterpret_cast<const uint4*>(from)[i];
-    }
-    for (int i = 0; i < kEight; ++i) result.lane[i] = widen(values[i]);
-    return result;
-  }
   for (int i = 0; i < kEight; ++i) {
     if (i < count) result.lane[i] = widen(from[i]);
   }
@@ -75,15 +105,7 @@ __device__ Eight load_eight(const T* from, int64_t count) {
 
 template <typename T>
 __device__ void store_eight(const Eight& from, T* to, int64_t count) {
-  if (count >= kEight && is_aligned(to)) {
-    alignas(16) T values[kEight];
-    for (int i = 0; i < kEight; ++i) values[i] = narrow<T>(from.lane[i]);
-    constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
-    for (int i = 0; i < kWords; ++i) {
-      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(values)[i];
-    }
-    return;
-  }
+  if (count >= kEight && is_aligned(to)) return store_whole(from, to);
   for (int i = 0; i < kEight; ++i) {
     if (i < count) to[i] = narrow<T>(from.lane[i]);
   }
@@ -145,6 +167,12 @@ __device__ inline Sums block_sums(Sums mine) {
 }
 __device__ inline float block_sum(float mine) {
   return block_sums({mine, 0}).first;
+}
+
+// Whether all addresses, null ones apart, are multiples of 16 bytes, as load_whole needs.
+inline bool are_aligned(std::initializer_list<const void*> addresses) {
+  return std::ranges::all_of(
+      addresses, [](const void* one) { return reinterpret_cast<uintptr_t>(one) % 16 == 0; });
 }
 
 template <typename T>

@@ -41,23 +41,32 @@ struct NormSource {
   const T *input, *output;
   const float *mean, *inverse_stddev, *beta;
 
-  __device__ Eight x_hat(int64_t row, int64_t hidden, int64_t column, const Eight& gamma) const {
-    const int64_t at = row * hidden + column, count = hidden - column;
-    Eight result;
+  __device__ __host__ const T* values() const { return input != nullptr ? input : output; }
+  // The mean is not needed with the output.
+  __device__ RowStatistics statistics(int64_t row) const {
+    return {input != nullptr ? mean[row] : 0.0f, inverse_stddev[row]};
+  }
+  // `result`: the elements of values() at the column.
+  __device__ Eight x_hat(Eight result, RowStatistics of_row, int64_t hidden, int64_t column,
+                         const Eight& gamma) const {
+    const int64_t count = hidden - column;
     if (input != nullptr) {
-      result = load_eight(input + at, count);
       for (int i = 0; i < kEight; ++i) {
-        result.lane[i] = i < count ? (result.lane[i] - mean[row]) * inverse_stddev[row] : 0.0f;
+        result.lane[i] =
+            i < count ? (result.lane[i] - of_row.mean) * of_row.inverse_stddev : 0.0f;
       }
       return result;
     }
-    result = load_eight(output + at, count);
     const Eight shift = load_eight(beta + column, count);
     for (int i = 0; i < kEight; ++i) {
       const float scale = gamma.lane[i] == 0.0f ? 0.0f : 1.0f / gamma.lane[i];
       result.lane[i] = i < count ? (result.lane[i] - shift.lane[i]) * scale : 0.0f;
     }
     return result;
+  }
+  __device__ Eight x_hat(int64_t row, int64_t hidden, int64_t column, const Eight& gamma) const {
+    const int64_t at = row * hidden + column, count = hidden - column;
+    return x_hat(load_eight(values() + at, count), statistics(row), hidden, column, gamma);
   }
 };
 

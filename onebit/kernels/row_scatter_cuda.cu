@@ -23,7 +23,9 @@ __device__ void store_four(float4 value, float* to, int64_t count) {
   if (count > 3) to[3] = value.w;
 }
 
-// The rows of one id, in order: list [0, count), offsets from `first`.
+// The rows of one id, in order: list [0, count), offsets from `first`. kWhole: all columns come in
+// aligned fours, whose loads are then in flight together.
+template <bool kWhole>
 __device__ void add_rows(const ScatterById& call, int64_t first, const uint16_t* list, int count,
                          int64_t id) {
   for (int64_t column = int64_t{threadIdx.x} * kFour; column < call.columns;
@@ -33,7 +35,9 @@ __device__ void add_rows(const ScatterById& call, int64_t first, const uint16_t*
     float4 sum = load_four(to, left);
 #pragma unroll 8
     for (int i = 0; i < count; ++i) {
-      const float4 value = load_four(call.from + (first + list[i]) * call.columns + column, left);
+      const float* from = call.from + (first + list[i]) * call.columns + column;
+      const float4 value =
+          kWhole ? *reinterpret_cast<const float4*>(from) : load_four(from, left);
       sum.x += value.x;
       sum.y += value.y;
       sum.z += value.z;
@@ -50,6 +54,7 @@ struct Found {
 };
 
 // A block owns ids [blockIdx.x * ids_per_block, + ids_per_block) and reads all ids.
+template <bool kWhole>
 __global__ void scatter(ScatterById call) {
   auto& [matches, list, slots, counts, listed] = block_shared<Found>();
   const int64_t first_id = int64_t{blockIdx.x} * call.ids_per_block;
@@ -90,7 +95,7 @@ __global__ void scatter(ScatterById call) {
         if (lane == 0) listed = count;
       }
       __syncthreads();
-      if (listed > 0) add_rows(call, first, list, listed, first_id + slot);
+      if (listed > 0) add_rows<kWhole>(call, first, list, listed, first_id + slot);
       __syncthreads();
     }
   }
@@ -101,8 +106,9 @@ __global__ void scatter(ScatterById call) {
 void scatter_by_id(CudaStream& cuda, const ScatterById& call) {
   if (call.rows * call.columns * call.id_count == 0) return;
   ONEBIT_INVARIANT(call.ids_per_block >= 1 && call.ids_per_block <= kWarp);
-  launch("scatter_by_id", cuda, blocks_of(call.id_count, call.ids_per_block), kThreads, scatter,
-         call);
+  const bool whole = call.columns % kFour == 0 && are_aligned({call.from});
+  launch("scatter_by_id", cuda, blocks_of(call.id_count, call.ids_per_block), kThreads,
+         whole ? scatter<true> : scatter<false>, call);
 }
 
 }  // namespace onebit::kernels::cuda

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "onebit/kernels/approximate_cuda.h"
 #include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
@@ -16,7 +17,26 @@ constexpr int kHalf = 32;  // half a tile: scores are computed in halves to stay
 constexpr int kBlocks = kHalf / 8;
 constexpr int kWarps = 4;
 
-// delta [heads, rows] = grad_context . context of one head. One warp per row and head.
+// delta [heads, rows] = grad_context . context of one head of 64 columns. Eight threads per row and
+// head.
+template <typename T>
+__global__ void tile_row_products(const T* grad_context, const T* context, int64_t rows,
+                                  int64_t heads, float* delta) {
+  const int64_t index = (int64_t{blockIdx.x} * kTileThreads + threadIdx.x) / kEight;
+  const int64_t row = index / heads, head = index % heads;
+  float sum = 0;
+  if (row < rows) {
+    const int64_t at = index * kTileHead + threadIdx.x % kEight * kEight;
+    const Eight left = load_whole(grad_context + at), right = load_whole(context + at);
+    for (int i = 0; i < kEight; ++i) sum = fmaf(left.lane[i], right.lane[i], sum);
+  }
+  for (int distance = kEight / 2; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(kAllLanes, sum, distance);
+  }
+  if (row < rows && threadIdx.x % kEight == 0) delta[head * rows + row] = sum;
+}
+
+// The same for any head size. One warp per row and head.
 template <typename T>
 __global__ void row_products(const T* grad_context, const T* context, int64_t rows, int64_t heads,
                              int64_t head_size, float* delta) {
@@ -35,6 +55,7 @@ __global__ void row_products(const T* grad_context, const T* context, int64_t ro
 template <typename T>
 struct QueryShared {
   Tile<T> key[2], value[2];
+  TileKeys row_keys;
   QueryMask mask;
 };
 
@@ -49,7 +70,7 @@ __device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, co
 
 // Gradients of the queries: one thread block per tile of queries.
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a) {
+__global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T> a) {
   auto& shared = block_shared<QueryShared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
@@ -58,6 +79,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
   start_load(shared.value[1], a.grad_context + a.mixed_place(at.first + at.begin, at.head),
              a.hidden, left);
   start_keys(shared, a, at, 0, 0);
+  if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   float log_sum[2], delta[2];
   for (int half = 0; half < 2; ++half) {
     const int query = at.begin + at.warp * 16 + at.lane / 4 + half * 8;
@@ -77,8 +99,8 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
     }
     const int slot = key / kTile % 2;
     if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
-    QueryMask::Mine mask{};
-    if (a.dropout.threshold > 0) mask = shared.mask.draw(a, at, key);
+    QueryMask::Mine mask{{~0u, ~0u}, {~0u, ~0u}};
+    if (a.dropout.threshold > 0) mask = shared.mask.draw(a, shared.row_keys, at, key);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float score[kBlocks][4], grad_score[kBlocks][4];
@@ -88,12 +110,19 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
       for (int j = 0; j < kBlocks; ++j) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const int column = part * kHalf + j * 8 + at.lane % 4 * 2 + i % 2;
-          const float p = exp2f(fmaf(score[j][i], a.scale * kLog2E, -log_sum[i / 2]));
-          const float factor =
-              a.dropout.threshold > 0 ? mask.factor(a, part * kBlocks + j, i, at.lane) : 1.0f;
-          const float gradient = p * (grad_score[j][i] * factor - delta[i / 2]);
-          grad_score[j][i] = key + column < at.length ? gradient : 0.0f;
+          const float p = approximate_exp2(fmaf(score[j][i], a.scale * kLog2E, -log_sum[i / 2]));
+          const float factor = mask.keeps(part * kBlocks + j, i) ? a.dropout.scale : 0.0f;
+          grad_score[j][i] = p * fmaf(grad_score[j][i], factor, -delta[i / 2]);
+        }
+      }
+      if (key + kTile > at.length) {
+#pragma unroll
+        for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int column = part * kHalf + j * 8 + at.lane % 4 * 2 + i % 2;
+            if (key + column >= at.length) grad_score[j][i] = 0.0f;
+          }
         }
       }
       add_product(grad_score, shared.key[slot], part * kHalf, at.lane, sum);
@@ -104,33 +133,34 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
 }
 
 // Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word belongs to key k.
-struct KeyMask {
+struct alignas(4) KeyMask {
   uint16_t word[4][kTile];
 
   template <typename T>
-  __device__ void draw(const AttentionCall<T>& a, const TilePlace& at, int query) {
+  __device__ void draw(const AttentionCall<T>& a, const TileKeys& keys, const TilePlace& at) {
     __syncwarp();  // the previous bits have been read
     auto* bytes = reinterpret_cast<uint8_t*>(word[at.warp]);
-    for (int i = at.lane; i < 2 * kTile; i += kWarp) {
-      const int64_t row = at.first + query + i / 2;
-      const int block = (at.begin + at.warp * 16) / 8 + i % 2;
-      bytes[i] =
-          static_cast<uint8_t>(query + i / 2 < at.length ? a.keep_bits(row, at.head, block) : 0u);
+    const int block = (at.begin + at.warp * 16) / 8 + at.lane % 2;
+#pragma unroll
+    for (int i = 0; i < 2 * kTile; i += kWarp) {
+      bytes[i + at.lane] =
+          static_cast<uint8_t>(a.keep_bits(keys.of[(i + at.lane) / 2], at.head, block));
     }
     __syncwarp();
   }
-  // Factor of element i in a block of queries that begins at `query` of the tile.
-  template <typename T>
-  __device__ float factor(const AttentionCall<T>& a, const TilePlace& at, int query, int i) const {
-    const uint16_t bits = word[at.warp][query + at.lane % 4 * 2 + i % 2];
-    return a.kept(bits, at.lane / 4 + i / 2 * 8);
+  // Of the thread's elements in a block of queries that begins at `query` of the tile: bit
+  // 16 (i % 2) + 8 (i / 2) belongs to element i.
+  __device__ uint32_t mine(const TilePlace& at, int query) const {
+    const auto* pairs = reinterpret_cast<const uint32_t*>(word[at.warp]);
+    return rotated_down(pairs[query / 2 + at.lane % 4], at.lane / 4);
   }
 };
 
 template <typename T>
 struct KeyShared {
   Tile<T> query[2], grad[2];
-  float log_sum[2][kTile], delta[2][kTile];
+  alignas(8) float log_sum[2][kTile], delta[2][kTile];
+  TileKeys row_keys[2];
   KeyMask mask;
 };
 
@@ -143,6 +173,7 @@ __device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, c
   start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
              count);
   end_copy_group();
+  if (a.dropout.threshold > 0) shared.row_keys[slot].load(a, at, query);
   const int i = static_cast<int>(threadIdx.x);
   if (i >= kTile) return;
   const int64_t place = at.head * a.rows + at.first + query + i;
@@ -156,22 +187,27 @@ template <typename T>
 __device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a,
                            const TilePlace& at, int slot, int part, float (&weight)[kBlocks][4],
                            float (&gradient)[kBlocks][4]) {
+  const bool drops = a.dropout.threshold > 0;
 #pragma unroll
   for (int j = 0; j < kBlocks; ++j) {
+    const int begin = part * kHalf + j * 8, query = begin + at.lane % 4 * 2;
+    const float2 log_sum = *reinterpret_cast<const float2*>(&shared.log_sum[slot][query]);
+    const float2 delta = *reinterpret_cast<const float2*>(&shared.delta[slot][query]);
+    const uint32_t kept = drops ? shared.mask.mine(at, begin) : ~0u;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int begin = part * kHalf + j * 8, query = begin + at.lane % 4 * 2 + i % 2;
-      const float p = exp2f(fmaf(weight[j][i], a.scale * kLog2E, -shared.log_sum[slot][query]));
-      const float factor = a.dropout.threshold > 0 ? shared.mask.factor(a, at, begin, i) : 1.0f;
+      const float p = approximate_exp2(
+          fmaf(weight[j][i], a.scale * kLog2E, i % 2 == 0 ? -log_sum.x : -log_sum.y));
+      const float factor = (kept >> (i % 2 * 16 + i / 2 * 8) & 1u) != 0 ? a.dropout.scale : 0.0f;
       weight[j][i] = p * factor;
-      gradient[j][i] = p * (gradient[j][i] * factor - shared.delta[slot][query]);
+      gradient[j][i] = p * fmaf(gradient[j][i], factor, i % 2 == 0 ? -delta.x : -delta.y);
     }
   }
 }
 
 // Gradients of the keys and values: one thread block per tile of keys.
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
+__global__ void __launch_bounds__(kTileThreads, 3) tiled_keys(AttentionCall<T> a) {
   auto& shared = block_shared<KeyShared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
@@ -192,7 +228,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
     }
     const int slot = query / kTile % 2;
     if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
-    if (a.dropout.threshold > 0) shared.mask.draw(a, at, query);
+    if (a.dropout.threshold > 0) shared.mask.draw(a, shared.row_keys[slot], at);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float weight[kBlocks][4], gradient[kBlocks][4];
@@ -209,7 +245,11 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
 }
 
 template <typename T>
-void run_tiles(CudaStream& cuda, const AttentionBackward& a, const float* delta) {
+void run_tiles(CudaStream& cuda, const AttentionBackward& a, float* delta) {
+  const int64_t rows = a.qkv.extent(0);
+  launch("row_products", cuda, blocks_of(rows * a.heads * kEight, kTileThreads), kTileThreads,
+         tile_row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
+         delta);
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
   auto call = attention_call<T>(a);
   call.grad_context = pointer<T>(a.grad_context);
@@ -227,13 +267,15 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   CudaStream& cuda = CudaStream::of(context);
   const auto memory = cuda.scratch().take(a.heads * rows * 4);
   float* delta = memory.as<float>();
-  with_device_type(a.qkv.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    launch("row_products", cuda, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
-           row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
-           head_size, delta);
-  });
-  if (!suits_tiles(a.qkv, a.grad_context, a.heads)) return plain_attention_backward(cuda, a, delta);
+  if (!suits_tiles(a.qkv, a.grad_context, a.heads) || !suits_tiles(a.qkv, a.context, a.heads)) {
+    with_device_type(a.qkv.dtype(), [&](auto tag) {
+      using T = decltype(tag);
+      launch("row_products", cuda, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
+             row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
+             head_size, delta);
+    });
+    return plain_attention_backward(cuda, a, delta);
+  }
   if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(cuda, a, delta);
   run_tiles<__half>(cuda, a, delta);
 }

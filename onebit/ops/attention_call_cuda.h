@@ -34,10 +34,10 @@ struct AttentionCall {
   __device__ float kept(uint32_t bits, int bit) const {
     return (bits >> bit & 1u) != 0 ? dropout.scale : 0.0f;
   }
-  // Keep bits of keys [8 * block, + 8) for the query in `row`.
-  __device__ uint32_t keep_bits(int64_t row, int head, int block) const {
+  // Keep bits of keys [8 * block, + 8) for the query with this row key.
+  __device__ uint32_t keep_bits(uint64_t row_key, int head, int block) const {
     return kernels::dropout_keep_bits(
-        dropout.round_keys[0], dropout.site, dropout.row_keys[row],
+        dropout.round_keys[0], dropout.site, row_key,
         static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block), dropout.threshold);
   }
 };

@@ -2,6 +2,7 @@
 // attention_backward_cuda.cu; head sizes that tiles do not support are in attention_plain_cuda.cu.
 #include <cmath>
 
+#include "onebit/kernels/approximate_cuda.h"
 #include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
@@ -28,25 +29,33 @@ __device__ float quad_sum(float value) {
   return value + __shfl_xor_sync(kAllLanes, value, 2);
 }
 
-// Turns products into exp(score - maximum); the tile has `keys` keys. Rescales the earlier sums.
-__device__ void softmax(float (&score)[8][4], float factor, int keys, int lane, Running& running,
-                        float (&context)[8][4]) {
-  float best[2] = {running.maximum[0], running.maximum[1]};
+// Turns products into exp(score - maximum); the tile has `keys` keys. Rescales the earlier sums,
+// which are zero before the first tile.
+__device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_first, int lane,
+                        Running& running, float (&context)[8][4]) {
+  if (keys < kTile) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const bool exists = j * 8 + lane % 4 * 2 + i % 2 < keys;
+        if (!exists) score[j][i] = -INFINITY;
+      }
+    }
+  }
+  float best[2] = {-INFINITY, -INFINITY};
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const bool exists = j * 8 + lane % 4 * 2 + i % 2 < keys;
-      score[j][i] = exists ? score[j][i] * factor : -INFINITY;
-      best[i / 2] = fmaxf(best[i / 2], score[j][i]);
-    }
+    for (int i = 0; i < 4; ++i) best[i / 2] = fmaxf(best[i / 2], score[j][i]);
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    best[half] = quad_max(best[half]);
-    const float shrink = exp2f(running.maximum[half] - best[half]);
+    best[half] = fmaxf(running.maximum[half], quad_max(best[half]) * factor);
+    const float shrink = approximate_exp2(running.maximum[half] - best[half]);
     running.maximum[half] = best[half];
     running.sum[half] *= shrink;
+    if (is_first) continue;
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       context[j][2 * half] *= shrink;
@@ -57,7 +66,7 @@ __device__ void softmax(float (&score)[8][4], float factor, int keys, int lane, 
   for (int j = 0; j < 8; ++j) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      score[j][i] = exp2f(score[j][i] - best[i / 2]);
+      score[j][i] = approximate_exp2(fmaf(score[j][i], factor, -best[i / 2]));
       running.sum[i / 2] += score[j][i];
     }
   }
@@ -66,6 +75,7 @@ __device__ void softmax(float (&score)[8][4], float factor, int keys, int lane, 
 template <typename T>
 struct Shared {
   Tile<T> query, key[2], value[2];
+  TileKeys row_keys;
   QueryMask mask;
 };
 
@@ -83,7 +93,8 @@ template <typename T>
 __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& running,
                       const float (&context)[8][4]) {
   for (float& sum : running.sum) sum = quad_sum(sum);
-  store_rows(context, 1.0f / running.sum[0], 1.0f / running.sum[1],
+  // Kept probabilities are scaled here, once a row.
+  store_rows(context, a.dropout.scale / running.sum[0], a.dropout.scale / running.sum[1],
              a.context + a.mixed_place(at.first + at.begin, at.head), a.hidden,
              at.length - at.begin, at.warp, at.lane);
   if (a.log_sum_exp == nullptr || at.lane % 4 != 0) return;
@@ -97,13 +108,14 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
 
 // One thread block per tile of queries: loops over the tiles of keys and prefetches the next one.
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a) {
+__global__ void __launch_bounds__(kTileThreads, 4) tiled_forward(AttentionCall<T> a) {
   auto& shared = block_shared<Shared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
   start_load(shared.query, a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden,
              at.length - at.begin);
   start_keys(shared, a, at, 0);
+  if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   Running running;
   Rows16 query;
   float context[8][4] = {};
@@ -115,12 +127,12 @@ __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a
     const int slot = key / kTile % 2;
     float score[8][4];
     product_transposed(query, shared.key[slot], 0, at.lane, score);
-    softmax(score, a.scale * kLog2E, at.length - key, at.lane, running, context);
+    softmax(score, a.scale * kLog2E, at.length - key, key == 0, at.lane, running, context);
     if (a.dropout.threshold > 0) {
-      const QueryMask::Mine mask = shared.mask.draw(a, at, key);
+      const QueryMask::Mine mask = shared.mask.draw(a, shared.row_keys, at, key);
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        for (int i = 0; i < 4; ++i) score[j][i] *= mask.factor(a, j, i, at.lane);
+        for (int i = 0; i < 4; ++i) score[j][i] = mask.keeps(j, i) ? score[j][i] : 0.0f;
       }
     }
     add_product(score, shared.value[slot], 0, at.lane, context);

@@ -1,3 +1,6 @@
+#include <cmath>
+
+#include "onebit/device/cuda_check.h"
 #include "onebit/kernels/kernel_cuda.h"
 #include "onebit/ops/elementwise.h"
 
@@ -70,6 +73,11 @@ void fill(Context& context, View x, float value) {
   const int64_t count = x.elements();
   if (count == 0) return;
   CudaStream& cuda = CudaStream::of(context);
+  if (value == 0.0f && !std::signbit(value)) {
+    check_cuda(cudaMemsetAsync(x.raw(), 0, static_cast<size_t>(x.size_bytes()), cuda.stream()),
+               "cudaMemsetAsync");
+    return;
+  }
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     launch("fill", cuda, blocks_of(count, kThreads * kEight), kThreads, fill_with<T>, pointer<T>(x),

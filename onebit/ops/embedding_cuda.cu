@@ -172,7 +172,7 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   scatter_by_id(cuda, {from, a.tokens.data<int32_t>(), rows, hidden, a.grad_word.data<float>(),
                        a.word.extent(0), 32});
   scatter_by_id(cuda, {from, a.positions.data<int32_t>(), rows, hidden,
-                       a.grad_position.data<float>(), a.position.extent(0), 4});
+                       a.grad_position.data<float>(), a.position.extent(0), 1});
   std::array<float*, DevicePartials::kMaxSums> to{a.grad_gamma.data<float>(),
                                                   a.grad_beta.data<float>()};
   for (int type = 0; type < types; ++type) {

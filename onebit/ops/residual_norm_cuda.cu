@@ -55,21 +55,72 @@ __device__ void add_to(Eight& sum, const Eight& other) {
   for (int i = 0; i < kEight; ++i) sum.lane[i] += other.lane[i];
 }
 
-template <typename T>
+// What a thread needs of a row, in the order of rows. kWhole: its eight columns exist and are
+// aligned; the next row is then loaded while this one is worked on.
+template <bool kWhole, typename T>
+class RowReader {
+ public:
+  struct Row {
+    Eight grad_y, norm;
+    RowStatistics statistics;
+  };
+
+  __device__ RowReader(const Backward<T>& a, int64_t hidden, int64_t column, int64_t first,
+                       int64_t last)
+      : a_(a), hidden_(hidden), column_(column), row_(first), last_(last) {
+    load();
+  }
+  __device__ Row next() {
+    Row now;
+    now.statistics = statistics_;
+    if constexpr (kWhole) {
+      now.grad_y = widen(grad_y_);
+      if (a_.grad_y_extra != nullptr) add_to(now.grad_y, widen(extra_));
+      now.norm = widen(norm_);
+    } else {
+      const int64_t at = row_ * hidden_ + column_, count = hidden_ - column_;
+      now.grad_y = load_eight(a_.grad_y + at, count);
+      if (a_.grad_y_extra != nullptr) add_to(now.grad_y, load_eight(a_.grad_y_extra + at, count));
+      now.norm = load_eight(a_.source.values() + at, count);
+    }
+    ++row_;
+    load();
+    return now;
+  }
+
+ private:
+  __device__ void load() {
+    if (row_ >= last_) return;
+    statistics_ = a_.source.statistics(row_);
+    if constexpr (kWhole) {
+      const int64_t at = row_ * hidden_ + column_;
+      grad_y_ = load_stored(a_.grad_y + at);
+      if (a_.grad_y_extra != nullptr) extra_ = load_stored(a_.grad_y_extra + at);
+      norm_ = load_stored(a_.source.values() + at);
+    }
+  }
+
+  const Backward<T>& a_;
+  int64_t hidden_, column_, row_, last_;
+  RowStatistics statistics_{};
+  Stored<T> grad_y_{}, extra_{}, norm_{};
+};
+
+template <bool kWhole, typename T>
 __global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, DropoutPlan plan,
                          float* partials) {
   const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const Eight gamma = load_eight(a.gamma + column, count);
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
+  RowReader<kWhole, T> reader(a, hidden, column, first, last);
   Eight gamma_sum, beta_sum, bias_sum;
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
-    Eight grad_y = load_eight(a.grad_y + at, count);
-    if (a.grad_y_extra != nullptr) add_to(grad_y, load_eight(a.grad_y_extra + at, count));
-    const Eight x_hat = a.source.x_hat(row, hidden, column, gamma);
-    Eight grad = norm_gradient(grad_y, x_hat, gamma, hidden, a.source.inverse_stddev[row],
-                               gamma_sum, beta_sum);
+    const auto [grad_y, norm, statistics] = reader.next();
+    const Eight x_hat = a.source.x_hat(norm, statistics, hidden, column, gamma);
+    Eight grad = norm_gradient(grad_y, x_hat, gamma, hidden, statistics.inverse_stddev, gamma_sum,
+                               beta_sum);
     if (a.grad_sum_extra != nullptr) add_to(grad, load_eight(a.grad_sum_extra + at, count));
     store_eight(grad, a.grad_residual + at, count);
     if (count > 0) drop_eight(grad, plan, row, threadIdx.x);
@@ -127,8 +178,12 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
                            .factor = a.factor,
                            .grad_residual = pointer<T>(a.grad_residual),
                            .grad_x = pointer<T>(a.grad_x)};
+    // Every thread of a block has eight columns.
+    const bool whole = hidden % (kEight * kWarp) == 0 &&
+                       are_aligned({call.grad_y, call.grad_y_extra, call.source.values()});
     launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,
-           backward<T>, call, hidden, blocks, plan, partials.data());
+           whole ? backward<true, T> : backward<false, T>, call, hidden, blocks, plan,
+           partials.data());
   });
   partials.add_to(
       {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});

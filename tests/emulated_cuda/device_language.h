@@ -27,6 +27,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(8) float2 {
+  float x, y;
+};
 struct alignas(16) float4 {
   float x, y, z, w;
 };
@@ -142,6 +145,11 @@ inline unsigned __reduce_or_sync(
       mask, value, [](unsigned a, unsigned b) { return a | b; }, place);
 }
 
+// The low word of (high:low) moved down by `count` % 32.
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned count) {
+  const uint64_t both = uint64_t{high} << 32 | low;
+  return static_cast<unsigned>(both >> (count % 32));
+}
 inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
 }
