@@ -132,11 +132,44 @@ __device__ BlockHeader header_of(float level, float extra, int lane) {
   return {base, extra_of(extra), base == 0 ? kNothingSentAtAll : codes};
 }
 
-// Sends sign(c) * scale for c = value + residual and keeps the difference.
-template <class Source>
+// Which elements of a block are neither still nor past its end. kWhole: the block has all its
+// elements, and still bits come in aligned words, so that nothing is loaded conditionally.
+template <bool kWhole>
+class Counted {
+ public:
+  __device__ Counted(const Sink& sink, int64_t first, int lane)
+      : sink_(sink), first_(first), lane_(lane) {
+    if constexpr (kWhole) {
+      if (sink.still == nullptr) return;
+      const auto* words = reinterpret_cast<const uint32_t*>(sink.still) + first / kWarp;
+      word_[0] = words[lane];
+      word_[1] = words[lane + kWarp];
+    }
+  }
+  // Of the lane's element in a group; all lanes ask together.
+  __device__ bool counts(int group) const {
+    if constexpr (kWhole) {
+      const unsigned word = __shfl_sync(kAllLanes, word_[group / kWarp], group % kWarp);
+      return (word >> lane_ & 1u) == 0;
+    }
+    const int64_t element = first_ + group * kWarp + lane_;
+    return element < sink_.elements && (sink_.still == nullptr || !bit_at(sink_.still, element));
+  }
+
+ private:
+  const Sink& sink_;
+  int64_t first_;
+  int lane_;
+  unsigned word_[2] = {0, 0};
+};
+
+// Sends sign(c) * scale for c = value + residual and keeps the difference. kWhole: as in Counted,
+// and the source may be asked for elements that do not count.
+template <bool kWhole, class Source>
 __device__ void code_block(const Sink& sink, const Source& source, int64_t block, float extra,
                            int lane) {
   const int64_t first = block * kBlockElements;
+  const Counted<kWhole> counted_elements(sink, first, lane);
   float compensated[kGroups], squares = 0, level = 0;
   uint64_t left_out = 0;  // still, or past the end: one bit per group
 #pragma unroll
@@ -147,10 +180,14 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
     for (int i = 0; i < kSubBlockGroups; ++i) {
       const int group = sub_block * kSubBlockGroups + i;
       const int64_t element = first + group * kWarp + lane;
-      const bool counts =
-          element < sink.elements && (sink.still == nullptr || !bit_at(sink.still, element));
-      const float value = counts ? source.at(block, sub_block, element) : 0.0f;
-      const float c = counts ? value + sink.residual[element] : 0.0f;
+      const bool counts = counted_elements.counts(group);
+      float value = 0, residual = 0;
+      if (kWhole || counts) {
+        value = source.at(block, sub_block, element);
+        residual = sink.residual[element];
+      }
+      value = counts ? value : 0.0f;
+      const float c = counts ? value + residual : 0.0f;
       compensated[group] = c;
       left_out |= uint64_t{!counts} << group;
       counted += counts ? 1 : 0;
@@ -173,9 +210,10 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
     const float scale = scale_of(header, group / kSubBlockGroups);
     const bool positive = c >= 0.0f;
     const float left = (left_out >> group & 1) != 0 ? 0.0f : c - (positive ? scale : -scale);
-    if (element < sink.elements) sink.residual[element] = left;
+    if (kWhole || element < sink.elements) sink.residual[element] = left;
     residual_squares += left * left;
-    const unsigned signs = __ballot_sync(kAllLanes, positive && element < sink.elements);
+    const unsigned signs =
+        __ballot_sync(kAllLanes, positive && (kWhole || element < sink.elements));
     if (group % kWarp == lane) word[group / kWarp] = signs;
   }
   residual_squares = lane_sum(residual_squares);
@@ -198,7 +236,13 @@ __global__ void encode_blocks(Sink sink, Given source, const float* extras) {
   const int64_t block = block_of_warp(sink.first_block, sink.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
-  code_block(sink, source, block, extras == nullptr ? 0.0f : extras[block], lane);
+  const float extra = extras == nullptr ? 0.0f : extras[block];
+  const bool has_words = reinterpret_cast<uintptr_t>(sink.still) % sizeof(uint32_t) == 0;
+  if (has_words && (block + 1) * kBlockElements <= sink.elements) {
+    code_block<true>(sink, source, block, extra, lane);
+  } else {
+    code_block<false>(sink, source, block, extra, lane);
+  }
 }
 
 __global__ void average_blocks(Sink sink, Averaged source) {
@@ -209,7 +253,7 @@ __global__ void average_blocks(Sink sink, Averaged source) {
   for (int rank = 1; rank < source.ranks; ++rank) {
     extra += extra_value(source.first.load_header(block, rank * source.stride_bytes));
   }
-  code_block(sink, source, block, extra * source.share, lane);
+  code_block<false>(sink, source, block, extra * source.share, lane);
 }
 
 struct Decoding {

@@ -28,6 +28,7 @@ __global__ void add_partials(const float* partials, int64_t blocks, int64_t colu
   if (to == nullptr) return;
   float total = 0;
   if (column < columns) {
+#pragma unroll 8
     for (int64_t block = threadIdx.y; block < blocks; block += kWays) {
       total += partials[(block * sums + sum) * columns + column];
     }

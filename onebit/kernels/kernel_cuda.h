@@ -111,12 +111,17 @@ __device__ void store_eight(const Eight& from, T* to, int64_t count) {
   }
 }
 
-// Applies dropout to columns [8 * column_block, + 8) of `row`.
-__device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, int64_t row,
+// The key of a row's dropout bits; 0 without dropout.
+__device__ inline uint64_t row_key_of(const DropoutPlan& plan, int64_t row) {
+  return plan.threshold == 0 ? 0 : plan.row_keys[row];
+}
+
+// Applies dropout to columns [8 * column_block, + 8) of the row with this key.
+__device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, uint64_t row_key,
                                   uint32_t column_block) {
   if (plan.threshold == 0) return;
-  const uint32_t kept = dropout_keep_bits(plan.round_keys[0], plan.site, plan.row_keys[row],
-                                          column_block, plan.threshold);
+  const uint32_t kept =
+      dropout_keep_bits(plan.round_keys[0], plan.site, row_key, column_block, plan.threshold);
   for (int i = 0; i < kEight; ++i) {
     values.lane[i] = (kept >> i & 1u) != 0 ? values.lane[i] * plan.scale : 0.0f;
   }
@@ -145,13 +150,14 @@ struct SumsOf {
 };
 template <typename T>
 struct SumsOfWarps {
-  SumsOf<T> of[kWarp];
+  SumsOf<T> of[2][kWarp];
 };
+// `turn`: 0 and 1 in alternation where calls follow each other, so that the sums of one call are
+// not overwritten while they are still read.
 template <typename T>
-__device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
-  auto& partial = block_shared<SumsOfWarps<T>>().of;
+__device__ SumsOf<T> block_sums_in_turn(SumsOf<T> mine, unsigned turn) {
+  auto& partial = block_shared<SumsOfWarps<T>>().of[turn];
   mine = {warp_sum(mine.first), warp_sum(mine.second)};
-  __syncthreads();  // the previous sums have been read
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
   __syncthreads();
   SumsOf<T> total{0, 0};
@@ -160,6 +166,11 @@ __device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
     total.second += partial[warp].second;
   }
   return total;
+}
+template <typename T>
+__device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
+  __syncthreads();  // the previous sums have been read
+  return block_sums_in_turn(mine, 0);
 }
 using Sums = SumsOf<float>;
 __device__ inline Sums block_sums(Sums mine) {

@@ -10,17 +10,19 @@ struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// The variance is computed about the mean. Columns from `count` on do not belong to the row.
+// The variance is computed about the mean. Columns from `count` on do not belong to the row. At most
+// one row a block.
 __device__ inline RowStatistics row_statistics(const Eight& row, int64_t count, int64_t hidden,
                                                float epsilon) {
   float sum = 0, squares = 0;
   for (int i = 0; i < kEight; ++i) sum += row.lane[i];  // zeros past the end
-  const float mean = block_sum(sum) / static_cast<float>(hidden);
+  const float mean = block_sums_in_turn<float>({sum, 0}, 0).first / static_cast<float>(hidden);
   for (int i = 0; i < kEight; ++i) {
     const float centred = i < count ? row.lane[i] - mean : 0.0f;
     squares = fmaf(centred, centred, squares);
   }
-  const float variance = block_sum(squares) / static_cast<float>(hidden);
+  const float variance =
+      block_sums_in_turn<float>({squares, 0}, 1).first / static_cast<float>(hidden);
   return {mean, 1.0f / sqrtf(variance + epsilon)};
 }
 
@@ -52,8 +54,7 @@ struct NormSource {
     const int64_t count = hidden - column;
     if (input != nullptr) {
       for (int i = 0; i < kEight; ++i) {
-        result.lane[i] =
-            i < count ? (result.lane[i] - of_row.mean) * of_row.inverse_stddev : 0.0f;
+        result.lane[i] = i < count ? (result.lane[i] - of_row.mean) * of_row.inverse_stddev : 0.0f;
       }
       return result;
     }
@@ -70,10 +71,11 @@ struct NormSource {
   }
 };
 
-// The gradient of the norm's input from that of its output; adds to the sums of gamma and beta.
+// The gradient of the norm's input from that of its output; adds to the sums of gamma and beta. A
+// block calls it for one `row` after the other.
 __device__ inline Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,
-                                      int64_t hidden, float inverse_stddev, Eight& gamma_sum,
-                                      Eight& beta_sum) {
+                                      int64_t row, int64_t hidden, float inverse_stddev,
+                                      Eight& gamma_sum, Eight& beta_sum) {
   Sums sums{0, 0};
   for (int i = 0; i < kEight; ++i) {
     const float scaled = grad_y.lane[i] * gamma.lane[i];  // zeros past the end
@@ -82,7 +84,7 @@ __device__ inline Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, c
     gamma_sum.lane[i] = fmaf(grad_y.lane[i], x_hat.lane[i], gamma_sum.lane[i]);
     beta_sum.lane[i] += grad_y.lane[i];
   }
-  sums = block_sums(sums);
+  sums = block_sums_in_turn(sums, static_cast<unsigned>(row) % 2);
   const float mean_grad = sums.first / static_cast<float>(hidden);
   const float mean_product = sums.second / static_cast<float>(hidden);
   Eight result;

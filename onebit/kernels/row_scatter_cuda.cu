@@ -36,8 +36,7 @@ __device__ void add_rows(const ScatterById& call, int64_t first, const uint16_t*
 #pragma unroll 8
     for (int i = 0; i < count; ++i) {
       const float* from = call.from + (first + list[i]) * call.columns + column;
-      const float4 value =
-          kWhole ? *reinterpret_cast<const float4*>(from) : load_four(from, left);
+      const float4 value = kWhole ? *reinterpret_cast<const float4*>(from) : load_four(from, left);
       sum.x += value.x;
       sum.y += value.y;
       sum.z += value.z;

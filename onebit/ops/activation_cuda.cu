@@ -190,8 +190,7 @@ void activation_backward(Context& context, const ActivationBackward& a) {
                            .columns = columns,
                            .rows_per_block = blocks.rows_per_block,
                            .partials = sums_bias ? partials.data() : nullptr};
-    const bool whole =
-        columns % kEight == 0 && are_aligned({call.grad_y, call.saved, call.grad_x});
+    const bool whole = columns % kEight == 0 && are_aligned({call.grad_y, call.saved, call.grad_x});
     with_function<T>(a.kind, [&](auto function) {
       using Function = decltype(function);
       launch("activation_backward", cuda, grid, kThreads,

@@ -13,10 +13,10 @@ struct TilePlace {
   int length, begin;  // tokens of the sequence; first token of the tile
   int head, warp, lane;
 
-  __device__ explicit TilePlace(const int32_t* starts)
+  __device__ TilePlace(const int32_t* starts, int first_token)
       : first(starts[blockIdx.z]),
         length(starts[blockIdx.z + 1] - static_cast<int>(first)),
-        begin(static_cast<int>(blockIdx.x) * kTile),
+        begin(first_token),
         head(static_cast<int>(blockIdx.y)),
         warp(static_cast<int>(threadIdx.x) / kWarp),
         lane(static_cast<int>(threadIdx.x) % kWarp) {}

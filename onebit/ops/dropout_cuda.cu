@@ -19,7 +19,7 @@ __global__ void drop(const T* x, int64_t rows, int64_t columns, DropoutPlan plan
   if (row >= rows) return;
   const int64_t at = row * columns + block * kEight, count = columns - block * kEight;
   Eight values = load_eight(x + at, count);
-  drop_eight(values, plan, row, static_cast<uint32_t>(block));
+  drop_eight(values, plan, row_key_of(plan, row), static_cast<uint32_t>(block));
   store_eight(values, y + at, count);
 }
 

@@ -78,7 +78,7 @@ __global__ void forward(Tables<W> tables, const float* gamma, const float* beta,
   const RowStatistics found = row_statistics(values, count, hidden, epsilon);
   Eight result = normalised(values, found, load_eight(gamma + column, count),
                             load_eight(beta + column, count));
-  if (count > 0) drop_eight(result, plan, row, threadIdx.x);
+  if (count > 0) drop_eight(result, plan, row_key_of(plan, row), threadIdx.x);
   store_eight(result, y + row * hidden + column, count);
   if (threadIdx.x == 0 && statistics.mean != nullptr) {
     statistics.mean[row] = found.mean;
@@ -109,12 +109,12 @@ __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
     Eight x_hat, grad = load_eight(grad_y + at, count);
     if (count > 0) {
       x_hat = tables.sum(row, column);
-      drop_eight(grad, plan, row, threadIdx.x);
+      drop_eight(grad, plan, row_key_of(plan, row), threadIdx.x);
     }
     for (int i = 0; i < kEight; ++i) {
       x_hat.lane[i] = i < count ? (x_hat.lane[i] - mean) * inverse : 0.0f;
     }
-    grad = norm_gradient(grad, x_hat, scale, hidden, inverse, gamma_sum, beta_sum);
+    grad = norm_gradient(grad, x_hat, scale, row, hidden, inverse, gamma_sum, beta_sum);
     store_eight(grad, grad_sum + at, count);
     const int64_t type = tables.segments[row];
     if (type < 0 || type >= tables.segment_count) continue;

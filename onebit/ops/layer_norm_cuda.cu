@@ -43,7 +43,7 @@ __global__ void backward(const T* grad_y, NormSource<T> source, const float* gam
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
     const Eight x_hat = source.x_hat(row, hidden, column, scale);
-    const Eight grad = norm_gradient(load_eight(grad_y + at, count), x_hat, scale, hidden,
+    const Eight grad = norm_gradient(load_eight(grad_y + at, count), x_hat, scale, row, hidden,
                                      source.inverse_stddev[row], gamma_sum, beta_sum);
     store_eight(grad, grad_x + at, count);
   }

@@ -24,8 +24,8 @@ __global__ void forward(Forward<T> a, int64_t hidden, DropoutPlan plan) {
   const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const int64_t at = row * hidden + column;
   Eight values = load_eight(a.x + at, count);
-  if (count > 0) drop_eight(values, plan, row, threadIdx.x);
   const Eight residual = load_eight(a.residual + at, count);
+  if (count > 0) drop_eight(values, plan, row_key_of(plan, row), threadIdx.x);
   for (int i = 0; i < kEight; ++i) {
     values.lane[i] = residual.lane[i] + values.lane[i] * a.factor;
   }
@@ -63,16 +63,18 @@ class RowReader {
   struct Row {
     Eight grad_y, norm;
     RowStatistics statistics;
+    uint64_t row_key;
   };
 
-  __device__ RowReader(const Backward<T>& a, int64_t hidden, int64_t column, int64_t first,
-                       int64_t last)
-      : a_(a), hidden_(hidden), column_(column), row_(first), last_(last) {
+  __device__ RowReader(const Backward<T>& a, const DropoutPlan& plan, int64_t hidden,
+                       int64_t column, int64_t first, int64_t last)
+      : a_(a), plan_(plan), hidden_(hidden), column_(column), row_(first), last_(last) {
     load();
   }
   __device__ Row next() {
     Row now;
     now.statistics = statistics_;
+    now.row_key = row_key_;
     if constexpr (kWhole) {
       now.grad_y = widen(grad_y_);
       if (a_.grad_y_extra != nullptr) add_to(now.grad_y, widen(extra_));
@@ -92,6 +94,7 @@ class RowReader {
   __device__ void load() {
     if (row_ >= last_) return;
     statistics_ = a_.source.statistics(row_);
+    row_key_ = row_key_of(plan_, row_);
     if constexpr (kWhole) {
       const int64_t at = row_ * hidden_ + column_;
       grad_y_ = load_stored(a_.grad_y + at);
@@ -101,8 +104,10 @@ class RowReader {
   }
 
   const Backward<T>& a_;
+  const DropoutPlan& plan_;
   int64_t hidden_, column_, row_, last_;
   RowStatistics statistics_{};
+  uint64_t row_key_ = 0;
   Stored<T> grad_y_{}, extra_{}, norm_{};
 };
 
@@ -113,17 +118,17 @@ __global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, 
   const Eight gamma = load_eight(a.gamma + column, count);
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
-  RowReader<kWhole, T> reader(a, hidden, column, first, last);
+  RowReader<kWhole, T> reader(a, plan, hidden, column, first, last);
   Eight gamma_sum, beta_sum, bias_sum;
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
-    const auto [grad_y, norm, statistics] = reader.next();
+    const auto [grad_y, norm, statistics, row_key] = reader.next();
     const Eight x_hat = a.source.x_hat(norm, statistics, hidden, column, gamma);
-    Eight grad = norm_gradient(grad_y, x_hat, gamma, hidden, statistics.inverse_stddev, gamma_sum,
-                               beta_sum);
+    Eight grad = norm_gradient(grad_y, x_hat, gamma, row, hidden, statistics.inverse_stddev,
+                               gamma_sum, beta_sum);
     if (a.grad_sum_extra != nullptr) add_to(grad, load_eight(a.grad_sum_extra + at, count));
     store_eight(grad, a.grad_residual + at, count);
-    if (count > 0) drop_eight(grad, plan, row, threadIdx.x);
+    if (count > 0) drop_eight(grad, plan, row_key, threadIdx.x);
     for (int i = 0; i < kEight; ++i) grad.lane[i] *= a.factor;
     if (a.grad_x != nullptr) store_eight(grad, a.grad_x + at, count);
     add_to(bias_sum, grad);

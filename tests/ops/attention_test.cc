@@ -26,6 +26,7 @@ const std::vector<Case>& cases() {
       {{0, 1, 2, 5, 56, 105}, 2, 18, 0.1},  // lengths of 1 and odd ones, rows beside the vectors
       {{0, 128, 200}, 2, 64, 0.1},
       {{0, 1, 16, 33, 96, 161, 288}, 3, 64, 0.1},  // tiles of 16 and of 64 that end early
+      {{0, 300, 430, 558}, 1, 64, 0.1},            // several tiles of keys, and exactly one
       {{0, 1, 16, 33, 96, 161}, 2, 32, 0.1},
       {{0, 17, 82}, 1, 128, 0.1},
       {{0, 390}, 1, 20, 0.5}};
