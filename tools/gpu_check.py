@@ -28,6 +28,8 @@ WITHOUT = "-*DeathTest*"
 FILTER = ":".join(f"*{word}*" for word in WORDS) + WITHOUT
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED = "*cuda_bf16*:*cuda_f32*"
+# Races are reported within cuBLASLt's own kernels, which do not synchronise by barriers.
+NOT_CUBLAS = "-*Linear*"
 # Seconds after which a part is killed.
 TEST_LIMIT, SUITE_LIMIT, SANITIZER_LIMIT, BENCH_LIMIT, COMPARE_LIMIT = 600, 120, 900, 300, 900
 CAUSE = re.compile(r"Failure$|rror[: ]|FAILED|got .*wanted|what\(\)|========= (Invalid|Race|Uninit)")
@@ -148,7 +150,8 @@ def run_sanitizers(check, programs):
         return
     for name in SANITIZERS:
         check.run(f"{name} ops", [tool, "--tool", name, "--error-exitcode", "9",
-                                  found(programs, "test_ops"), f"--gtest_filter={SANITIZED}"],
+                                  found(programs, "test_ops"), "--gtest_filter=" + SANITIZED +
+                                  (NOT_CUBLAS if name == "racecheck" else "")],
                   SANITIZER_LIMIT)
 
 

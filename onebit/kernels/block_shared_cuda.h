@@ -12,11 +12,4 @@ __device__ T& block_shared() {
   return memory;
 }
 
-// The object of the type that launch_with_shared names, uninitialised; at most 99 KiB.
-template <typename T>
-__device__ T& launch_shared() {
-  extern __shared__ uint4 memory_of_launch[];
-  return *reinterpret_cast<T*>(memory_of_launch);
-}
-
 }  // namespace onebit::kernels::cuda

@@ -13,8 +13,6 @@ using namespace kernels::cuda;
 
 namespace {
 
-constexpr int kKeys = 128;  // of a block: 16 for each warp
-constexpr int kKeyThreads = kKeys / 16 * kWarp;
 constexpr int kHalf = 32;  // half a tile: scores are computed in halves to stay in registers
 constexpr int kBlocks = kHalf / 8;
 constexpr int kWarps = 4;
@@ -54,9 +52,89 @@ __global__ void row_products(const T* grad_context, const T* context, int64_t ro
   if (threadIdx.x == 0) delta[head * rows + row] = sum;
 }
 
+template <typename T>
+struct QueryShared {
+  Tile<T> key[2], value[2];
+  TileKeys row_keys;
+  QueryMask mask;
+};
+
+template <typename T>
+__device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
+                           int key, int slot) {
+  const T* from = a.qkv + a.place(at.first + key, 1, at.head);
+  start_load(shared.key[slot], from, 3 * a.hidden, at.length - key);
+  start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, at.length - key);
+  end_copy_group();
+}
+
+// Gradients of the queries: one thread block per tile of queries.
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T> a) {
+  auto& shared = block_shared<QueryShared<T>>();
+  const TilePlace at(a.starts);
+  if (!at.exists()) return;
+  const int left = at.length - at.begin;
+  start_load(shared.key[1], a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden, left);
+  start_load(shared.value[1], a.grad_context + a.mixed_place(at.first + at.begin, at.head),
+             a.hidden, left);
+  start_keys(shared, a, at, 0, 0);
+  if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
+  float log_sum[2], delta[2];
+  for (int half = 0; half < 2; ++half) {
+    const int query = at.begin + at.warp * 16 + at.lane / 4 + half * 8;
+    const int64_t place = at.head * a.rows + at.first + query;
+    log_sum[half] = query < at.length ? a.log_sum_exp[place] * kLog2E : INFINITY;
+    delta[half] = query < at.length ? a.delta[place] : 0.0f;
+  }
+  Rows16 query, grad;
+  float sum[8][4] = {};
+  for (int key = 0; key < at.length; key += kTile) {
+    wait_for_copies();
+    __syncthreads();
+    if (key == 0) {  // the queries use the memory of the second tile of keys
+      query = load_rows(shared.key[1], at.warp, at.lane);
+      grad = load_rows(shared.value[1], at.warp, at.lane);
+      __syncthreads();
+    }
+    const int slot = key / kTile % 2;
+    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
+    QueryMask::Mine mask{{~0u, ~0u}, {~0u, ~0u}};
+    if (a.dropout.threshold > 0) mask = shared.mask.draw(a, shared.row_keys, at, key);
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      float score[kBlocks][4], grad_score[kBlocks][4];
+      product_transposed(query, shared.key[slot], part * kHalf, at.lane, score);
+      product_transposed(grad, shared.value[slot], part * kHalf, at.lane, grad_score);
+#pragma unroll
+      for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const float p = approximate_exp2(fmaf(score[j][i], a.scale * kLog2E, -log_sum[i / 2]));
+          const float factor = mask.keeps(part * kBlocks + j, i) ? a.dropout.scale : 0.0f;
+          grad_score[j][i] = p * fmaf(grad_score[j][i], factor, -delta[i / 2]);
+        }
+      }
+      if (key + kTile > at.length) {
+#pragma unroll
+        for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int column = part * kHalf + j * 8 + at.lane % 4 * 2 + i % 2;
+            if (key + column >= at.length) grad_score[j][i] = 0.0f;
+          }
+        }
+      }
+      add_product(grad_score, shared.key[slot], part * kHalf, at.lane, sum);
+    }
+  }
+  store_rows(sum, a.scale, a.scale, a.grad_qkv + a.place(at.first + at.begin, 0, at.head),
+             3 * a.hidden, left, at.warp, at.lane);
+}
+
 // Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word belongs to key k.
 struct alignas(4) KeyMask {
-  uint16_t word[kKeys / 16][kTile];
+  uint16_t word[4][kTile];
 
   template <typename T>
   __device__ void draw(const AttentionCall<T>& a, const TileKeys& keys, const TilePlace& at) {
@@ -79,8 +157,7 @@ struct alignas(4) KeyMask {
 };
 
 template <typename T>
-struct Shared {
-  Tile<T, kKeys> key, value, grad_score;  // grad_score: [key, query]
+struct KeyShared {
   Tile<T> query[2], grad[2];
   alignas(8) float log_sum[2][kTile], delta[2][kTile];
   TileKeys row_keys[2];
@@ -88,22 +165,13 @@ struct Shared {
 };
 
 template <typename T>
-__device__ void start_keys(Shared<T>& shared, const AttentionCall<T>& a, const TilePlace& at) {
-  const T* from = a.qkv + a.place(at.first + at.begin, 1, at.head);
-  const int count = at.length - at.begin;
-  start_load<kKeyThreads>(shared.key, from, 3 * a.hidden, count);
-  start_load<kKeyThreads>(shared.value, from + a.hidden, 3 * a.hidden, count);
-}
-
-template <typename T>
-__device__ void start_queries(Shared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
+__device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
                               int query, int slot) {
   const int count = at.length - query;
-  start_load<kKeyThreads>(shared.query[slot], a.qkv + a.place(at.first + query, 0, at.head),
-                          3 * a.hidden, count);
-  start_load<kKeyThreads>(shared.grad[slot],
-                          a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
-                          count);
+  start_load(shared.query[slot], a.qkv + a.place(at.first + query, 0, at.head), 3 * a.hidden,
+             count);
+  start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
+             count);
   end_copy_group();
   if (a.dropout.threshold > 0) shared.row_keys[slot].load(a, at, query);
   const int i = static_cast<int>(threadIdx.x);
@@ -116,8 +184,8 @@ __device__ void start_queries(Shared<T>& shared, const AttentionCall<T>& a, cons
 // For half a tile of queries: writes dropped probabilities to `weight` (input: products) and
 // gradients of scores to `gradient` (input: gradients of dropped probabilities).
 template <typename T>
-__device__ void key_scores(const Shared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
-                           int slot, int part, float (&weight)[kBlocks][4],
+__device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a,
+                           const TilePlace& at, int slot, int part, float (&weight)[kBlocks][4],
                            float (&gradient)[kBlocks][4]) {
   const bool drops = a.dropout.threshold > 0;
 #pragma unroll
@@ -137,106 +205,43 @@ __device__ void key_scores(const Shared<T>& shared, const AttentionCall<T>& a, c
   }
 }
 
-// Stores the gradients of the scores of half a tile of queries; 0 for keys that do not exist.
+// Gradients of the keys and values: one thread block per tile of keys.
 template <typename T>
-__device__ void store_scores(Shared<T>& shared, const TilePlace& at, int part,
-                             float (&gradient)[kBlocks][4]) {
-  const int row = at.warp * 16 + at.lane / 4;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const bool exists = at.begin + row + half * 8 < at.length;
-    T* to = shared.grad_score.data + (row + half * 8) * kTileRow + part * kHalf + at.lane % 4 * 2;
-#pragma unroll
-    for (int j = 0; j < kBlocks; ++j) {
-      const auto& pair = gradient[j];
-      *reinterpret_cast<uint32_t*>(to + j * 8) =
-          exists ? packed(pair[2 * half], pair[2 * half + 1], T{}) : 0u;
-    }
-  }
-}
-
-// This block's part of the gradient of a tile of queries: a warp computes 16 of them by 32 columns.
-// A sequence's tiles of keys are added in order, and each element always by the same thread.
-template <typename T>
-__device__ void add_to_queries(const Shared<T>& shared, const AttentionCall<T>& a,
-                               const TilePlace& at, int query) {
-  const int rows = at.warp % 4 * 16, columns = at.warp / 4 * 32;
-  const int groups = (min(kKeys, at.length - at.begin) + 15) / 16;  // of 16 keys
-  float sum[4][4] = {};
-#pragma unroll
-  for (int k = 0; k < kKeys / 16; ++k) {
-    if (k >= groups) break;
-    const Quad left = load_transposed(shared.grad_score.address(
-        k * 16 + at.lane / 16 * 8 + at.lane % 8, rows + at.lane / 8 % 2 * 8));
-#pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      const Quad b = load_transposed(
-          shared.key.address(k * 16 + at.lane % 16, columns + j * 16 + at.lane / 16 * 8));
-      multiply_add(sum[2 * j], left, b.word[0], b.word[1], T{});
-      multiply_add(sum[2 * j + 1], left, b.word[2], b.word[3], T{});
-    }
-  }
-  const bool is_first = at.begin == 0, is_last = at.begin + kKeys >= at.length;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = query + rows + at.lane / 4 + half * 8;
-    if (row >= at.length) continue;
-    const int column = columns + at.lane % 4 * 2;
-    float* kept = a.grad_query + a.mixed_place(at.first + row, at.head) + column;
-    T* to = a.grad_qkv + a.place(at.first + row, 0, at.head) + column;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      float2 pair{sum[j][2 * half], sum[j][2 * half + 1]};
-      auto* before = reinterpret_cast<float2*>(kept + j * 8);
-      if (!is_first) pair = {pair.x + before->x, pair.y + before->y};
-      if (is_last) {
-        *reinterpret_cast<uint32_t*>(to + j * 8) = packed(pair.x * a.scale, pair.y * a.scale, T{});
-      } else {
-        *before = pair;
-      }
-    }
-  }
-}
-
-// All gradients of one head of one sequence: loops over tiles of keys and, within them, over tiles
-// of queries.
-template <typename T>
-__global__ void __launch_bounds__(kKeyThreads, 2) tiled_backward(AttentionCall<T> a) {
-  auto& shared = launch_shared<Shared<T>>();
-  TilePlace at(a.starts, 0);
-  for (; at.begin < at.length; at.begin += kKeys) {
-    __syncthreads();  // the previous keys have been read
-    start_keys(shared, a, at);
-    start_queries(shared, a, at, 0, 0);
-    float grad_key[8][4] = {}, grad_value[8][4] = {};
-    for (int query = 0; query < at.length; query += kTile) {
-      wait_for_copies();
+__global__ void __launch_bounds__(kTileThreads, 3) tiled_keys(AttentionCall<T> a) {
+  auto& shared = block_shared<KeyShared<T>>();
+  const TilePlace at(a.starts);
+  if (!at.exists()) return;
+  const int left = at.length - at.begin;
+  const T* from = a.qkv + a.place(at.first + at.begin, 1, at.head);
+  start_load(shared.query[1], from, 3 * a.hidden, left);
+  start_load(shared.grad[1], from + a.hidden, 3 * a.hidden, left);
+  start_queries(shared, a, at, 0, 0);
+  Rows16 key, value;
+  float grad_key[8][4] = {}, grad_value[8][4] = {};
+  for (int query = 0; query < at.length; query += kTile) {
+    wait_for_copies();
+    __syncthreads();
+    if (query == 0) {  // the keys use the memory of the second tile of queries
+      key = load_rows(shared.query[1], at.warp, at.lane);
+      value = load_rows(shared.grad[1], at.warp, at.lane);
       __syncthreads();
-      const int slot = query / kTile % 2;
-      if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
-      if (at.begin + at.warp * 16 < at.length) {
-        if (a.dropout.threshold > 0) shared.mask.draw(a, shared.row_keys[slot], at);
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-          float weight[kBlocks][4], gradient[kBlocks][4];
-          product_transposed(load_rows(shared.key, at.warp, at.lane), shared.query[slot],
-                             part * kHalf, at.lane, weight);
-          product_transposed(load_rows(shared.value, at.warp, at.lane), shared.grad[slot],
-                             part * kHalf, at.lane, gradient);
-          key_scores(shared, a, at, slot, part, weight, gradient);
-          store_scores(shared, at, part, gradient);
-          add_product(weight, shared.grad[slot], part * kHalf, at.lane, grad_value);
-          add_product(gradient, shared.query[slot], part * kHalf, at.lane, grad_key);
-        }
-      }
-      __syncthreads();
-      add_to_queries(shared, a, at, query);
     }
-    T* to = a.grad_qkv + a.place(at.first + at.begin, 1, at.head);
-    const int left = at.length - at.begin;
-    store_rows(grad_key, a.scale, a.scale, to, 3 * a.hidden, left, at.warp, at.lane);
-    store_rows(grad_value, 1.0f, 1.0f, to + a.hidden, 3 * a.hidden, left, at.warp, at.lane);
+    const int slot = query / kTile % 2;
+    if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
+    if (a.dropout.threshold > 0) shared.mask.draw(a, shared.row_keys[slot], at);
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      float weight[kBlocks][4], gradient[kBlocks][4];
+      product_transposed(key, shared.query[slot], part * kHalf, at.lane, weight);
+      product_transposed(value, shared.grad[slot], part * kHalf, at.lane, gradient);
+      key_scores(shared, a, at, slot, part, weight, gradient);
+      add_product(weight, shared.grad[slot], part * kHalf, at.lane, grad_value);
+      add_product(gradient, shared.query[slot], part * kHalf, at.lane, grad_key);
+    }
   }
+  T* to = a.grad_qkv + a.place(at.first + at.begin, 1, at.head);
+  store_rows(grad_key, a.scale, a.scale, to, 3 * a.hidden, left, at.warp, at.lane);
+  store_rows(grad_value, 1.0f, 1.0f, to + a.hidden, 3 * a.hidden, left, at.warp, at.lane);
 }
 
 template <typename T>
@@ -245,15 +250,13 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a, float* delta) {
   launch("row_products", cuda, blocks_of(rows * a.heads * kEight, kTileThreads), kTileThreads,
          tile_row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
          delta);
-  const dim3 tiles = attention_grid(a.sequence_starts, a.heads, kKeys);
+  const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
   auto call = attention_call<T>(a);
-  const Scratch::Block memory = cuda.scratch().take(tiles.x > 1 ? rows * call.hidden * 4 : 0);
   call.grad_context = pointer<T>(a.grad_context);
   call.delta = delta;
-  call.grad_query = memory.as<float>();
   call.grad_qkv = pointer<T>(a.grad_qkv);
-  launch_with_shared<Shared<T>>("tiled_attention_backward", cuda, dim3(1, tiles.y, tiles.z),
-                                kKeyThreads, tiled_backward<T>, call);
+  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_queries<T>, call);
+  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_keys<T>, call);
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ struct AttentionCall {
   // The members below are for the backward pass only.
   const T* grad_context;
   const float* delta;  // [heads, rows]: grad_context . context
-  float* grad_query;   // [rows, hidden], where sequences have several tiles of keys
   T* grad_qkv;
 
   // Offset in qkv of a head's columns in `row` (part 0: query, 1: key, 2: value).
@@ -60,7 +59,6 @@ AttentionCall<T> attention_call(const A& a) {
           .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
           .grad_context = nullptr,
           .delta = nullptr,
-          .grad_query = nullptr,
           .grad_qkv = nullptr};
 }
 

@@ -84,8 +84,8 @@ __device__ void start_keys(Shared<T>& shared, const AttentionCall<T>& a, const T
                            int key) {
   const int count = at.length - key, slot = key / kTile % 2;
   const T* from = a.qkv + a.place(at.first + key, 1, at.head);
-  start_load<kTileThreads>(shared.key[slot], from, 3 * a.hidden, count);
-  start_load<kTileThreads>(shared.value[slot], from + a.hidden, 3 * a.hidden, count);
+  start_load(shared.key[slot], from, 3 * a.hidden, count);
+  start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, count);
   end_copy_group();
 }
 
@@ -110,10 +110,10 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads, 4) tiled_forward(AttentionCall<T> a) {
   auto& shared = block_shared<Shared<T>>();
-  const TilePlace at(a.starts, static_cast<int>(blockIdx.x) * kTile);
+  const TilePlace at(a.starts);
   if (!at.exists()) return;
-  start_load<kTileThreads>(shared.query, a.qkv + a.place(at.first + at.begin, 0, at.head),
-                           3 * a.hidden, at.length - at.begin);
+  start_load(shared.query, a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden,
+             at.length - at.begin);
   start_keys(shared, a, at, 0);
   if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   Running running;

@@ -13,10 +13,10 @@ struct TilePlace {
   int length, begin;  // tokens of the sequence; first token of the tile
   int head, warp, lane;
 
-  __device__ TilePlace(const int32_t* starts, int first_token)
+  __device__ explicit TilePlace(const int32_t* starts)
       : first(starts[blockIdx.z]),
         length(starts[blockIdx.z + 1] - static_cast<int>(first)),
-        begin(first_token),
+        begin(static_cast<int>(blockIdx.x) * kTile),
         head(static_cast<int>(blockIdx.y)),
         warp(static_cast<int>(threadIdx.x) / kWarp),
         lane(static_cast<int>(threadIdx.x) % kWarp) {}

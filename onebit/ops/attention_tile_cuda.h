@@ -21,9 +21,9 @@ inline constexpr int kTileRow = kTile + 8;  // padded: rows of 144 bytes avoid b
 inline constexpr int kTileThreads = 128;    // four warps of 16 rows
 inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
 
-template <typename T, int kRows = kTile>
+template <typename T>
 struct alignas(16) Tile {
-  T data[kRows * kTileRow];
+  T data[kTile * kTileRow];
 
   __device__ uint32_t address(int row, int column) const {
     // In 32 bits: the constant parts become offsets within the instructions.
@@ -32,13 +32,12 @@ struct alignas(16) Tile {
   }
 };
 
-// Starts copying `count` rows of 64 columns, `stride` elements apart; other rows are zeroed. Every
-// thread of a block of kThreads takes part.
-template <int kThreads, typename T, int kRows>
-__device__ void start_load(Tile<T, kRows>& tile, const T* from, int64_t stride, int count) {
+// Starts copying `count` rows of 64 columns, `stride` elements apart; other rows are zeroed.
+template <typename T>
+__device__ void start_load(Tile<T>& tile, const T* from, int64_t stride, int count) {
 #pragma unroll
-  for (int i = 0; i < kRows * 8 / kThreads; ++i) {
-    const int piece = i * kThreads + static_cast<int>(threadIdx.x);
+  for (int i = 0; i < kTile * 8 / kTileThreads; ++i) {
+    const int piece = i * kTileThreads + static_cast<int>(threadIdx.x);
     const int row = piece / 8, column = piece % 8 * 8;
     const bool exists = row < count;
     const T* source = from + (exists ? row * stride : 0) + column;
@@ -59,8 +58,8 @@ __device__ inline uint32_t packed(float low, float high, __half) {
 struct Rows16 {
   Quad part[4];
 };
-template <typename T, int kRows>
-__device__ Rows16 load_rows(const Tile<T, kRows>& tile, int warp, int lane) {
+template <typename T>
+__device__ Rows16 load_rows(const Tile<T>& tile, int warp, int lane) {
   Rows16 rows;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {

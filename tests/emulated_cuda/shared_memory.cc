@@ -14,8 +14,7 @@ namespace {
 
 // Between objects, where nothing may be touched.
 constexpr size_t kGapBytes = 64, kAlignmentBytes = 256, kMaxObjects = 64;
-constexpr size_t kMemoryBytes =
-    kSharedBytes + kLaunchSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
+constexpr size_t kMemoryBytes = kSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
 
 void forbid([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -46,29 +45,14 @@ void SharedMemory::clear() {
   objects_bytes_ = 0;
 }
 
-void* SharedMemory::find(const void* type) const {
+void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment_bytes) {
   for (const Object& known : objects_) {
     if (known.type == type) return base_ + known.begin;
   }
-  return nullptr;
-}
-
-void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment_bytes) {
-  if (void* known = find(type)) return known;
+  const size_t begin = (used_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   objects_bytes_ = (objects_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   objects_bytes_ += size_bytes;
   if (objects_bytes_ > kSharedBytes) fault("a block's shared memory is larger than 48 KiB");
-  return place(type, size_bytes, alignment_bytes);
-}
-
-void* SharedMemory::launch_object(size_t size_bytes, size_t alignment_bytes) {
-  static constexpr char kLaunch = 0;
-  void* known = find(&kLaunch);
-  return known != nullptr ? known : place(&kLaunch, size_bytes, alignment_bytes);
-}
-
-void* SharedMemory::place(const void* type, size_t size_bytes, size_t alignment_bytes) {
-  const size_t begin = (used_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   if (objects_.size() >= kMaxObjects) fault("a block has too many objects in shared memory");
   objects_.push_back({type, begin, size_bytes});
   used_bytes_ = begin + size_bytes + kGapBytes;

@@ -15,8 +15,6 @@ class SharedMemory {
   // A new block: no objects, and NaN in every byte that was used.
   void clear();
   void* object(const void* type, size_t size_bytes, size_t alignment_bytes);
-  // The one that the launch added, which does not count as the kernel's.
-  void* launch_object(size_t size_bytes, size_t alignment_bytes);
   uint32_t offset(const void* data) const;
   uint16_t half(uint32_t row, int index) const;
   void fill_piece(uint32_t to, int value);
@@ -27,8 +25,6 @@ class SharedMemory {
     const void* type;
     size_t begin, size_bytes;
   };
-  void* find(const void* type) const;
-  void* place(const void* type, size_t size_bytes, size_t alignment_bytes);
   char* piece(uint32_t at) const;
 
   std::vector<char> memory_;

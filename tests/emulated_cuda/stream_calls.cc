@@ -32,19 +32,8 @@ bool takes_word(const Regions& regions, const void* word, int device) {
 
 }  // namespace
 
-cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  if (is_to_fail("cudaFuncSetAttribute")) return remember(cudaErrorUnknown);
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-      static_cast<size_t>(value) > kLaunchSharedBytes) {
-    return remember(cudaErrorInvalidValue);
-  }
-  const auto lock = Machine::lock();
-  Machine::one().allow_shared_bytes(kernel, static_cast<size_t>(value));
-  return cudaSuccess;
-}
-
-cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& shape,
-                   const ParameterWords& parameters, std::function<void()> thread) {
+cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parameters,
+                   std::function<void()> thread) {
   if (is_to_fail("cudaLaunchKernelEx")) return remember(cudaErrorUnknown);
   const auto lock = Machine::lock();
   Machine& machine = Machine::one();
@@ -52,11 +41,8 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& shape,
   if (!machine.is_stream(shape.stream) || machine.device_of(shape.stream) != device) {
     return remember(cudaErrorInvalidResourceHandle);
   }
-  if (!suits_device(shape.gridDim, shape.blockDim)) {
+  if (!suits_device(shape.gridDim, shape.blockDim) || shape.dynamicSmemBytes != 0) {
     return remember(cudaErrorInvalidConfiguration);
-  }
-  if (shape.dynamicSmemBytes > machine.shared_bytes_of(kernel)) {
-    return remember(cudaErrorInvalidValue);
   }
   for (const void* pointer : parameters.pointers) {
     if (!takes_pointer(machine.regions(), pointer, device)) {
@@ -66,12 +52,12 @@ cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& shape,
   for (const void* word : parameters.words) {
     if (!takes_word(machine.regions(), word, device)) return remember(cudaErrorIllegalAddress);
   }
-  machine.append(shape.stream, device, [shape, body = std::move(thread)] {
-    run_grid(shape.gridDim, shape.blockDim, shape.dynamicSmemBytes, body,
-             schedule() == Schedule::kRandom);
-    Machine::one().regions().check_guards();
-    return true;
-  });
+  machine.append(shape.stream, device,
+                 [grid = shape.gridDim, block = shape.blockDim, body = std::move(thread)] {
+                   run_grid(grid, block, body, schedule() == Schedule::kRandom);
+                   Machine::one().regions().check_guards();
+                   return true;
+                 });
   return cudaSuccess;
 }
 

@@ -48,7 +48,6 @@ struct Block {
   std::vector<std::unique_ptr<Fibre>> fibres;
   std::vector<Fibre*> idle;
   bool random = false;
-  size_t launch_bytes = 0;
 
   size_t warps() const { return (threads.size() + kLanes - 1) / kLanes; }
   size_t end_of(size_t warp) const { return std::min(threads.size(), (warp + 1) * kLanes); }
@@ -215,10 +214,9 @@ bool suits_device(const dim3& grid, const dim3& block) {
          grid.y <= kMaxBlocks && grid.z <= kMaxBlocks;
 }
 
-void run_grid(const dim3& grid, const dim3& size, size_t launch_bytes,
-              const std::function<void()>& thread, bool random) {
+void run_grid(const dim3& grid, const dim3& size, const std::function<void()>& thread,
+              bool random) {
   Block& b = block();
-  b.launch_bytes = launch_bytes;
   b.body = &thread;
   b.random = random;
   blockDim = size;
@@ -274,11 +272,6 @@ int block_vote(bool mine, const Place& place) {
 
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes) {
   return block().shared.object(type, size_bytes, alignment_bytes);
-}
-
-void* launch_object(size_t size_bytes, size_t alignment_bytes) {
-  if (size_bytes > block().launch_bytes) fault("the launch adds less shared memory");
-  return block().shared.launch_object(size_bytes, alignment_bytes);
 }
 
 uint32_t shared_offset(const void* data) {

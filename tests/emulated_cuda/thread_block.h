@@ -10,24 +10,19 @@
 
 namespace emulated_cuda {
 
-// Of a kernel's own objects, and, with the attribute set, of the one that its launch adds: the least
-// of the compute capabilities that onebit supports, 8.6.
+// The same on compute capability 8.0 and 9.0; more needs an attribute that onebit does not set.
 inline constexpr size_t kSharedBytes = size_t{48} << 10;
-inline constexpr size_t kLaunchSharedBytes = size_t{99} << 10;
 inline constexpr unsigned kMaxThreads = 1024;
 
 // Whether a device accepts it.
 bool suits_device(const dim3& grid, const dim3& block);
 
-// `launch_bytes`: shared memory that the launch adds. `random` shuffles blocks, warps and lanes: an
-// order that the threads have to bear.
-void run_grid(const dim3& grid, const dim3& block, size_t launch_bytes,
-              const std::function<void()>& thread, bool random);
+// `random` shuffles blocks, warps and lanes: an order that the threads have to bear.
+void run_grid(const dim3& grid, const dim3& block, const std::function<void()>& thread,
+              bool random);
 
 // The block's object of this type; fresh ones hold NaN. Fault: kSharedBytes are exceeded.
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes);
-// The launch's object. Fault: the launch added less.
-void* launch_object(size_t size_bytes, size_t alignment_bytes);
 // Shared memory by its offset. Faults: the place is outside; 16 bytes are not aligned.
 uint32_t shared_offset(const void* data);
 uint16_t shared_half(uint32_t row, int index);

@@ -14,7 +14,6 @@ namespace emulated_cuda {
 namespace {
 
 using onebit::kernels::cuda::block_shared;
-using onebit::kernels::cuda::launch_shared;
 namespace instructions = onebit::kernels::cuda;
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
@@ -189,9 +188,6 @@ struct Large {
 __global__ void too_much_shared(int*) {
   block_shared<Large>();
 }
-__global__ void launch_adds_nothing(int*) {
-  launch_shared<Large>();
-}
 __global__ void unaligned_copy(int* to) {
   auto& piece = block_shared<Piece>();
   instructions::start_copy(instructions::shared_address(piece.value[0]), to + 1, true);
@@ -214,7 +210,6 @@ TEST(EmulatedThreadsDeathTest, FaultsAreSeen) {
   expect_fault(not_in_its_mask, "without being in the mask");
   expect_fault(reads_outside_its_mask, "a lane that is not in its mask");
   expect_fault(too_much_shared, "larger than 48 KiB");
-  expect_fault(launch_adds_nothing, "adds less shared memory");
   expect_fault(unaligned_copy, "no multiple of 16");
   expect_fault(copy_outside, "outside of the objects in shared memory");
 }
@@ -245,33 +240,6 @@ TEST(EmulatedThreads, LaunchesADeviceRefusesAreErrors) {
            {1, 1025}, {1, {1, 1, 65}}, {{1, 65536}, 1}, {{1, 1, 65536}, 1}, {0, 1}, {1, 0}}) {
     EXPECT_EQ(start(grid, block, nullptr, count_visits, to.data()), cudaErrorInvalidConfiguration);
   }
-  cudaGetLastError();
-}
-
-__global__ void fill_large(int* to) {
-  auto& large = launch_shared<Large>();
-  large.bytes[kSharedBytes - threadIdx.x] = static_cast<char>(threadIdx.x);
-  __syncthreads();
-  to[threadIdx.x] = large.bytes[kSharedBytes - (threadIdx.x + 1) % 2];
-}
-
-TEST(EmulatedThreads, SharedMemoryBeyondAKernelsOwnNeedsTheAttribute) {
-  const DeviceMemory<int> to(size_t{2});
-  cudaLaunchConfig_t shape{};
-  shape.gridDim = shape.blockDim = dim3(1);
-  shape.blockDim.x = 2;
-  shape.dynamicSmemBytes = sizeof(Large);
-  EXPECT_EQ(cudaLaunchKernelEx(&shape, fill_large, to.data()), cudaErrorInvalidValue);
-  const auto allow = [](size_t size_bytes) {
-    return cudaFuncSetAttribute(fill_large, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(size_bytes));
-  };
-  EXPECT_EQ(allow(kLaunchSharedBytes + 1), cudaErrorInvalidValue);
-  EXPECT_EQ(allow(sizeof(Large)), cudaSuccess);
-  EXPECT_EQ(cudaLaunchKernelEx(&shape, fill_large, to.data()), cudaSuccess);
-  EXPECT_EQ(to.values(), (std::vector<int>{1, 0}));
-  shape.dynamicSmemBytes = sizeof(Large) + 1;
-  EXPECT_EQ(cudaLaunchKernelEx(&shape, fill_large, to.data()), cudaErrorInvalidValue);
   cudaGetLastError();
 }
 

@@ -6,7 +6,6 @@
 
 #include "tests/emulated_cuda/device_language.h"
 #include "tests/emulated_cuda/schedule.h"
-#include "tests/emulated_cuda/thread_block.h"
 
 namespace emulated_cuda {
 namespace {
@@ -56,11 +55,6 @@ cudaStream_t Machine::create_stream(int device, bool blocking) {
   auto* const stream = new CUstream_st{.tail = nullptr, .device = device, .blocking = blocking};
   streams_.insert(stream);
   return stream;
-}
-
-size_t Machine::shared_bytes_of(const void* kernel) const {
-  const auto known = shared_bytes_.find(kernel);
-  return known == shared_bytes_.end() ? kSharedBytes : known->second;
 }
 
 void Machine::destroy_stream(cudaStream_t stream) {

@@ -5,7 +5,6 @@
 
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -54,11 +53,6 @@ class Machine {
 
   // ONEBIT_EMULATED_CUDA_DEVICES, 2 by default.
   int devices() const { return devices_; }
-  // The shared memory that a launch of the kernel may add.
-  void allow_shared_bytes(const void* kernel, size_t size_bytes) {
-    shared_bytes_[kernel] = size_bytes;
-  }
-  size_t shared_bytes_of(const void* kernel) const;
   Regions& regions() { return regions_; }
 
   cudaStream_t create_stream(int device, bool blocking);
@@ -90,7 +84,6 @@ class Machine {
   std::condition_variable changed_;
   int devices_ = 2;
   Regions regions_;
-  std::map<const void*, size_t> shared_bytes_;
   std::set<cudaStream_t> streams_;
   WorkRef legacy_[kMaxDevices];
 };

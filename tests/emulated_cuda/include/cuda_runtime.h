@@ -12,8 +12,6 @@
 
 #include "tests/emulated_cuda/device_language.h"
 
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes;
@@ -46,18 +44,10 @@ struct ParameterWords {
   }
 };
 
-// `kernel` is its address.
-cudaError_t launch(const void* kernel, const cudaLaunchConfig_t& shape,
-                   const ParameterWords& parameters, std::function<void()> thread);
-cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
+cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parameters,
+                   std::function<void()> thread);
 
 }  // namespace emulated_cuda
-
-template <typename... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
-                                 int value) {
-  return emulated_cuda::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
-}
 
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(Parameters...),
@@ -67,6 +57,5 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(P
   const std::tuple<Parameters...> given(std::forward<Arguments>(arguments)...);
   emulated_cuda::ParameterWords words;
   std::apply([&](const auto&... parameter) { (words.add(parameter), ...); }, given);
-  return emulated_cuda::launch(reinterpret_cast<const void*>(kernel), *shape, words,
-                               [kernel, given] { std::apply(kernel, given); });
+  return emulated_cuda::launch(*shape, words, [kernel, given] { std::apply(kernel, given); });
 }

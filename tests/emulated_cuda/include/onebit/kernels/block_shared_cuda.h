@@ -11,9 +11,4 @@ T& block_shared() {
   return *static_cast<T*>(emulated_cuda::shared_object(&kType, sizeof(T), alignof(T)));
 }
 
-template <typename T>
-T& launch_shared() {
-  return *static_cast<T*>(emulated_cuda::launch_object(sizeof(T), alignof(T)));
-}
-
 }  // namespace onebit::kernels::cuda
