@@ -10,10 +10,10 @@ namespace onebit {
 
 std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
   const int count = memory::cuda_device_count();
-  require(count > 0,
-          "no CUDA device found (or its driver is too old for CUDA {}.{}): use --device cpu, or "
-          "check nvidia-smi",
-          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  if (count == 0) {
+    const std::string why = memory::why_no_cuda_device();
+    fail("no CUDA device found: {}; or use --device cpu", why.empty() ? "check nvidia-smi" : why);
+  }
   require(index >= 0 && index < count, "no CUDA device {}: {} visible to this process", index,
           count);
   return std::make_unique<CudaStream>(index);

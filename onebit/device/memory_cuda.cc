@@ -51,6 +51,30 @@ int cuda_device_count() {
   return 0;
 }
 
+std::string why_no_cuda_device() {
+  int count = 0, driver = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return "";
+  cudaGetLastError();
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "";  // there is none
+  if (status != cudaErrorInsufficientDriver) {
+    return fmt::format("CUDA reports \"{}\"; check nvidia-smi", cudaGetErrorString(status));
+  }
+  const auto text = [](int version) {
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  };
+  return fmt::format(
+      "the NVIDIA driver supports CUDA {}, and this onebit was built for CUDA {}: install a newer "
+      "driver, or build onebit with an older CUDA toolkit",
+      text(driver), text(CUDART_VERSION));
+}
+
+bool cuda_device_is_checked(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return properties.major == 9 && properties.minor == 0;  // an H100
+}
+
 Device device_of(const void* data) {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {

@@ -27,6 +27,12 @@ void copy_beside(void*, const void*, int64_t) {
 int cuda_device_count() {
   return 0;
 }
+std::string why_no_cuda_device() {
+  return "";
+}
+bool cuda_device_is_checked(int) {
+  absent();
+}
 std::string describe_cuda_device(int) {
   absent();
 }

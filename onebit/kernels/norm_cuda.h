@@ -10,8 +10,8 @@ struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// The variance is computed about the mean. Columns from `count` on do not belong to the row. At most
-// one row a block.
+// The variance is computed about the mean. Columns from `count` on do not belong to the row. A
+// block has one row.
 __device__ inline RowStatistics row_statistics(const Eight& row, int64_t count, int64_t hidden,
                                                float epsilon) {
   float sum = 0, squares = 0;

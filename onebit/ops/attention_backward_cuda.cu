@@ -68,6 +68,17 @@ __device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, co
   end_copy_group();
 }
 
+// Zeros for keys, from `key` on, that do not exist.
+__device__ void clear_absent(const TilePlace& at, int key, float (&gradient)[kBlocks][4]) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (key + j * 8 + at.lane % 4 * 2 + i % 2 >= at.length) gradient[j][i] = 0.0f;
+    }
+  }
+}
+
 // Gradients of the queries: one thread block per tile of queries.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T> a) {
@@ -115,16 +126,7 @@ __global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T
           grad_score[j][i] = p * fmaf(grad_score[j][i], factor, -delta[i / 2]);
         }
       }
-      if (key + kTile > at.length) {
-#pragma unroll
-        for (int j = 0; j < kBlocks; ++j) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int column = part * kHalf + j * 8 + at.lane % 4 * 2 + i % 2;
-            if (key + column >= at.length) grad_score[j][i] = 0.0f;
-          }
-        }
-      }
+      if (key + kTile > at.length) clear_absent(at, key + part * kHalf, grad_score);
       add_product(grad_score, shared.key[slot], part * kHalf, at.lane, sum);
     }
   }

@@ -24,8 +24,8 @@ struct TilePlace {
 };
 
 // The word with its bits moved down by `count`, those that fall out at the bottom back in at the
-// top. A plain shift would not do: the compiler replaces the later tests of constant bits by tests of
-// bits that it computes anew each time.
+// top. A plain shift would not do: the compiler replaces the later tests of constant bits by tests
+// of bits that it computes anew each time.
 __device__ inline uint32_t rotated_down(uint32_t word, int count) {
   return __funnelshift_r(word, word, static_cast<uint32_t>(count));
 }

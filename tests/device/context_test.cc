@@ -45,6 +45,19 @@ TEST(Context, MovesItsStreams) {
   EXPECT_EQ(&second.onednn(), onednn);
 }
 
+// The emulated device's driver can be given any version.
+TEST(Context, CudaWithAnOldDriverIsAnErrorThatNamesTheVersions) {
+  setenv("ONEBIT_EMULATED_CUDA_DRIVER", "11080", 1);
+  const bool old = memory::cuda_device_count() == 0;
+  const std::string why = memory::why_no_cuda_device();
+  const std::string message = old ? message_of([] { Context::cuda(0); }) : "";
+  unsetenv("ONEBIT_EMULATED_CUDA_DRIVER");
+  if (!old || memory::cuda_device_count() == 0) GTEST_SKIP() << "no emulated CUDA device here";
+  EXPECT_THAT(why, HasSubstr("supports CUDA 11.8, and this onebit was built for CUDA 12.4"));
+  EXPECT_THAT(message, HasSubstr(why));
+  EXPECT_THAT(message, HasSubstr("--device cpu"));
+}
+
 TEST(Context, CudaWithoutADeviceIsAnErrorThatNamesTheFix) {
   if (memory::cuda_device_count() > 0) GTEST_SKIP() << "a CUDA device is present";
   EXPECT_THAT(message_of([] { Context::cuda(0); }), HasSubstr("--device cpu"));

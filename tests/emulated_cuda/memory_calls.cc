@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -94,7 +95,17 @@ using namespace emulated_cuda;
 
 cudaError_t cudaGetDeviceCount(int* count) {
   if (is_to_fail("cudaGetDeviceCount")) return remember(cudaErrorUnknown);
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (driver < CUDART_VERSION) return remember(cudaErrorInsufficientDriver);
   *count = Machine::one().devices();
+  return cudaSuccess;
+}
+
+// ONEBIT_EMULATED_CUDA_DRIVER, by default the runtime's.
+cudaError_t cudaDriverGetVersion(int* version) {
+  const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_DRIVER");
+  *version = text == nullptr ? CUDART_VERSION : std::atoi(text);
   return cudaSuccess;
 }
 
@@ -209,6 +220,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorMemoryAllocation";
     case cudaErrorInvalidConfiguration:
       return "cudaErrorInvalidConfiguration";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle:
