@@ -3,6 +3,19 @@
 
 say() { printf '== %s\n' "$*"; }
 
+# read_processor_seconds NAME: sets the variable to the processor time of all commands that this
+# shell has waited for. (In a subshell "times" would begin with 0.)
+read_processor_seconds() {
+  local file
+  file="$(mktemp)"
+  times >"$file"
+  printf -v "$1" '%s' "$(awk 'NR == 2 {
+    for (i = 1; i <= 2; ++i) { split($i, part, /[ms]/); seconds += 60 * part[1] + part[2] }
+    printf "%d", seconds + 0.5
+  }' "$file")"
+  rm -f "$file"
+}
+
 die() {
   printf 'run: %s\n' "$*" >&2
   exit 1

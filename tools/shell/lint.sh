@@ -3,7 +3,7 @@
 source tools/shell/format.sh
 
 run_lint() {
-  local fast="" status=0
+  local fast="" status=0 started=$SECONDS used=0
   if [ "${1:-}" = --fast ]; then
     fast=yes
     shift
@@ -20,7 +20,8 @@ run_lint() {
     lint_with_clang_tidy "$@" || status=1
   fi
   [ "$status" -eq 0 ] || die "lint found what is printed above; ./run format mends formatting"
-  say "nothing found"
+  read_processor_seconds used
+  say "nothing found, in $((SECONDS - started)) s (processor: $used s)"
 }
 
 # Sources of the floors, or those given.

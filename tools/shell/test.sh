@@ -70,7 +70,8 @@ run_test() {
 
 # build_stage PRESET
 build_stage() {
-  local preset="$1" started=$SECONDS
+  local preset="$1" started=$SECONDS before=0 after=0
+  read_processor_seconds before
   rm -rf "$(build_folder_of "$preset")/test-results"
   say "$preset: building"
   if [ "$preset" = release ]; then
@@ -80,7 +81,9 @@ build_stage() {
     configure "$preset" || return 1
     build "$preset" onebit_tests || return 1
   fi
-  say "$preset: built in $((SECONDS - started)) s"
+  read_processor_seconds after
+  say "$preset: built in $((SECONDS - started)) s" \
+    "(processor: $((after - before)) s)"
 }
 
 # start_building PRESET: build_beside_tests in a process group of its own, `builder`, which is ended
@@ -116,7 +119,8 @@ build_beside_tests() {
 
 # run_tests_of PRESET [CTEST OPTION...]
 run_tests_of() {
-  local preset="$1" folder started=$SECONDS status=0
+  local preset="$1" folder started=$SECONDS status=0 before=0 after=0
+  read_processor_seconds before
   shift
   folder="$(build_folder_of "$preset")"
   mkdir -p "$folder/test-results"
@@ -124,6 +128,8 @@ run_tests_of() {
   # One more than the cores: a test of the launcher waits most of its time.
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
     --output-junit "$PWD/$folder/test-results/ctest.xml" "$@" || status=1
-  say "$preset: tested in $((SECONDS - started)) s"
+  read_processor_seconds after
+  say "$preset: tested in $((SECONDS - started)) s" \
+    "(processor: $((after - before)) s)"
   return "$status"
 }
