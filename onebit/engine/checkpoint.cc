@@ -11,7 +11,6 @@ namespace onebit::engine {
 namespace {
 
 constexpr int64_t kFormatVersion = 1;
-constexpr int64_t kLargestWorld = 1 << 20;
 
 ProfileTrack* writer_track(const Context& context) {
   ProfileTrack* const own = context.profile_track();
@@ -34,11 +33,8 @@ CheckpointFacts read_facts(const Path& folder) {
           "{}: the checkpoint has format {}, but this version of onebit reads format {}; start a "
           "new run from its model (--initialize-from)",
           place, version, kFormatVersion);
-  const int64_t world_size = reader.integer("world_size", 0);
-  require(world_size >= 1 && world_size <= kLargestWorld,
-          "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
   return {.step = reader.integer("step", 0),
-          .world_size = static_cast<int>(world_size),
+          .world_size = world_size_of(state, place),
           .client_state = reader.raw("client_state"),
           .state = reader.raw("state")};
 }

@@ -16,7 +16,6 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr const char* kGeneration = "generation";
-constexpr int64_t kMaxRanks = 1 << 20;
 
 // A checkpoint on a single disk has no generation; the checksum of its contents replaces it.
 std::string generation_of(const Json& state) {
@@ -48,16 +47,12 @@ HeldCheckpoint read_contents(const Path& folder, const std::string& tag, bool pu
   HeldCheckpoint held = {.tag = tag,
                          .generation = generation_of(state),
                          .step = state.at("step").get<int64_t>(),
-                         .world_size = 0,
+                         .world_size = world_size_of(state, path.string()),
                          .published = published,
                          .shards = {},
                          .common_files = common_files_in(folder),
                          .disks = state.value("disks", Json()),
                          .problem = {}};
-  const auto world_size = state.at("world_size").get<int64_t>();
-  require(world_size >= 1 && world_size <= kMaxRanks, "{}: `world_size` is {}", folder.string(),
-          world_size);
-  held.world_size = static_cast<int>(world_size);
   for (int shard = 0; shard < held.world_size; ++shard) {
     if (files::exists(folder / shard_name(shard, held.world_size))) held.shards.push_back(shard);
   }

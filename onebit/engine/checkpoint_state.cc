@@ -56,6 +56,15 @@ Json read_checkpoint_state(const Path& folder) {
   return state;
 }
 
+int world_size_of(const Json& state, const std::string& place) {
+  constexpr int64_t kLargest = 1 << 20;
+  JsonReader reader(state, place, "");
+  const int64_t ranks = reader.integer("world_size", 0);
+  require(ranks >= 1 && ranks <= kLargest, "{}: `world_size` is {}: it must lie between 1 and {}",
+          place, ranks, kLargest);
+  return static_cast<int>(ranks);
+}
+
 std::string model_file_name() {
   return fmt::format("{}/{}", run_files::kModel, formats::kTensors);
 }

@@ -18,6 +18,9 @@ void add_checksum(Json& state);
 // continue differently.
 Json read_checkpoint_state(const Path& folder);
 
+// The number of ranks that the contents state. Error, naming `place`: outside [1, 2^20].
+int world_size_of(const Json& state, const std::string& place);
+
 // In state.json: the checksums of the checkpoint's safetensors files, by their names in its folder.
 inline constexpr const char* kFilesOfCheckpoint = "files";
 

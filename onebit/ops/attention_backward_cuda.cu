@@ -68,6 +68,16 @@ __device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, co
   end_copy_group();
 }
 
+// Stores the bits that the warp's queries have drawn over a tile of keys.
+template <typename T>
+__device__ void store_kept(const QueryMask& mask, const AttentionCall<T>& a, const TilePlace& at,
+                           int key) {
+  const int query = at.begin + at.warp * 16 + at.lane;
+  if (at.lane >= 16 || query >= at.length) return;
+  const auto* words = reinterpret_cast<const uint64_t*>(mask.byte[at.warp]);
+  *a.kept_word(at.first + query, at.head, key / kTile) = words[at.lane];
+}
+
 // Zeros for keys, from `key` on, that do not exist.
 __device__ void clear_absent(const TilePlace& at, int key, float (&gradient)[kBlocks][4]) {
 #pragma unroll
@@ -111,7 +121,10 @@ __global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T
     const int slot = key / kTile % 2;
     if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
     QueryMask::Mine mask{{~0u, ~0u}, {~0u, ~0u}};
-    if (a.dropout.threshold > 0) mask = shared.mask.draw(a, shared.row_keys, at, key);
+    if (a.dropout.threshold > 0) {
+      mask = shared.mask.draw(a, shared.row_keys, at, key);
+      store_kept(shared.mask, a, at, key);
+    }
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float score[kBlocks][4], grad_score[kBlocks][4];
@@ -134,36 +147,20 @@ __global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T
              3 * a.hidden, left, at.warp, at.lane);
 }
 
-// Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word belongs to key k.
-struct alignas(4) KeyMask {
-  uint16_t word[4][kTile];
-
-  template <typename T>
-  __device__ void draw(const AttentionCall<T>& a, const TileKeys& keys, const TilePlace& at) {
-    __syncwarp();  // the previous bits have been read
-    auto* bytes = reinterpret_cast<uint8_t*>(word[at.warp]);
-    const int block = (at.begin + at.warp * 16) / 8 + at.lane % 2;
-#pragma unroll
-    for (int i = 0; i < 2 * kTile; i += kWarp) {
-      bytes[i + at.lane] =
-          static_cast<uint8_t>(a.keep_bits(keys.of[(i + at.lane) / 2], at.head, block));
-    }
-    __syncwarp();
-  }
-  // Of the thread's elements in a block of queries that begins at `query` of the tile: bit
-  // 16 (i % 2) + 8 (i / 2) belongs to element i.
-  __device__ uint32_t mine(const TilePlace& at, int query) const {
-    const auto* pairs = reinterpret_cast<const uint32_t*>(word[at.warp]);
-    return rotated_down(pairs[query / 2 + at.lane % 4], at.lane / 4);
-  }
-};
-
 template <typename T>
 struct KeyShared {
   Tile<T> query[2], grad[2];
   alignas(8) float log_sum[2][kTile], delta[2][kTile];
-  TileKeys row_keys[2];
-  KeyMask mask;
+  uint64_t kept[2][kTile];  // a query's bits over the tile of keys
+
+  // Of the thread's elements in a block of queries that begins at `first` of the tile: bit
+  // 16 (i % 2) + 8 (i / 2) belongs to element i.
+  __device__ uint32_t kept_of(const TilePlace& at, int slot, int first) const {
+    const auto* halves = reinterpret_cast<const uint16_t*>(kept[slot]) + at.warp;
+    const int mine = first + at.lane % 4 * 2;
+    const uint32_t pair = halves[4 * mine] | uint32_t{halves[4 * mine + 4]} << 16;
+    return rotated_down(pair, at.lane / 4);
+  }
 };
 
 template <typename T>
@@ -175,9 +172,12 @@ __device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, c
   start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
              count);
   end_copy_group();
-  if (a.dropout.threshold > 0) shared.row_keys[slot].load(a, at, query);
   const int i = static_cast<int>(threadIdx.x);
   if (i >= kTile) return;
+  if (a.dropout.threshold > 0) {
+    shared.kept[slot][i] =
+        i < count ? *a.kept_word(at.first + query + i, at.head, at.begin / kTile) : 0;
+  }
   const int64_t place = at.head * a.rows + at.first + query + i;
   shared.log_sum[slot][i] = i < count ? a.log_sum_exp[place] * kLog2E : INFINITY;
   shared.delta[slot][i] = i < count ? a.delta[place] : 0.0f;
@@ -195,7 +195,7 @@ __device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a
     const int begin = part * kHalf + j * 8, query = begin + at.lane % 4 * 2;
     const float2 log_sum = *reinterpret_cast<const float2*>(&shared.log_sum[slot][query]);
     const float2 delta = *reinterpret_cast<const float2*>(&shared.delta[slot][query]);
-    const uint32_t kept = drops ? shared.mask.mine(at, begin) : ~0u;
+    const uint32_t kept = drops ? shared.kept_of(at, slot, begin) : ~0u;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float p = approximate_exp2(
@@ -230,7 +230,6 @@ __global__ void __launch_bounds__(kTileThreads, 3) tiled_keys(AttentionCall<T> a
     }
     const int slot = query / kTile % 2;
     if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
-    if (a.dropout.threshold > 0) shared.mask.draw(a, shared.row_keys[slot], at);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float weight[kBlocks][4], gradient[kBlocks][4];
@@ -254,6 +253,10 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a, float* delta) {
          delta);
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
   auto call = attention_call<T>(a);
+  call.kept_words_of_row = call.dropout.active() ? grid.x : 0;
+  const Scratch::Block kept_words =
+      cuda.scratch().take(a.heads * rows * call.kept_words_of_row * int64_t{sizeof(uint64_t)});
+  call.kept_words = kept_words.as<uint64_t>();
   call.grad_context = pointer<T>(a.grad_context);
   call.delta = delta;
   call.grad_qkv = pointer<T>(a.grad_qkv);

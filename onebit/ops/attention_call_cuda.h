@@ -22,6 +22,10 @@ struct AttentionCall {
   // The members below are for the backward pass only.
   const T* grad_context;
   const float* delta;  // [heads, rows]: grad_context . context
+  // [heads, rows, kept_words]: dropout's bits, from the queries' kernel for the keys'. A word has
+  // those of a query over a tile of 64 keys.
+  uint64_t* kept_words;
+  int64_t kept_words_of_row;
   T* grad_qkv;
 
   // Offset in qkv of a head's columns in `row` (part 0: query, 1: key, 2: value).
@@ -30,6 +34,9 @@ struct AttentionCall {
   }
   __device__ int64_t mixed_place(int64_t row, int head) const {
     return row * hidden + int64_t{head} * head_size;
+  }
+  __device__ uint64_t* kept_word(int64_t row, int head, int tile) const {
+    return kept_words + (head * rows + row) * kept_words_of_row + tile;
   }
   __device__ float kept(uint32_t bits, int bit) const {
     return (bits >> bit & 1u) != 0 ? dropout.scale : 0.0f;
@@ -59,6 +66,8 @@ AttentionCall<T> attention_call(const A& a) {
           .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
           .grad_context = nullptr,
           .delta = nullptr,
+          .kept_words = nullptr,
+          .kept_words_of_row = 0,
           .grad_qkv = nullptr};
 }
 

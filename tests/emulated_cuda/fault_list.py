@@ -66,6 +66,8 @@ FAULTS = [
         "at.warp, at.lane);\n      __syncthreads();\n    }\n    const int slot = query",
         "at.warp, at.lane);\n    }\n    const int slot = query", ATTENTION),
     ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
+    ops("attention_kept_bound", BACKWARD, "at.lane >= 16 || query >= at.length", "at.lane >= 16",
+        ATTENTION),
     ops("attention_key_bound", BACKWARD, "i < count ? a.log_sum_exp[place] * kLog2E : INFINITY",
         "a.log_sum_exp[place] * kLog2E", ATTENTION),
     ops("plain_attention_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(1)),

@@ -14,7 +14,7 @@
 namespace emulated_cuda {
 namespace {
 
-constexpr size_t kStackBytes = size_t{128} << 10;
+constexpr size_t kStackBytes = size_t{256} << 10;
 
 Fibre* current = nullptr;
 
@@ -32,9 +32,17 @@ void after_switch([[maybe_unused]] void* saved, [[maybe_unused]] const void** bo
 #endif
 }
 
+// Stacks begin at different places of a page and of a cache's sets: those of a block's threads are
+// used in turn, and at equal places they would push each other out of the caches.
+size_t next_offset() {
+  constexpr size_t kLine = 64, kLinesApart = 5, kPlaces = 256;
+  static size_t count = 0;
+  return count++ % kPlaces * kLinesApart * kLine;
+}
+
 }  // namespace
 
-Fibre::Fibre() {
+Fibre::Fibre() : offset_bytes_(next_offset()) {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) std::abort();
@@ -51,7 +59,7 @@ void Fibre::start(void (*body)()) {
 #endif
   body_ = body;
   fake_ = nullptr;
-  pointer_ = fresh_stack(stack_, kStackBytes, &Fibre::enter);
+  pointer_ = fresh_stack(stack_, kStackBytes - offset_bytes_, &Fibre::enter);
   run();
 }
 

@@ -24,6 +24,7 @@ class Fibre {
   void leave(bool for_ever);
   void run();
 
+  size_t offset_bytes_;  // unused at the stack's upper end
   char* stack_ = nullptr;
   void* pointer_ = nullptr;  // of the suspended stack
   void* outside_ = nullptr;
