@@ -16,11 +16,10 @@ target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-
 
 # Most of the time of a small source goes to headers. Where the preset or ./run asks for it, those of
 # libraries are compiled once, and sources of a target that have no name of their own in common are
-# compiled as one (tools/source_units.py). CI's release build does so for tests alone (TESTS), and so sees
-# that every source of the library and the program names what it needs. nlohmann/json.hpp is not among
-# the headers: what its inline functions instantiate takes 0.3 s in every source that has it, and most
-# read no JSON.
-set(ONEBIT_QUICK_BUILD OFF CACHE STRING "Read shared headers once for many sources: ON, OFF or TESTS")
+# compiled as one (tools/source_units.py). A source that does not name what it needs is then not seen:
+# ./run lint compiles some alone. nlohmann/json.hpp is not among the headers: what its inline functions
+# instantiate takes 0.3 s in every source that has it, and most read no JSON.
+option(ONEBIT_QUICK_BUILD "Read shared headers once for many sources" OFF)
 set(ONEBIT_SOURCES_A_UNIT 8 CACHE STRING "The most sources that ONEBIT_QUICK_BUILD compiles as one")
 mark_as_advanced(ONEBIT_SOURCES_A_UNIT)
 find_package(Python3 COMPONENTS Interpreter QUIET)
@@ -37,9 +36,6 @@ endif()
 # onebit_compile_quickly(target first_target HEADERS): where that is asked for. The first target compiles
 # the headers, the others of its kind take them over.
 function(onebit_compile_quickly target first)
-  if(ONEBIT_QUICK_BUILD STREQUAL "TESTS" AND NOT target MATCHES "^test_")
-    return()
-  endif()
   if(ONEBIT_QUICK_BUILD AND target STREQUAL first)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   elseif(ONEBIT_QUICK_BUILD)

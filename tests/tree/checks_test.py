@@ -1,14 +1,17 @@
 """The checks find what they are for: every breach is planted in a small tree and must be named."""
 import contextlib
 import io
+import json
 import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import check_floors  # noqa: E402
+import check_includes  # noqa: E402
 import check_layout  # noqa: E402
 import run_clang_tidy  # noqa: E402
 import source_units  # noqa: E402
@@ -314,6 +317,26 @@ class Units(unittest.TestCase):
         self.assertEqual(self.units(2, **plain), [["a", "b"], ["c", "d"], ["e"]])
         self.assertEqual(self.units(a_cc="#define HWY_TARGET_INCLUDE\n", b_cc="int two;\n"),
                          [["a"], ["b"]])
+
+
+class Includes(unittest.TestCase):
+    def test_source_that_does_not_name_its_header_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "good.cc").write_text("#include <vector>\nstd::vector<int> a;\n")
+            (root / "bad.cc").write_text("std::vector<int> b;\n")
+            (root / "compile_commands.json").write_text(json.dumps([
+                {"directory": folder, "file": f"{folder}/{name}.cc",
+                 "command": f"env ccache c++ -Wall -o {name}.o -c {folder}/{name}.cc"}
+                for name in ("good", "bad")]))
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), \
+                    mock.patch.object(check_includes, "ROOT", root):
+                good = check_includes.main([folder, "good.cc"])
+                both = check_includes.main([folder, "good.cc", "bad.cc"])
+        self.assertEqual((good, both), (0, 1))
+        self.assertIn("bad.cc does not compile alone:", printed.getvalue())
+        self.assertIn("2 sources compiled alone, 1 failed", printed.getvalue())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Whether sources compile alone, each with its own headers: builds that read shared headers once for
+many sources (ONEBIT_QUICK_BUILD) do not see a missing include.
+
+    check_includes.py BUILD_FOLDER SOURCE...
+
+The folder holds compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF. Sources are parsed
+with all warnings, and no code is generated. ONEBIT_JOBS at once; the cores otherwise.
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def command_of(entry):
+    """The compiler's words without the output, and without a compiler cache before them."""
+    words = shlex.split(entry["command"])
+    compiler = next(i for i, word in enumerate(words) if word.startswith("-")) - 1
+    words = words[compiler:]
+    at = words.index("-o")
+    del words[at:at + 2]
+    words.remove("-c")
+    return words + ["-fsyntax-only"]
+
+
+def parses(entry):
+    """(whether the source compiles alone, what the compiler said)"""
+    done = subprocess.run(command_of(entry), cwd=entry["directory"], capture_output=True, text=True,
+                          check=False)
+    return done.returncode == 0, done.stderr
+
+
+def main(arguments):
+    if len(arguments) < 1:
+        print(__doc__)
+        return 2
+    wanted = {str((ROOT / source).resolve()) for source in arguments[1:]}
+    with open(Path(arguments[0]) / "compile_commands.json", encoding="utf-8") as file:
+        entries = [entry for entry in json.load(file) if entry["file"] in wanted]
+    jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count())
+    failed = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for entry, (good, said) in zip(entries, pool.map(parses, entries)):
+            if not good:
+                failed += 1
+                print(f"{Path(entry['file']).relative_to(ROOT)} does not compile alone:\n{said}")
+    print(f"{len(entries)} sources compiled alone, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
