@@ -36,15 +36,10 @@ set(ONEBIT_THREADED_TESTS base comm compress corpus data engine optim
 set(ONEBIT_UNSANITIZED_TESTS cli cluster plan report
   CACHE STRING "The tests that the other sanitizer builds leave out")
 
-if(ONEBIT_SANITIZE)
-  add_compile_options(-fsanitize=${ONEBIT_SANITIZE} -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=${ONEBIT_SANITIZE})
-  if(ONEBIT_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize-recover=undefined)
-  endif()
-  # Highway compiles every loop once an instruction set, and sanitized loops take long: to save time
-  # only the one that most machines run, AVX2, and the compiler's own where this machine has no AVX2.
-  # (Its other switch, HWY_DISABLED_TARGETS, is the floors' to set.)
+# Highway compiles every loop once an instruction set. Builds that are for tests alone have only the one
+# that most machines run, AVX2, and the compiler's own where this machine has no AVX2: sanitized loops
+# take long to compile. (Highway's other switch, HWY_DISABLED_TARGETS, is the floors' to set.)
+if(ONEBIT_SANITIZE OR ONEBIT_CUDA STREQUAL "EMULATED")
   add_compile_definitions(
     "HWY_BROKEN_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")
   include(CheckCXXSourceRuns)
@@ -56,6 +51,14 @@ if(ONEBIT_SANITIZE)
     }" ONEBIT_MACHINE_HAS_AVX2)
   if(ONEBIT_MACHINE_HAS_AVX2)
     add_compile_options(-march=haswell)
+  endif()
+endif()
+
+if(ONEBIT_SANITIZE)
+  add_compile_options(-fsanitize=${ONEBIT_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ONEBIT_SANITIZE})
+  if(ONEBIT_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
   endif()
   set(asan_options allocator_may_return_null=1:detect_stack_use_after_return=1)
   # Open MPI's modules are unloaded before leaks are looked for: what they kept cannot be told by
