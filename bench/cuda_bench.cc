@@ -284,6 +284,10 @@ int main(int count, char** arguments) {
   bench_step(bench, preset, 128, 128, 20);
   bench_step(bench, preset, 32, 512, 77);
   std::printf("%s\n", bench.text().c_str());
-  if (!json.empty()) std::ofstream(json) << bench.rows().dump(1) << '\n';
-  return 0;
+  if (json.empty()) return 0;
+  std::ofstream file(json);
+  file << bench.rows().dump(1) << '\n';
+  if (file.flush()) return 0;
+  std::fprintf(stderr, "error: %s could not be written\n", json.c_str());
+  return 1;
 }

@@ -50,7 +50,9 @@ def main(arguments):
             if not good:
                 failed += 1
                 print(f"{Path(entry['file']).relative_to(ROOT)} does not compile alone:\n{said}")
-    print(f"{len(entries)} sources compiled alone, {failed} failed")
+    left_out = len(wanted) - len(entries)
+    print(f"{len(entries)} sources compiled alone, {failed} failed"
+          + (f"; {left_out} are not in this build" if left_out else ""))
     return 1 if failed else 0
 
 

@@ -199,15 +199,15 @@ def gpu():
         return ""
 
 
-def look_first(parts, rows):
+def look_first(device, parts, rows):
     """One line: the first thing that is wrong, or the furthest from its bound."""
+    if not device:
+        return "nothing was tested: there is no NVIDIA driver here"
     for part in sorted((p for p in parts if p.result != "passed"), key=lambda p: " alone" not in p.name):
         what = part.failed[0] if part.failed else part.name
         return f"look first at {what} ({part.result}; {part.log}): {part.cause}"
     slow = min((row for row in rows if row.get("share") is not None), key=lambda row: row["share"],
                default=None)
-    if not any(part.passed for part in parts):
-        return "nothing ran: no test found a GPU"
     if slow is None:
         return "nothing failed"
     return (f"nothing failed; furthest from its bound: {slow['name']}, {100 * slow['share']:.0f} % "
@@ -244,7 +244,7 @@ def main(arguments=None):
     if not options.no_sanitizer:
         run_sanitizers(check, options.programs)
     print_table(check.parts)
-    first = look_first(check.parts, rows)
+    first = look_first(device, check.parts, rows)
     print(first)
     (options.results / "gpu-check.json").write_text(json.dumps(
         {"gpu": device, "parts": [asdict(part) for part in check.parts], "kernels": rows,

@@ -32,8 +32,8 @@ void cuda_release(std::byte* data) noexcept;
 void cuda_fill_zero(void* data, int64_t size_bytes);
 void cuda_copy(void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
-// Why no device can be used although there is a driver ("the NVIDIA driver supports CUDA 12.4,
-// ..."); empty without a driver, and where devices can be used.
+// Why devices cannot be used although there are a driver and devices ("the NVIDIA driver supports
+// CUDA 12.4, ..."); empty otherwise.
 std::string why_no_cuda_device();
 // Whether onebit's kernels have passed gpu-check on hardware of this device's compute capability.
 bool cuda_device_is_checked(int index);

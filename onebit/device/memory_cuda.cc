@@ -56,6 +56,7 @@ std::string why_no_cuda_device() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess) return "";
   cudaGetLastError();
+  if (status == cudaErrorNoDevice) return "";  // or none that this process may see
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "";  // there is none
   if (status != cudaErrorInsufficientDriver) {
     return fmt::format("CUDA reports \"{}\"; check nvidia-smi", cudaGetErrorString(status));

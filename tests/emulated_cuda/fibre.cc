@@ -33,7 +33,8 @@ void after_switch([[maybe_unused]] void* saved, [[maybe_unused]] const void** bo
 }
 
 // Stacks begin at different places of a page and of a cache's sets: those of a block's threads are
-// used in turn, and at equal places they would push each other out of the caches.
+// used in turn, and at equal places they would push each other out of the caches: 50 steps of a
+// model then take 9 % longer (Zen 4).
 size_t next_offset() {
   constexpr size_t kLine = 64, kLinesApart = 5, kPlaces = 256;
   static size_t count = 0;

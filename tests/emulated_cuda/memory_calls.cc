@@ -99,6 +99,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   cudaDriverGetVersion(&driver);
   if (driver < CUDART_VERSION) return remember(cudaErrorInsufficientDriver);
   *count = Machine::one().devices();
+  if (*count == 0) return remember(cudaErrorNoDevice);
   return cudaSuccess;
 }
 
@@ -222,6 +223,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidConfiguration";
     case cudaErrorInsufficientDriver:
       return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle:

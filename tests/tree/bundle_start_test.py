@@ -23,7 +23,8 @@ class BundleStart(unittest.TestCase):
 
     def set_bundled_libc(self, version, loader):
         (self.bundle / "lib/runtime/version").write_text(version + "\n")
-        loader.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$GOMP_SPINCOUNT" "$ONEBIT_PROGRAM"\n')
+        loader.write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$GOMP_SPINCOUNT" "$ONEBIT_PROGRAM" '
+                          '"devices: ${CUDA_VISIBLE_DEVICES-all}"\n')
         loader.chmod(0o755)
 
     def start(self, **variables):
@@ -44,7 +45,7 @@ class BundleStart(unittest.TestCase):
     def test_program_arguments_and_environment(self):
         folders, others, _ = self.start()
         self.assertEqual(others, [f"{self.bundle}/bin/program", "--flag", "2000",
-                                  f"{self.bundle}/onebit"])
+                                  f"{self.bundle}/onebit", "devices: "])
         self.assertEqual(folders[:2], [f"{self.bundle}/lib/runtime", f"{self.bundle}/lib"])
         self.assertEqual(folders[-1], f"{self.bundle}/lib/stubs")
 
@@ -53,10 +54,17 @@ class BundleStart(unittest.TestCase):
         self.assertIn(f"{LIBRARY} not found, so CUDA cannot be used", messages)
         self.assertIn("LD_LIBRARY_PATH", messages)
 
+    def test_missing_nccl_leaves_the_devices(self):
+        (self.bundle / "lib/stubs" / LIBRARY).rename(self.bundle / "lib/stubs/libnccl.so.99")
+        _, others, messages = self.start()
+        self.assertEqual(others[-1], "devices: all")
+        self.assertIn("libnccl.so.99 not found, so NCCL cannot be used", messages)
+
     def test_library_in_the_given_path(self):
         place = self.library_in("cuda")
-        folders, _, messages = self.start(LD_LIBRARY_PATH=str(place))
+        folders, others, messages = self.start(LD_LIBRARY_PATH=str(place))
         self.assertIn(str(place), folders)
+        self.assertEqual(others[-1], "devices: all")
         self.assertEqual(messages, "")
 
     def test_library_of_a_cuda_home(self):

@@ -32,11 +32,11 @@ class GpuCheck(unittest.TestCase):
         write_program(self.programs, "cuda_products_bench", "echo products")
         write_program(self.programs, "cuda_bench", f"echo rows; echo '{json.dumps(ROWS)}' > $2")
 
-    def check(self, *options):
+    def check(self, *options, device="a GPU"):
         """(exit status, printed text, gpu-check.json) without sanitizers and PyTorch."""
         printed, results = io.StringIO(), self.folder / "results"
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), \
-                mock.patch.object(gpu_check, "gpu", lambda: "a GPU"):
+                mock.patch.object(gpu_check, "gpu", lambda: device):
             status = gpu_check.main(["--programs", str(self.programs), "--results", str(results),
                                      "--no-sanitizer", "--no-compare", *options])
         return status, printed.getvalue(), json.loads((results / "gpu-check.json").read_text())
@@ -49,6 +49,11 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual({p["passed"] for p in written["parts"][:7]}, {1})
         self.assertEqual(written["kernels"], ROWS)
         self.assertIn("furthest from its bound: gelu, 40 % of a copy", printed)
+
+    def test_without_a_gpu_nothing_is_said_to_be_good(self):
+        _, printed, written = self.check(device="")
+        self.assertIn("nothing was tested: there is no NVIDIA driver here", printed)
+        self.assertNotIn("nothing failed", written["look_first"])
 
     def test_failed_program_is_run_by_suites_and_the_rest_goes_on(self):
         write_program(self.programs, "test_ops", """case "$1" in

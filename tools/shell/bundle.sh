@@ -4,8 +4,6 @@
 # shellcheck shell=bash
 
 BUNDLE_LIMIT_BYTES=60000000
-# What tools/gpu_check.py runs.
-GPU_TESTS=(device ops comm compress model training tasks)
 GPU_BENCHES=(cuda_bench cuda_products_bench model_bench squad_bench)
 # The comparison with PyTorch and what it imports and reads.
 COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert_shapes.py
@@ -13,9 +11,17 @@ COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert
 # What the machine has: the driver's and the CUDA toolkit's libraries.
 BUNDLE_LEFT_OUT='^(libcuda|libcudart|libcublas|libcublasLt|libnccl|libnvidia|libcudnn)'
 
+# The names of the test programs that tools/gpu_check.py runs.
+read_gpu_tests() {
+  mapfile -t GPU_TESTS < <(PYTHONPATH=tools python3 -B -c \
+    'import gpu_check; print(*gpu_check.TESTS, sep="\n")')
+  [ ${#GPU_TESTS[@]} -gt 0 ] || die "tools/gpu_check.py does not list its tests"
+}
+
 run_bundle() {
   [ $# -eq 0 ] || die "bundle: unknown option \"$1\"; see ./run help"
   install_packages tools/debian_packages.txt
+  read_gpu_tests
   configure release -DONEBIT_CUDA=ON
   local -a targets=(onebit_program "${GPU_BENCHES[@]}")
   local name
@@ -26,6 +32,7 @@ run_bundle() {
 
 run_gpu_check() {
   install_packages tools/debian_packages.txt
+  read_gpu_tests
   configure release -DONEBIT_CUDA=ON
   local -a targets=("${GPU_BENCHES[@]}")
   local name
@@ -76,7 +83,8 @@ copy_libraries() {
 }
 
 # Libraries that are loaded where the machine has no cuBLASLt or NCCL, so that the program runs on
-# the CPU there: every function of theirs that a program uses, returning an error.
+# the CPU there: every function of theirs that a program uses. It returns an error, or where the
+# function describes errors, which library is not installed.
 write_stubs() {
   local to="$1" library symbols version
   mkdir -p "$to/lib/stubs"
@@ -87,7 +95,9 @@ write_stubs() {
     version="$(sed -n 's/.*@//p' <<<"$symbols" | sort -u)"
     echo "${version:-} { global: *; };" >"$to/lib/stubs/versions"
     # 1: CUBLAS_STATUS_NOT_INITIALIZED and ncclUnhandledCudaError.
-    sed 's/@.*//; s/.*/int &(void) { return 1; }/' <<<"$symbols" |
+    awk -F@ -v library="$library" '
+      $1 ~ /String$/ { printf "const char *%s(void) { return \"%s is not installed\"; }\n", $1, library }
+      $1 !~ /String$/ { printf "int %s(void) { return 1; }\n", $1 }' <<<"$symbols" |
       gcc -x c -shared -fPIC -Wl,-soname,"$library" \
         ${version:+-Wl,--version-script="$to/lib/stubs/versions"} -o "$to/lib/stubs/$library" -
   done

@@ -37,10 +37,17 @@ for place in found.submodule_search_locations if found else []:
   fi
   [ -n "$(folder_of "$library")" ] || missing+=("$library")
 done
-if [ ${#missing[@]} -gt 0 ] && { [ -e /dev/nvidiactl ] || [ -n "${ONEBIT_BUNDLE_VERBOSE:-}" ]; }; then
-  echo "$(basename "$0"): ${missing[*]} not found, so CUDA cannot be used: install the CUDA toolkit's" \
-    "libraries (or PyTorch for this CUDA version) or name their folder in LD_LIBRARY_PATH" >&2
-fi
+for library in "${missing[@]}"; do
+  what="NCCL cannot be used"
+  if [[ $library == libcublasLt* ]]; then
+    what="CUDA cannot be used"
+    export CUDA_VISIBLE_DEVICES=
+  fi
+  if [ -e /dev/nvidiactl ] || [ -n "${ONEBIT_BUNDLE_VERBOSE:-}" ]; then
+    echo "$(basename "$0"): $library not found, so $what: install the CUDA toolkit's libraries and" \
+      "NCCL (or PyTorch for this CUDA version), or name their folder in LD_LIBRARY_PATH" >&2
+  fi
+done
 # With a loader of its own, /proc/self/exe is the loader: the program cannot start itself anew for
 # OpenMP's settings, nor name itself to the ranks that it launches.
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-2000}" ONEBIT_PROGRAM="$here/onebit"
