@@ -55,17 +55,20 @@ struct WarpOperands {
 
 // Collectives return when all threads they are for have come to the same place. Faults: a lane of
 // `mask` has ended or waits elsewhere; the caller is not in `mask`.
-const WarpOperands& exchange(unsigned mask, const Operands& mine, const Place& place);
+// A lane's operands are pairs of words, by value: written to memory and read at once in other
+// pieces, they cost as much as all the rest.
+const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, uint64_t second = 0,
+                             uint64_t third = 0);
 // How many threads of the block gave true.
 int block_vote(bool mine, const Place& place);
 int lane_index();
 
 template <typename T>
-Operands operands_of(T value) {
+uint64_t bits_of(T value) {
   static_assert(sizeof value <= sizeof(uint64_t));
-  Operands operands{};
-  std::memcpy(operands.word, &value, sizeof value);
-  return operands;
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
 }
 template <typename T>
 T value_of(const Operands& operands) {
@@ -77,7 +80,7 @@ T value_of(const Operands& operands) {
 // The value of lane `from`; the caller's own where there is no such lane.
 template <typename T>
 T shuffle(unsigned mask, T mine, int from, const Place& place) {
-  const WarpOperands& all = exchange(mask, operands_of(mine), place);
+  const WarpOperands& all = exchange(mask, place, bits_of(mine));
   if (from < 0 || from >= 32) return mine;
   if ((mask >> from & 1u) == 0) fault("a shuffle reads a lane that is not in its mask");
   return value_of<T>(all.lane[from]);
@@ -85,7 +88,7 @@ T shuffle(unsigned mask, T mine, int from, const Place& place) {
 
 template <typename T, class Add>
 T reduce(unsigned mask, T mine, const Add& add, const Place& place) {
-  const WarpOperands& all = exchange(mask, operands_of(mine), place);
+  const WarpOperands& all = exchange(mask, place, bits_of(mine));
   T sum{};
   for (int lane = 0; lane < 32; ++lane) {
     if ((mask >> lane & 1u) != 0) sum = add(sum, value_of<T>(all.lane[lane]));
@@ -108,7 +111,7 @@ inline int __syncthreads_and(int predicate,
 }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
                        const std::source_location& place = std::source_location::current()) {
-  emulated_cuda::exchange(mask, {}, place);
+  emulated_cuda::exchange(mask, place, 0);
 }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from,

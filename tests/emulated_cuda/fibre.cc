@@ -16,21 +16,7 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-Fibre* current = nullptr;
-
-// The address sanitizer is told of every change of stacks.
-void before_switch([[maybe_unused]] void** save, [[maybe_unused]] const void* bottom,
-                   [[maybe_unused]] size_t size_bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(save, bottom, size_bytes);
-#endif
-}
-void after_switch([[maybe_unused]] void* saved, [[maybe_unused]] const void** bottom,
-                  [[maybe_unused]] size_t* size_bytes) {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(saved, bottom, size_bytes);
-#endif
-}
+[[maybe_unused]] Fibre* left = nullptr;  // by the last switch
 
 // Stacks begin at different places of a page and of a cache's sets: those of a block's threads are
 // used in turn, and at equal places they would push each other out of the caches: 50 steps of a
@@ -43,54 +29,55 @@ size_t next_offset() {
 
 }  // namespace
 
-Fibre::Fibre() : offset_bytes_(next_offset()) {
+Fibre::Fibre() : offset_bytes_(next_offset()), size_bytes_(kStackBytes) {
   void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) std::abort();
-  stack_ = static_cast<char*>(memory);
+  memory_ = static_cast<char*>(memory);
+  bottom_ = memory;
 }
 
 Fibre::~Fibre() {
-  munmap(stack_, kStackBytes);
+  if (memory_ != nullptr) munmap(memory_, kStackBytes);
 }
 
-void Fibre::start(void (*body)()) {
+Fibre& Fibre::host() {
+  static Fibre one(Kind::kHost);
+  return one;
+}
+
+void Fibre::reset(void (*entry)()) {
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(stack_, kStackBytes);  // what the body before left
+  __asan_unpoison_memory_region(memory_, kStackBytes);  // what the body before left
 #endif
-  body_ = body;
   fake_ = nullptr;
-  pointer_ = fresh_stack(stack_, kStackBytes - offset_bytes_, &Fibre::enter);
-  run();
+  pointer_ = fresh_stack(memory_, kStackBytes - offset_bytes_, entry);
 }
 
-void Fibre::resume() {
-  run();
+// The address sanitizer is told of every change of stacks.
+void Fibre::go(Fibre& to, [[maybe_unused]] bool for_ever) {
+#if defined(__SANITIZE_ADDRESS__)
+  left = this;
+  __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_, to.bottom_, to.size_bytes_);
+#endif
+  switch_stack(&pointer_, to.pointer_);
 }
 
-void Fibre::run() {
-  current = this;
-  before_switch(&outside_fake_, stack_, kStackBytes);
-  switch_stack(&outside_, pointer_);
-  after_switch(outside_fake_, nullptr, nullptr);
+void Fibre::switch_to(Fibre& to) {
+  go(to, false);
+  arrive();
 }
 
-void Fibre::suspend() {
-  leave(false);
+void Fibre::leave_for_ever(Fibre& to) {
+  go(to, true);
+  std::abort();  // somebody came back
 }
 
-void Fibre::leave(bool for_ever) {
-  before_switch(for_ever ? nullptr : &fake_, outside_bottom_, outside_bytes_);
-  switch_stack(&pointer_, outside_);
-  after_switch(fake_, &outside_bottom_, &outside_bytes_);
-}
-
-void Fibre::enter() {
-  Fibre& self = *current;
-  after_switch(nullptr, &self.outside_bottom_, &self.outside_bytes_);
-  self.body_();
-  self.leave(true);
-  std::abort();  // an ended body is not resumed
+void Fibre::arrive() {
+#if defined(__SANITIZE_ADDRESS__)
+  // Which stack the host's is, is known once it has been left.
+  __sanitizer_finish_switch_fiber(fake_, &left->bottom_, &left->size_bytes_);
+#endif
 }
 
 }  // namespace emulated_cuda

@@ -12,28 +12,31 @@ class Fibre {
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  // Runs `body` up to its first suspension, or to its end.
-  void start(void (*body)());
-  // Goes on behind the last suspension.
-  void resume();
-  // Called on the fibre: back to who started or resumed it.
-  void suspend();
+  // The stack of the host thread that runs, to come back to.
+  static Fibre& host();
+
+  // Whoever switches here next calls `entry`, which must not return. What was on the stack is gone.
+  void reset(void (*entry)());
+  // Called on this stack: leaves it for `to`; returns once another one switches back. Stacks switch
+  // to each other directly, so that those left at one place of the source return to it as the
+  // processor predicts; by way of a scheduler with a stack of its own a warp takes twice as long.
+  void switch_to(Fibre& to);
+  // The same where nobody will switch back.
+  [[noreturn]] void leave_for_ever(Fibre& to);
+  // The first thing that an entry does.
+  void arrive();
 
  private:
-  static void enter();
-  void leave(bool for_ever);
-  void run();
+  enum class Kind { kHost };
+  explicit Fibre(Kind) {}
+  void go(Fibre& to, bool for_ever);
 
-  size_t offset_bytes_;  // unused at the stack's upper end
-  char* stack_ = nullptr;
-  void* pointer_ = nullptr;  // of the suspended stack
-  void* outside_ = nullptr;
-  void (*body_)() = nullptr;
-  // For the address sanitizer.
+  char* memory_ = nullptr;        // of a stack of our own
+  size_t offset_bytes_ = 0;       // unused at the stack's upper end
+  void* pointer_ = nullptr;       // of the suspended stack
+  const void* bottom_ = nullptr;  // for the address sanitizer
+  size_t size_bytes_ = 0;
   void* fake_ = nullptr;
-  void* outside_fake_ = nullptr;
-  const void* outside_bottom_ = nullptr;
-  size_t outside_bytes_ = 0;
 };
 
 }  // namespace emulated_cuda

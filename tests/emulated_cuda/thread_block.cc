@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -27,6 +28,8 @@ struct AsyncCopy {
 
 struct Thread {
   uint3 index{};
+  int lane = 0;
+  size_t warp = 0;
   State state = State::kReady;
   Fibre* fibre = nullptr;  // while it has begun and has not ended
   Place place;
@@ -37,12 +40,19 @@ struct Thread {
   size_t groups = 0;
 };
 
+// Whose turn it is: warps in an order, each as far as it gets, its lanes in an order.
+struct Turn {
+  std::vector<size_t> warps, lanes;
+  size_t warp = 0, lane = 0;  // the next of them
+};
+
 // The block that runs; there is one at a time.
 struct Block {
   const std::function<void()>* body = nullptr;
   std::vector<Thread> threads;
   std::vector<WarpOperands> met;  // what the lanes of a warp brought that met last
   int votes = 0;
+  Turn turn;
   Thread* current = nullptr;
   SharedMemory shared;
   std::vector<std::unique_ptr<Fibre>> fibres;
@@ -53,9 +63,9 @@ struct Block {
   size_t end_of(size_t warp) const { return std::min(threads.size(), (warp + 1) * kLanes); }
 };
 
+Block* const the_block = new Block;  // outlives what waits at the end of the process
 Block& block() {
-  static Block* const one = new Block;  // outlives what waits at the end of the process
-  return *one;
+  return *the_block;
 }
 
 Fibre* take_fibre() {
@@ -66,35 +76,8 @@ Fibre* take_fibre() {
   return fibre;
 }
 
-void run_body() {
-  (*block().body)();
-  block().current->state = State::kEnded;
-}
-
-void run_thread(Thread& thread) {
-  Block& b = block();
-  b.current = &thread;
-  threadIdx = thread.index;
-  if (thread.fibre == nullptr) {
-    thread.fibre = take_fibre();
-    thread.fibre->start(&run_body);
-  } else {
-    thread.fibre->resume();
-  }
-  if (thread.state == State::kEnded) {
-    b.idle.push_back(thread.fibre);
-    thread.fibre = nullptr;
-  }
-}
-
-void wait_as(State state, const Place& place) {
-  Thread& mine = *block().current;
-  mine.state = state;
-  mine.place = place;
-  mine.fibre->suspend();
-}
-
 bool is_same(const Place& a, const Place& b) {
+  if (std::memcmp(&a, &b, sizeof a) == 0) return true;
   return a.line() == b.line() && a.column() == b.column() && a.file_name() == b.file_name();
 }
 
@@ -103,8 +86,26 @@ bool is_same(const Place& a, const Place& b) {
   fault(what);
 }
 
+// The usual case: all lanes of a whole warp have come to the same collective, which is for all.
+bool release_whole_warp(size_t warp) {
+  Block& b = block();
+  const size_t begin = warp * kLanes;
+  if (b.end_of(warp) != begin + kLanes) return false;
+  Thread* const lanes = &b.threads[begin];
+  for (size_t i = 0; i < kLanes; ++i) {
+    if (lanes[i].state != State::kAtWarp || lanes[i].mask != ~0u) return false;
+    if (std::memcmp(&lanes[i].place, &lanes[0].place, sizeof(Place)) != 0) return false;
+  }
+  for (size_t i = 0; i < kLanes; ++i) {
+    b.met[warp].lane[i] = lanes[i].operands;
+    lanes[i].state = State::kReady;
+  }
+  return true;
+}
+
 // Frees the lanes that wait for each other and have all come; false if there are none.
 bool release_warp(size_t warp) {
+  if (release_whole_warp(warp)) return true;
   Block& b = block();
   const size_t begin = warp * kLanes, end = b.end_of(warp);
   const unsigned present = end - begin == kLanes ? ~0u : (1u << (end - begin)) - 1;
@@ -171,19 +172,88 @@ std::vector<size_t> numbers(size_t count) {
   return order;
 }
 
-void run_warp(size_t warp, std::vector<size_t>& lanes) {
-  Block& b = block();
-  do {
-    shuffle_if_random(lanes);
-    for (const size_t lane : lanes) {
-      const size_t index = warp * kLanes + lane;
-      if (index >= b.threads.size() || b.threads[index].state != State::kReady) continue;
-      run_thread(b.threads[index]);
-    }
-  } while (release_warp(warp));
+void begin_warp() {
+  block().turn.lane = 0;
+  shuffle_if_random(block().turn.lanes);
 }
 
-// One warp after another, each as far as it gets: to a barrier of the block.
+void begin_warps() {
+  block().turn.warp = 0;
+  shuffle_if_random(block().turn.warps);
+  begin_warp();
+}
+
+// The thread whose turn it is: of the warp that runs, as far as it gets, then of the next one,
+// until all are at a barrier of the block. Null once all have ended.
+Thread* next_thread() {
+  Block& b = block();
+  Turn& turn = b.turn;
+  while (true) {
+    const size_t warp = turn.warps[turn.warp];
+    while (turn.lane < kLanes) {
+      const size_t index = warp * kLanes + turn.lanes[turn.lane++];
+      if (index < b.threads.size() && b.threads[index].state == State::kReady) {
+        return &b.threads[index];
+      }
+    }
+    if (release_warp(warp)) {
+      begin_warp();
+    } else if (++turn.warp < turn.warps.size()) {
+      begin_warp();
+    } else if (release_block()) {
+      begin_warps();
+    } else {
+      return nullptr;
+    }
+  }
+}
+
+void run_bodies();
+
+// Makes `thread` the one that runs; its stack, which the caller switches to.
+Fibre& make_current(Thread& thread) {
+  block().current = &thread;
+  threadIdx = thread.index;
+  if (thread.fibre == nullptr) {
+    thread.fibre = take_fibre();
+    thread.fibre->reset(&run_bodies);
+  }
+  return *thread.fibre;
+}
+
+// On a stack of its own: one thread, and after its end those that have not begun, if it is their
+// turn.
+void run_bodies() {
+  Block& b = block();
+  Fibre& mine = *b.current->fibre;
+  mine.arrive();
+  while (true) {
+    (*b.body)();
+    b.current->state = State::kEnded;
+    b.current->fibre = nullptr;
+    Thread* const next = next_thread();
+    if (next != nullptr && next->fibre == nullptr) {
+      next->fibre = &mine;
+      make_current(*next);
+      continue;
+    }
+    Fibre& to = next == nullptr ? Fibre::host() : make_current(*next);
+    b.idle.push_back(&mine);
+    mine.leave_for_ever(to);
+  }
+}
+
+// The running thread waits, and the others run, until it is its turn again.
+void wait_as(State state, const Place& place) {
+  Thread& mine = *block().current;
+  mine.state = state;
+  mine.place = place;
+  Thread* const next = next_thread();  // there is one: a thread that waits is freed or is a fault
+  if (next == &mine) return;
+  Fibre& own = *mine.fibre;
+  own.switch_to(make_current(*next));
+}
+
 void run_block(const dim3& size) {
   Block& b = block();
   b.threads.resize(size_t{size.x} * size.y * size.z);
@@ -193,15 +263,16 @@ void run_block(const dim3& size) {
   for (Thread& thread : b.threads) {
     const auto number = static_cast<unsigned>(index++);
     thread.index = {number % size.x, number / size.x % size.y, number / size.x / size.y};
+    thread.lane = static_cast<int>(number % kLanes);
+    thread.warp = number / kLanes;
     thread.state = State::kReady;
     thread.copies.clear();
     thread.groups = 0;
   }
-  std::vector<size_t> order = numbers(b.warps()), lanes = numbers(kLanes);
-  do {
-    shuffle_if_random(order);
-    for (const size_t warp : order) run_warp(warp, lanes);
-  } while (release_block());
+  b.turn.warps = numbers(b.warps());
+  b.turn.lanes = numbers(kLanes);
+  begin_warps();
+  Fibre::host().switch_to(make_current(*next_thread()));
 }
 
 }  // namespace
@@ -247,21 +318,23 @@ void fault(const char* what) {
 }
 
 int lane_index() {
-  const Block& b = block();
-  return static_cast<int>(static_cast<size_t>(b.current - b.threads.data()) % kLanes);
+  return block().current->lane;
 }
 
-const WarpOperands& exchange(unsigned mask, const Operands& mine, const Place& place) {
+const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, uint64_t second,
+                             uint64_t third) {
   Block& b = block();
   Thread& thread = *b.current;
   thread.mask = mask;
-  thread.operands = mine;
-  if ((mask >> lane_index() & 1u) == 0) {
+  const uint64_t operands[] = {first, second, third};
+  static_assert(sizeof operands == sizeof thread.operands);
+  std::memcpy(&thread.operands, operands, sizeof operands);
+  if ((mask >> thread.lane & 1u) == 0) {
     thread.place = place;
     fault("a lane calls a collective of its warp without being in the mask");
   }
   wait_as(State::kAtWarp, place);
-  return b.met[static_cast<size_t>(&thread - b.threads.data()) / kLanes];
+  return b.met[thread.warp];
 }
 
 int block_vote(bool mine, const Place& place) {

@@ -32,7 +32,7 @@ struct Quad {
 // Matrix m's row r begins at the address of lane 8 m + r. A thread gets, of each, row lane / 4 and
 // columns 2 (lane % 4) and the next; of the transposed one rows and columns exchanged.
 inline Quad load_eight_by_eight(uint32_t address, bool transposed, const Place& place) {
-  const auto& rows = emulated_cuda::exchange(0xFFFFFFFFu, {{address}}, place);
+  const auto& rows = emulated_cuda::exchange(0xFFFFFFFFu, place, address);
   const int group = emulated_cuda::lane_index() / 4, pair = emulated_cuda::lane_index() % 4 * 2;
   Quad result{};
   for (int matrix = 0; matrix < 4; ++matrix) {
@@ -64,8 +64,9 @@ inline float half_of(uint32_t word, int half, __half) {
 template <typename T>
 void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1, T,
                   const Place& place = Place::current()) {
-  const auto& all = emulated_cuda::exchange(
-      0xFFFFFFFFu, {{a.word[0], a.word[1], a.word[2], a.word[3], b0, b1}}, place);
+  const auto pair_of = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
+  const auto& all = emulated_cuda::exchange(0xFFFFFFFFu, place, pair_of(a.word[0], a.word[1]),
+                                            pair_of(a.word[2], a.word[3]), pair_of(b0, b1));
   const int group = emulated_cuda::lane_index() / 4, pair = emulated_cuda::lane_index() % 4 * 2;
   for (int i = 0; i < 4; ++i) {
     const int row = group + i / 2 * 8, column = pair + i % 2;
