@@ -12,6 +12,7 @@ using namespace kernels::cuda;
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
+constexpr int kBlockThreads = kWarp * kWarpsPerBlock;
 constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elements
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
@@ -67,10 +68,12 @@ struct Sink {
   double* squares;  // [blocks, 2], may be null
 };
 
-// The source of this rank's values.
+// The source of this rank's values. What a source has to load once for a sub-block is its part().
 struct Given {
   const float* values;
-  __device__ float at(int64_t, int, int64_t element) const { return values[element]; }
+
+  __device__ Given part(int64_t, int, int, int64_t) const { return *this; }
+  __device__ float at(int, int64_t element) const { return values[element]; }
 };
 
 // The other source: the average of the signs of all ranks, in rank order, or the momentum computed
@@ -83,20 +86,40 @@ struct Averaged {
   float* momentum;  // may be null
   float beta, weight, lead;
 
-  __device__ float signed_scale(int rank, int64_t block, int sub_block, int64_t element) const {
-    const int64_t offset = rank * stride_bytes;
-    const float scale = scale_of(first.load_header(block, offset), sub_block);
-    return bit_at(first.bits + offset, element) ? scale : -scale;
-  }
-  __device__ float at(int64_t block, int sub_block, int64_t element) const {
-    float sum = signed_scale(0, block, sub_block, element);
-    for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, sub_block, element);
-    if (momentum == nullptr) return sum * share;
-    const float before = momentum[element];
-    const float next = beta * before + weight * (sum * share);
-    const float moved = fabsf(next) >= kMinLevel ? next : 0.0f;
-    momentum[element] = moved;
-    return moved + lead * (moved - before);
+  // The sums of a lane's elements of a sub-block, one a group.
+  struct Part {
+    const Averaged& source;
+    float sum[kSubBlockGroups] = {};
+
+    // Called once for every element that counts: the momentum moves.
+    __device__ float at(int group, int64_t element) const {
+      const float average = sum[group] * source.share;
+      if (source.momentum == nullptr) return average;
+      const float before = source.momentum[element];
+      const float next = source.beta * before + source.weight * average;
+      const float moved = fabsf(next) >= kMinLevel ? next : 0.0f;
+      source.momentum[element] = moved;
+      return moved + source.lead * (moved - before);
+    }
+  };
+
+  // The loop over ranks is not unrolled: in each of a block's 64 groups that made 600 KB of code.
+  __device__ Part part(int64_t block, int sub_block, int lane, int64_t elements) const {
+    Part part{*this};
+    const int64_t first = block * kBlockElements + sub_block * kSubBlockElements + lane;
+#pragma unroll 1
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int64_t offset = rank * stride_bytes;
+      const float scale = scale_of(this->first.load_header(block, offset), sub_block);
+#pragma unroll
+      for (int group = 0; group < kSubBlockGroups; ++group) {
+        const int64_t element = first + group * kWarp;
+        const bool positive = element < elements && bit_at(this->first.bits + offset, element);
+        part.sum[group] =
+            rank == 0 ? (positive ? scale : -scale) : part.sum[group] + (positive ? scale : -scale);
+      }
+    }
+    return part;
   }
 };
 
@@ -176,16 +199,15 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
   for (int sub_block = 0; sub_block < kSubBlocksOfBlock; ++sub_block) {
     float sum = 0;
     unsigned counted = 0;
+    const auto part = source.part(block, sub_block, lane, sink.elements);
 #pragma unroll
     for (int i = 0; i < kSubBlockGroups; ++i) {
       const int group = sub_block * kSubBlockGroups + i;
       const int64_t element = first + group * kWarp + lane;
       const bool counts = counted_elements.counts(group);
-      float value = 0, residual = 0;
-      if (kWhole || counts) {
-        value = source.at(block, sub_block, element);
-        residual = sink.residual[element];
-      }
+      const bool loads = kWhole || counts;
+      float value = loads ? part.at(i, element) : 0.0f;
+      const float residual = loads ? sink.residual[element] : 0.0f;
       value = counts ? value : 0.0f;
       const float c = counts ? value + residual : 0.0f;
       compensated[group] = c;
@@ -232,7 +254,8 @@ __device__ int64_t block_of_warp(int64_t first, int64_t count) {
   return index < count ? first + index : -1;
 }
 
-__global__ void encode_blocks(Sink sink, Given source, const float* extras) {
+__global__ void __launch_bounds__(kBlockThreads)
+    encode_blocks(Sink sink, Given source, const float* extras) {
   const int64_t block = block_of_warp(sink.first_block, sink.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
@@ -245,7 +268,7 @@ __global__ void encode_blocks(Sink sink, Given source, const float* extras) {
   }
 }
 
-__global__ void average_blocks(Sink sink, Averaged source) {
+__global__ void __launch_bounds__(kBlockThreads, 4) average_blocks(Sink sink, Averaged source) {
   const int64_t block = block_of_warp(sink.first_block, sink.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
@@ -263,7 +286,7 @@ struct Decoding {
   float *values, *extras;  // of the blocks, of the chunk; either may be null
 };
 
-__global__ void decode_blocks(Decoding a) {
+__global__ void __launch_bounds__(kBlockThreads) decode_blocks(Decoding a) {
   const int64_t block = block_of_warp(a.first_block, a.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
