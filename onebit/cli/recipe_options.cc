@@ -107,7 +107,7 @@ int run_on_ranks(const DeviceOptions& device,
     Context context =
         make_context(device, communicator.local_rank(), static_cast<int>(local_ranks));
     warn_of_crowding(communicator, context.threads() * local_ranks);
-    choose_transport(world, context, request, static_cast<int>(local_ranks));
+    choose_transport(world, context, request);
     body(context, world.communicator());
   });
   return kSuccess;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "onebit/comm/nccl_communicator.h"
@@ -30,6 +31,16 @@ class CudaAwareCommunicator final : public DeviceCommunicator {
   }
 };
 
+// The first two ranks with the same device; twice the same rank if there are none.
+std::pair<size_t, size_t> ranks_that_share(const std::vector<std::string>& uuids) {
+  std::map<std::string_view, size_t> first;
+  for (size_t rank = 0; rank < uuids.size(); ++rank) {
+    const auto [known, fresh] = first.emplace(uuids[rank], rank);
+    if (!fresh) return {known->second, rank};
+  }
+  return {0, 0};
+}
+
 }  // namespace
 
 std::string_view name_of(DeviceTransport transport) {
@@ -45,13 +56,14 @@ std::string_view name_of(DeviceTransport transport) {
 }
 
 DeviceTransport transport_of(const TransportFacts& facts) {
-  const bool alone = facts.local_ranks <= facts.local_devices;
+  const auto [one, other] = ranks_that_share(facts.device_uuids);
+  const bool alone = one == other;
   if (facts.backend == "nccl") {
-    require(
-        alone,
-        "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but this "
-        "machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
-        facts.local_ranks, facts.local_devices);
+    require(alone,
+            "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but "
+            "ranks {} and {} have the same one, {}: start one rank for each device and let it see "
+            "its own (CUDA_VISIBLE_DEVICES), or set the key to \"mpi\"",
+            one, other, facts.device_uuids.empty() ? "" : facts.device_uuids[one]);
     return DeviceTransport::kNccl;
   }
   // As in DeepSpeed, cuda_aware has no effect on NCCL.

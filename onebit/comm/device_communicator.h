@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "onebit/comm/communicator.h"
 
@@ -19,19 +20,18 @@ std::string_view name_of(DeviceTransport transport);
 
 // What a recipe requests and what is available.
 struct TransportFacts {
-  std::string backend;                     // "nccl", "mpi"; empty: either
-  bool cuda_aware = false;                 // MPI shall receive device pointers
-  int local_ranks = 1, local_devices = 1;  // of this machine
+  std::string backend;                    // "nccl", "mpi"; empty: either
+  bool cuda_aware = false;                // MPI shall receive device pointers
+  std::vector<std::string> device_uuids;  // of the device of every rank
   bool mpi_takes_device_memory = false;
 };
 
-// Without a backend: NCCL if it is built in and no two ranks of the machine share a device, else
+// Without a backend: NCCL if it is built in and no two ranks share a device, else
 // MPI, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested where
 // ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers.
 DeviceTransport transport_of(const TransportFacts& facts);
 
-// Collective. `device` is this rank's. Errors: NCCL is not built in, or reports an error (two ranks
-// on one device).
+// Collective. `device` is this rank's. Errors: NCCL is not built in.
 std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,
                                                        Device device, DeviceTransport transport);
 

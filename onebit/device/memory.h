@@ -37,6 +37,9 @@ int cuda_device_count();
 std::string why_no_cuda_device();
 // Whether onebit's kernels have passed gpu-check on hardware of this device's compute capability.
 bool cuda_device_is_checked(int index);
+// The UUID of CUDA device `index`, 36 characters, by which processes that see different devices
+// know whether they have the same one.
+std::string cuda_device_uuid(int index);
 // Name, compute capability and memory size of CUDA device `index`, for reports.
 std::string describe_cuda_device(int index);
 

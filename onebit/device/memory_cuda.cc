@@ -96,6 +96,18 @@ void release_staging(std::byte* data) noexcept {
   cudaFreeHost(data);
 }
 
+std::string cuda_device_uuid(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  std::string text;
+  for (size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+    const bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", dash ? "-" : "",
+                        static_cast<unsigned char>(properties.uuid.bytes[i]));
+  }
+  return text;
+}
+
 std::string describe_cuda_device(int index) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");

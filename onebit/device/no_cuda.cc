@@ -33,6 +33,9 @@ std::string why_no_cuda_device() {
 bool cuda_device_is_checked(int) {
   absent();
 }
+std::string cuda_device_uuid(int) {
+  absent();
+}
 std::string describe_cuda_device(int) {
   absent();
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "onebit/comm/device_communicator.h"
@@ -9,13 +10,14 @@
 namespace onebit::comm {
 namespace {
 
+// `ranks` that are given `devices` in turn.
 TransportFacts facts(const std::string& backend, int ranks, int devices, bool aware = false,
                      bool takes = false) {
-  return {.backend = backend,
-          .cuda_aware = aware,
-          .local_ranks = ranks,
-          .local_devices = devices,
-          .mpi_takes_device_memory = takes};
+  TransportFacts facts{.backend = backend, .cuda_aware = aware, .mpi_takes_device_memory = takes};
+  for (int rank = 0; rank < ranks; ++rank) {
+    facts.device_uuids.push_back(fmt::format("uuid-{}", rank % devices));
+  }
+  return facts;
 }
 
 // An MPI without CUDA would read a device pointer as one of the host and crash.
@@ -46,7 +48,7 @@ TEST(DeviceTransport, NcclIsRefusedWhereRanksShareADevice) {
   EXPECT_EQ(transport_of(facts("nccl", 4, 4, true)), DeviceTransport::kNccl);
   const std::string error = message_of([] { transport_of(facts("nccl", 5, 4)); });
   EXPECT_NE(error.find("comm_backend_name"), std::string::npos) << error;
-  EXPECT_NE(error.find("5 ranks and 4 CUDA devices"), std::string::npos) << error;
+  EXPECT_NE(error.find("ranks 0 and 4 have the same one, uuid-0"), std::string::npos) << error;
   EXPECT_NE(error.find("\"mpi\""), std::string::npos) << error;
 }
 
