@@ -15,6 +15,8 @@
 namespace onebit::comm {
 namespace {
 
+std::atomic<int64_t> made{0};
+
 void check_nccl(ncclResult_t status, ncclComm_t comm, const char* call) {
   if (status == ncclSuccess) return;
   fail(
@@ -105,14 +107,6 @@ class NcclCommunicator final : public DeviceCommunicator {
       : DeviceCommunicator(std::move(host), device), link_(std::make_shared<Link>()) {
     link_->rank = rank();
     link_->host = &this->host();
-    check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
-    ncclUniqueId id{};
-    if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
-    this->host().broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
-    check_nccl(ncclCommInitRank(&link_->comm, world_size(), id, rank()), nullptr,
-               "ncclCommInitRank");
-    check_cuda(cudaStreamCreateWithFlags(&link_->stream, cudaStreamNonBlocking),
-               "cudaStreamCreate");
   }
 
   std::string_view transport() const override { return name_of(DeviceTransport::kNccl); }
@@ -132,6 +126,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
     link_->check_peers();
     check_cuda(cudaSetDevice(device().index), "cudaSetDevice");
+    if (!connected_) connect();
     ncclComm_t comm = link_->comm;
     check_nccl(ncclGroupStart(), comm, "ncclGroupStart");
     for (int peer = 0; peer < world_size(); ++peer) {
@@ -151,10 +146,30 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
 
  private:
+  // With the first message between devices, which all ranks come to together: a communicator of
+  // NCCL takes some hundred megabytes of each device, and duplicates for checkpoints or agreements
+  // send host memory alone.
+  void connect() {
+    ncclUniqueId id{};
+    if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
+    host().broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
+    check_nccl(ncclCommInitRank(&link_->comm, world_size(), id, rank()), nullptr,
+               "ncclCommInitRank");
+    check_cuda(cudaStreamCreateWithFlags(&link_->stream, cudaStreamNonBlocking),
+               "cudaStreamCreate");
+    connected_ = true;
+    ++made;
+  }
+
   std::shared_ptr<Link> link_;
+  bool connected_ = false;
 };
 
 }  // namespace
+
+int64_t nccl_communicators_made() {
+  return made;
+}
 
 bool nccl_is_built() {
   return true;

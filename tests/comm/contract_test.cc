@@ -341,6 +341,23 @@ TEST(NcclContract, HoldsForDeviceMemory) {
   });
 }
 
+// A duplicate that sends host memory only, as that of a checkpoint writer, takes no device memory.
+TEST(NcclContract, DuplicatesTakeNothingOfADeviceUntilTheySendItsMemory) {
+  const int devices = memory::cuda_device_count();
+  if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "needs two CUDA devices and NCCL";
+  const int64_t before = nccl_communicators_made();
+  run_thread_world(devices, [](Communicator& world) {
+    const auto nccl = make_device_communicator(world.duplicate(), {DeviceType::kCuda, world.rank()},
+                                               DeviceTransport::kNccl);
+    const auto of_host = nccl->duplicate();
+    int64_t sum = 1;
+    of_host->all_reduce(std::span(&sum, 1), Reduction::kSum);
+    EXPECT_EQ(sum, world.world_size());
+    check_device_buffers(*nccl);
+  });
+  EXPECT_EQ(nccl_communicators_made() - before, devices);
+}
+
 TEST(ThreadCommunicator, NamesRanksThatDisagreeAboutSizes) {
   const auto disagree = [](Communicator& world) {
     std::vector<std::byte> all(world.rank() == 0 ? 6 : 8);
