@@ -1,5 +1,6 @@
 // Subcommands of the program. Each add_* declares one with its options and, if that one is given,
-// sets `chosen` to its work. A new command needs its file and two lines here.
+// sets `chosen` to its work. A new command needs its file, two lines here
+// and its name in CMakeLists.txt.
 #pragma once
 
 #include <functional>

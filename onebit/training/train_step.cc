@@ -1,5 +1,5 @@
-// One step of a session: its batches, forward and backward passes of the task, the engine's update,
-// sums over the ranks.
+// One step of a session (session.h): its batches, forward and backward passes of the task, the
+// engine's update (engine/engine.cc), sums over the ranks.
 #include <algorithm>
 #include <span>
 

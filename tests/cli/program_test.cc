@@ -78,26 +78,24 @@ TEST(Program, LimitsHowLongThreadsSpinUnlessTheUserDoes) {
 
 TEST(Program, LaunchStartsEveryTrainingCommand) {
   const TemporaryFolder folder;
-  const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},
-                                                     {"squad train", "--model m --train t"},
-                                                     {"classify train", "--model m --train t"},
-                                                     {"tag train", "--model m --train t"},
-                                                     {"embed train", "--model m --train t"}};
+  std::vector<std::string> training;
   for (const std::string& command : commands_below("")) {
     if (command != "pretrain" && !command.ends_with(" train")) continue;
-    ASSERT_TRUE(inputs.contains(command)) << command;
+    training.push_back(command);
     // It was accepted where the next thing that is wrong is its recipe.
-    const Outcome outcome =
-        run("launch --hosts localhost --dry-run -- " + command + " " + inputs.at(command) +
-            " --recipe missing.json --output " + (folder / "run").string());
+    const std::string inputs = command == "pretrain" ? "--data store" : "--model m --train t";
+    const Outcome outcome = run("launch --hosts localhost --dry-run -- " + command + " " + inputs +
+                                " --recipe missing.json --output " + (folder / "run").string());
     EXPECT_TRUE(contains(outcome.output, "missing.json")) << outcome.output;
   }
+  EXPECT_GE(training.size(), 5u);
   const Outcome other = run("launch --hosts localhost -- tokenize --vocab v text.txt");
   EXPECT_EQ(other.status, 2) << other.output;
-  EXPECT_TRUE(contains(other.output,
-                       "tokenize does not train: launch pretrain, squad train, "
-                       "classify train, tag train or embed train"))
+  EXPECT_TRUE(contains(other.output, "tokenize does not train: launch pretrain, squad train, "))
       << other.output;
+  for (const std::string& command : training) {
+    EXPECT_TRUE(contains(other.output, command)) << command << ": " << other.output;
+  }
 }
 
 TEST(Program, DoctorMeasuresThisMachine) {

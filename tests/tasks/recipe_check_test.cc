@@ -9,6 +9,7 @@
 namespace onebit::tasks {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -61,11 +62,12 @@ TEST_F(RecipeCheckTest, NamesEverythingThatIsWrong) {
       "optimizer": {"type": "Adamm"}, "run": {"steps": 0}, "data": {"doc_strid": 3},
       "answers": {"text": "spans"}})");
   EXPECT_EQ(found.summary, "");
+  const auto names_an_optimizer =
+      AllOf(HasSubstr(key("optimizer.type") + "is \"Adamm\"; it must be one of Adam, AdamW, "),
+            HasSubstr("(did you mean \"Adam\"?)"));
   EXPECT_THAT(
       found.errors,
-      ElementsAre(key("optimizer.type") + "is \"Adamm\"; it must be one of Adam, AdamW, Lamb, "
-                                          "FusedLamb, OneBitAdam, OneBitLamb, "
-                                          "ZeroOneAdam (did you mean \"Adam\"?)",
+      ElementsAre(names_an_optimizer,
                   key("run.steps") + "is 0; it must be a whole number of at least 1",
                   key("answers.text") + "is \"spans\"; it must be one of offsets, projection",
                   key("data.doc_strid") + "is not known; did you mean \"doc_stride\"?"));
