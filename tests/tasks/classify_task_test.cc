@@ -3,6 +3,7 @@
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/tasks/classify_prediction.h"
+#include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 #include "tests/tasks/rounded_outputs.h"
 
@@ -157,6 +158,11 @@ TEST_F(ClassifyTest, ResumesBitForBit) {
 
 TEST_F(ClassifyTest, ResumesOnDisksOfTheHosts) {
   expect_resumes_on_disks_of_the_hosts();
+}
+
+TEST_F(ClassifyTest, TrainsOnCudaAsOnACpu) {
+  expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
+                                    run_classify_training);
 }
 
 TEST_F(ClassifyTest, ThreeRanksSeeWhatOneRankSees) {

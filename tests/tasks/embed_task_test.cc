@@ -3,6 +3,7 @@
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/formats/sentence_files.h"
 #include "onebit/tasks/text_encoder.h"
+#include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 #include "tests/tasks/rounded_outputs.h"
 
@@ -171,6 +172,11 @@ TEST_F(EmbedTest, ResumesBitForBit) {
 
 // Vectors of all ranks are gathered: two ranks with half of the examples each, and three with 3, 3
 // and 2 of the eight, learn what one rank does with all of them.
+TEST_F(EmbedTest, TrainsOnCudaAsOnACpu) {
+  expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
+                                    run_embed_training);
+}
+
 TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
   const auto compare = [&](const auto& make, const std::string& name) {
     FineTuningOptions one = make(name + "-one"), two = make(name + "-two");

@@ -5,6 +5,7 @@
 #include "onebit/tasks/squad_prediction.h"
 #include "onebit/tasks/squad_task.h"
 #include "tests/squad/dataset_json.h"
+#include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 
 namespace onebit::tasks {
@@ -199,6 +200,11 @@ TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
     const Json resolved = expect_resolved_recipe_is_the_same_run(given);
     EXPECT_EQ(resolved.at("run").contains("steps"), given.recipe.at("run").contains("steps"));
   }
+}
+
+TEST_F(SquadTest, TrainsOnCudaAsOnACpu) {
+  expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
+                                    run_squad_training);
 }
 
 TEST_F(SquadTest, ThreeRanksSeeWhatOneRankSees) {

@@ -3,6 +3,7 @@
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/tasks/tag_prediction.h"
+#include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 #include "tests/tasks/rounded_outputs.h"
 
@@ -145,6 +146,11 @@ TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
 
 TEST_F(TagTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
+}
+
+TEST_F(TagTest, TrainsOnCudaAsOnACpu) {
+  expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
+                                    run_tag_training);
 }
 
 TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {
