@@ -1,0 +1,105 @@
+"""What nvcc makes of the kernels stays within limits: no change loses registers or loads in silence.
+
+    cuda_kernels_test.py FOLDER
+
+The folder holds the objects of a build with the CUDA backend. Limits are of sm_90, as measured on an
+H100 (docs/cuda.md); a build without that architecture is skipped (status 77).
+"""
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import cuda_kernels  # noqa: E402
+
+ARCHITECTURE, SKIPPED = 90, 77
+
+
+@dataclass
+class Limit:
+    """Of all kernels in `source` whose plain name contains `kernel`."""
+    source: str
+    kernel: str
+    registers: int = 64
+    local_bytes: int = 0
+    loads: int = 0  # that are in flight at least
+    instructions: int = 4096
+
+
+# The first that fits holds. Those with few registers hide the latency of memory by many warps, the
+# others by many loads of each.
+LIMITS = [
+    Limit("attention_cuda.cu", "tiled_forward", registers=128),
+    Limit("attention_backward_cuda.cu", "tiled_queries", registers=128, local_bytes=8),
+    Limit("attention_backward_cuda.cu", "tiled_keys", registers=168, local_bytes=48),
+    Limit("sign_codec_cuda.cu", "encode_blocks", registers=128, loads=16, instructions=14000),
+    Limit("sign_codec_cuda.cu", "average_blocks", registers=128, local_bytes=24, loads=12,
+          instructions=12000),
+    Limit("residual_norm_cuda.cu", "forward", registers=40, loads=20),
+    Limit("residual_norm_cuda.cu", "backward", registers=120, loads=13),
+    Limit("layer_norm_cuda.cu", "forward", registers=40, loads=20),
+    Limit("layer_norm_cuda.cu", "backward", registers=80, loads=10),
+    Limit("embedding_cuda.cu", "forward", registers=40, loads=20),
+    Limit("embedding_cuda.cu", "backward", registers=96, loads=10),
+    # Exact functions are for f32; 16-bit types have the short GELU.
+    Limit("activation_cuda.cu", "backward<true, __half, ops::cuda::Exact>", registers=136,
+          instructions=8000),
+    Limit("activation_cuda.cu", "backward<true, __nv_bfloat16, ops::cuda::Exact>", registers=136,
+          instructions=8000),
+    Limit("activation_cuda.cu", "backward<true, float, ops::cuda::Exact>", registers=128,
+          instructions=8000),
+    Limit("activation_cuda.cu", "ShortGelu", registers=56, loads=6),
+    Limit("adam_update_cuda.cu", "update", registers=64, loads=40),
+    Limit("lamb_update_cuda.cu", "update_moments", registers=64, loads=40),
+    Limit("lamb_update_cuda.cu", "move_values", registers=48, loads=30),
+    Limit("onebit_adam_update_cuda.cu", "normalize", registers=56, loads=20),
+    Limit("onebit_adam_update_cuda.cu", "momentum", registers=32, loads=20),
+    Limit("onebit_adam_update_cuda.cu", "step", registers=32, loads=10),
+    Limit("row_scatter_cuda.cu", "scatter<true>", registers=48, loads=6),
+    Limit("cross_entropy_cuda.cu", "rows", registers=40, loads=5),
+    Limit("", ""),
+]
+
+
+def breaches(kernel, limits=None):
+    """What of `kernel` is outside of its limits, a line each."""
+    limit = next(one for one in limits or LIMITS
+                 if one.source in kernel.source and one.kernel in kernel.plain_name)
+    checks = [("registers", kernel.registers, "at most", limit.registers),
+              ("bytes of local memory", kernel.local_bytes, "at most", limit.local_bytes),
+              ("instructions", kernel.instructions, "at most", limit.instructions),
+              ("loads in flight", kernel.loads_in_flight, "at least", limit.loads)]
+    return [f"{kernel.source}, {kernel.plain_name}: {value} {what}, {rule} {bound}"
+            for what, value, rule, bound in checks
+            if (value > bound if rule == "at most" else value < bound)]
+
+
+def check_the_check():
+    """Each of the four limits is seen where it is passed."""
+    limits = [Limit("a.cu", "f", registers=10, local_bytes=0, loads=4, instructions=100)]
+    sound = {"registers": 10, "local_bytes": 0, "loads_in_flight": 4, "instructions": 100}
+    for name in sound:
+        worse = sound | {name: sound[name] + (-1 if name == "loads_in_flight" else 1)}
+        kernel = cuda_kernels.Kernel("f", "a.cu", 90, plain_name="f", **worse)
+        assert len(breaches(kernel, limits)) == 1, name
+    assert not breaches(cuda_kernels.Kernel("f", "a.cu", 90, plain_name="f", **sound), limits)
+
+
+def main(folder):
+    check_the_check()
+    kernels = [one for one in cuda_kernels.read_kernels([folder])
+               if one.architecture == ARCHITECTURE]
+    if not kernels:
+        print(f"no machine code for sm_{ARCHITECTURE} below {folder}")
+        return SKIPPED
+    problems = [line for one in kernels for line in breaches(one)]
+    for limit in LIMITS:
+        if not any(limit.source in one.source and limit.kernel in one.plain_name
+                   for one in kernels):
+            problems.append(f"no kernel is {limit.source}, {limit.kernel}: mend LIMITS")
+    print("\n".join(problems + [f"{len(kernels)} kernels, {len(problems)} problems"]))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
