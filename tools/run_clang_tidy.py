@@ -49,25 +49,29 @@ def compile_arguments(entry):
     return kept[compiler:]
 
 
-def without_system_folders(arguments):
-    """(the other arguments, the folders of system headers), as tuples."""
-    others, folders, words = [], [], iter(arguments)
+def split_arguments(arguments):
+    """(arguments that a unit's sources must have in common, those that it may have of each), as tuples:
+    folders of system headers and definitions do not harm sources that do without; how code is generated
+    is nothing to clang-tidy."""
+    others, own, words = [], [], iter(arguments)
     for word in words:
         if word == "-isystem":
-            folders.append(next(words))
-        else:
+            own.append((word, next(words)))
+        elif word.startswith("-D"):
+            own.append((word,))
+        elif not word.startswith(("-O", "-fPI")):
             others.append(word)
-    return tuple(others), tuple(folders)
+    return tuple(others), tuple(own)
 
 
 def units_with_arguments(sources, entries):
-    """(compile arguments, sources) of each unit: of sources with the same arguments, but for the
-    folders of system headers, of which it has those of all."""
-    parts = {source: without_system_folders(compile_arguments(entries[source])) for source in sources}
+    """(compile arguments, sources) of each unit."""
+    parts = {source: split_arguments(compile_arguments(entries[source])) for source in sources}
     units = []
-    for members in units_of(sources, MOST_IN_A_UNIT, lambda source: parts[source][0]):
-        folders = dict.fromkeys(folder for source in members for folder in parts[source][1])
-        arguments = [*parts[members[0]][0], *(word for folder in folders for word in ("-isystem", folder))]
+    for members in units_of(sources, MOST_IN_A_UNIT, lambda source: parts[source][0],
+                            one_instruction_set=True):
+        own = dict.fromkeys(words for source in members for words in parts[source][1])
+        arguments = [*parts[members[0]][0], *(word for words in own for word in words)]
         units.append((arguments, members))
     return units
 

@@ -6,7 +6,8 @@
 Most of the time for a source goes into the headers, which nearly all sources share: of sources that are
 included by one unit they are read once. Sources that define the same name for themselves (in an unnamed
 namespace, or as a macro) go into different units, and so do one that does and one that has the name from
-a header of the folder. One that Highway includes again for every instruction set stays alone.
+a header of the folder. One that Highway includes again for every instruction set stays alone, unless it is
+compiled for one only (units_of).
 
 Prints a line a unit of several sources, as CMake's lists are written: SOURCE;SOURCE.
 """
@@ -26,13 +27,13 @@ CONSTANT = re.compile(r"\b(k[A-Z]\w*) ?[=({\[]")
 
 
 def local_names(text):
-    """Names that a source defines in unnamed namespaces, at namespace scope or as a macro."""
-    names = set(re.findall(r"^#define (\w+)", text, re.M))
+    """Names that a source defines for itself: in unnamed namespaces, Highway's, or as a macro."""
+    names = set(re.findall(r"^#define (\w+)", text, re.M)) - {"HWY_TARGET_INCLUDE"}  # undefined first
     inside = constants_go_on = False
     for line in text.splitlines():
-        if line == "namespace {":
+        if line == "namespace {" or line.endswith("HWY_NAMESPACE {"):
             inside = True
-        elif line == "}  // namespace":
+        elif line == "}  // namespace" or line.endswith("HWY_NAMESPACE") and line[0] == "}":
             inside = False
         elif inside and line and not line[0].isspace():
             if match := DEFINITION.match(line):
@@ -41,7 +42,14 @@ def local_names(text):
         if inside and constants_go_on:
             names.update(CONSTANT.findall(line))
             constants_go_on = not line.endswith(";")
-    return names
+    return names - {"namespace"}  # of using-directives
+
+
+def in_namespace(text, names):
+    """The names, each with the namespace that the source opens first; macros have none."""
+    opened = re.search(r"^namespace ([\w:]+) {", text, re.M)
+    macros = set(re.findall(r"^#define (\w+)", text, re.M))
+    return {name if name in macros else (opened and opened.group(1), name) for name in names}
 
 
 @functools.cache
@@ -59,14 +67,16 @@ def names_from_headers(text, folder):
     return {name for header in headers if header.is_file() for name in header_names(header)}
 
 
-def units_of(sources, most, key_of=lambda source: None):
+def units_of(sources, most, key_of=lambda source: None, one_instruction_set=False):
     """Lists of sources that can be one translation unit: at most so many, of one key, no name twice.
-    The first that takes a source gets it."""
+    The first that takes a source gets it. one_instruction_set: of Highway's (HWY_COMPILE_ONLY_STATIC)."""
     units = []  # (key, local names, names from headers, sources)
     for source in sources:
         text = Path(source).read_text()
-        local, shared = local_names(text), names_from_headers(text, Path(source).parent)
-        key = (key_of(source), source if "HWY_TARGET_INCLUDE" in text else None)
+        local = in_namespace(text, local_names(text))
+        shared = in_namespace(text, names_from_headers(text, Path(source).parent))
+        of_many = "HWY_TARGET_INCLUDE" in text and not one_instruction_set
+        key = (key_of(source), source if of_many else None)
         for unit in units:
             if (unit[0] == key and len(unit[3]) < most and not local & (unit[1] | unit[2])
                     and not shared & unit[1]):
