@@ -60,6 +60,9 @@ if(ONEBIT_SANITIZE)
   if(ONEBIT_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
+  if(ONEBIT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(ONEBIT_KERNEL_OPTIONS "--param=asan-use-after-return=0")
+  endif()
   set(asan_options allocator_may_return_null=1:detect_stack_use_after_return=1)
   # Open MPI's modules are unloaded before leaks are looked for: what they kept cannot be told by
   # name. The same code runs on thread ranks with leaks looked for.

@@ -52,7 +52,8 @@ struct alignas(8) QueryMask {
     // Whether element `i` in block `j` of a product is kept. With constant `i` and `j` this is one
     // test of a bit.
     __device__ bool keeps(int j, int i) const {
-      return ((i < 2 ? first : second)[j / 4] >> (8 * (j % 4) + i % 2) & 1u) != 0;
+      const uint32_t word = i < 2 ? first[j / 4] : second[j / 4];
+      return (word >> (8 * (j % 4) + i % 2) & 1u) != 0;
     }
   };
   template <typename T>

@@ -50,27 +50,18 @@ void Fibre::reset(void (*entry)()) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(memory_, kStackBytes);  // what the body before left
 #endif
-  fake_ = nullptr;
   pointer_ = fresh_stack(memory_, kStackBytes - offset_bytes_, entry);
 }
 
-// The address sanitizer is told of every change of stacks.
-void Fibre::go(Fibre& to, [[maybe_unused]] bool for_ever) {
+// The address sanitizer is told of every change of stacks. The stack that it has beside ours is kept
+// for the next body, too: to make a new one takes longer than most bodies.
+void Fibre::switch_to(Fibre& to) {
 #if defined(__SANITIZE_ADDRESS__)
   left = this;
-  __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_, to.bottom_, to.size_bytes_);
+  __sanitizer_start_switch_fiber(&fake_, to.bottom_, to.size_bytes_);
 #endif
   switch_stack(&pointer_, to.pointer_);
-}
-
-void Fibre::switch_to(Fibre& to) {
-  go(to, false);
   arrive();
-}
-
-void Fibre::leave_for_ever(Fibre& to) {
-  go(to, true);
-  std::abort();  // somebody came back
 }
 
 void Fibre::arrive() {

@@ -21,15 +21,12 @@ class Fibre {
   // to each other directly, so that those left at one place of the source return to it as the
   // processor predicts; by way of a scheduler with a stack of its own a warp takes twice as long.
   void switch_to(Fibre& to);
-  // The same where nobody will switch back.
-  [[noreturn]] void leave_for_ever(Fibre& to);
   // The first thing that an entry does.
   void arrive();
 
  private:
   enum class Kind { kHost };
   explicit Fibre(Kind) {}
-  void go(Fibre& to, bool for_ever);
 
   char* memory_ = nullptr;        // of a stack of our own
   size_t offset_bytes_ = 0;       // unused at the stack's upper end
