@@ -53,8 +53,8 @@ void Fibre::reset(void (*entry)()) {
   pointer_ = fresh_stack(memory_, kStackBytes - offset_bytes_, entry);
 }
 
-// The address sanitizer is told of every change of stacks. The stack that it has beside ours is kept
-// for the next body, too: to make a new one takes longer than most bodies.
+// The address sanitizer is told of every change of stacks. The stack that it has beside ours is
+// kept for the next body, too: to make a new one takes longer than most bodies.
 void Fibre::switch_to(Fibre& to) {
 #if defined(__SANITIZE_ADDRESS__)
   left = this;
