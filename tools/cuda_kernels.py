@@ -137,7 +137,9 @@ def kernels_of_elf(elf, source):
             kernel.local_bytes = words[1]
     for name, kernel in kernels.items():
         shared_bytes = sections.get(f".nv.shared.{name}", (b"", 0))[1]
-        kernel.shared_bytes = max(0, shared_bytes - SHARED_OF_THE_SYSTEM)
+        # From sm_90 on it is part of the section.
+        of_the_system = SHARED_OF_THE_SYSTEM if kernel.architecture >= 90 else 0
+        kernel.shared_bytes = max(0, shared_bytes - of_the_system)
         for attribute, words in attributes(sections.get(f".nv.info.{name}", (b"", 0))[0]):
             if attribute == ATTRIBUTE_MAX_THREADS:
                 kernel.threads = words[0] * words[1] * words[2]
