@@ -72,8 +72,9 @@ INSTANTIATE_TEST_SUITE_P(Ranks, FailingThreadRank, ::testing::Values(2, 3, 8));
 TEST(FailingRank, EndsOthersThatWaitInAPart) {
   std::atomic<int> notified = 0;
   const auto work = [&](Communicator& world) {
-    const auto part = world.split(world.rank() % 2);  // of 0 and 2, of 1 and 3
     try {
+      // Of 0 and 2, of 1 and 3; a rank may still be inside when another one fails.
+      const auto part = world.split(world.rank() % 2);
       if (world.rank() == 3) part->abort(kMessage);
       if (world.rank() == 2) return world.barrier();
       part->barrier();
