@@ -47,7 +47,7 @@ set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublasLt)
 target_compile_options(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused-parameter,-ffp-contract=off>)
-# tools/cuda_kernels.py reads the kernels' machine code; ./run bundle packs it better than nvcc does.
+# tools/cuda_kernels.py reads the kernels' machine code, which nvcc must not pack.
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
 # fmt takes nvcc for a compiler without constexpr.
 target_compile_definitions(onebit_warnings INTERFACE

@@ -134,14 +134,13 @@ set(ONEBIT_EMULATED_TESTS device ops comm compress model training tasks emulated
 set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules they run in")
 # What takes long and is about results, not about orders, runs in the first schedule alone.
 set(ONEBIT_EMULATED_ONCE model CACHE STRING "Tests that run in the first schedule alone")
-set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu" CACHE STRING "Cases likewise, as GoogleTest has them")
+set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu")  # as GoogleTest names them
 # Sanitizers look at every operation; what only trains with them takes too long there, and so do finite
 # differences of every kind of model, every key of a recipe with every kind of value, and the choice
 # among the emulated cuBLASLt's algorithms at many sizes.
 set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
 Model/ModelGradient.Embedding/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
-*LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*"
-  CACHE STRING "Cases that builds with sanitizers leave out, as GoogleTest has them")
+*LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
 function(onebit_emulated_test name timeout)
   if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -67,7 +67,7 @@ class Kernel:
 
 
 def sections_of(elf):
-    """{name: (bytes, index of the symbol or section it is about)} of one 64-bit ELF file."""
+    """{name: (what the file holds of it, its bytes in memory)} of one 64-bit ELF file."""
     offset, = struct.unpack_from("<Q", elf, 0x28)
     size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * size) for i in range(count)]
@@ -159,8 +159,6 @@ def demangle(names):
     """`names` as a person writes them, without parameters and without onebit's namespaces."""
     plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
                            check=True).stdout.splitlines()
-    # c++filt knows no such symbols: nvcc's name of an unnamed namespace has a length that is not
-    # that of its parts.
     return [re.sub(r"^void |\(anonymous namespace\)::|onebit::|<unnamed>::", "",
                    re.sub(r"\((?!anonymous).*", "", name)) for name in plain]
 

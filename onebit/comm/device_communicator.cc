@@ -4,6 +4,8 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "onebit/comm/nccl_communicator.h"
@@ -31,14 +33,23 @@ class CudaAwareCommunicator final : public DeviceCommunicator {
   }
 };
 
-// The first two ranks with the same device; twice the same rank if there are none.
-std::pair<size_t, size_t> ranks_that_share(const std::vector<std::string>& uuids) {
+// The first two ranks with the same device.
+std::optional<std::pair<size_t, size_t>> ranks_that_share(const std::vector<std::string>& uuids) {
   std::map<std::string_view, size_t> first;
   for (size_t rank = 0; rank < uuids.size(); ++rank) {
     const auto [known, fresh] = first.emplace(uuids[rank], rank);
-    if (!fresh) return {known->second, rank};
+    if (!fresh) return std::pair(known->second, rank);
   }
-  return {0, 0};
+  return std::nullopt;
+}
+
+void require_devices(const std::vector<std::string>& uuids) {
+  const auto without = std::ranges::find(uuids, "");
+  const auto with = std::ranges::find_if(uuids, [](const auto& uuid) { return !uuid.empty(); });
+  require(without == uuids.end(),
+          "rank {} uses a CUDA device, and rank {} the CPU: `--device cuda` on all ranks says what "
+          "the other one lacks, `--device cpu` trains on the CPUs of all",
+          with - uuids.begin(), without - uuids.begin());
 }
 
 }  // namespace
@@ -56,18 +67,18 @@ std::string_view name_of(DeviceTransport transport) {
 }
 
 DeviceTransport transport_of(const TransportFacts& facts) {
-  const auto [one, other] = ranks_that_share(facts.device_uuids);
-  const bool alone = one == other;
-  if (facts.backend == "nccl") {
-    require(alone,
-            "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but "
-            "ranks {} and {} have the same one, {}: start one rank for each device and let it see "
-            "its own (CUDA_VISIBLE_DEVICES), or set the key to \"mpi\"",
-            one, other, facts.device_uuids.empty() ? "" : facts.device_uuids[one]);
-    return DeviceTransport::kNccl;
+  require_devices(facts.device_uuids);
+  const auto sharing = ranks_that_share(facts.device_uuids);
+  if (facts.backend == "nccl" && sharing) {
+    fail(
+        "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but "
+        "ranks {} and {} have the same one, {}: start one rank for each device and let it see its "
+        "own (CUDA_VISIBLE_DEVICES), or set the key to \"mpi\"",
+        sharing->first, sharing->second, facts.device_uuids[sharing->first]);
   }
+  if (facts.backend == "nccl") return DeviceTransport::kNccl;
   // As in DeepSpeed, cuda_aware has no effect on NCCL.
-  if (facts.backend.empty() && alone && nccl_is_built()) return DeviceTransport::kNccl;
+  if (facts.backend.empty() && !sharing && nccl_is_built()) return DeviceTransport::kNccl;
   if (!facts.cuda_aware) return DeviceTransport::kStaged;
   require(facts.mpi_takes_device_memory,
           "optimizer.params.cuda_aware is true, but this MPI does not report support for pointers "

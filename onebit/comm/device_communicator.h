@@ -22,13 +22,14 @@ std::string_view name_of(DeviceTransport transport);
 struct TransportFacts {
   std::string backend;                    // "nccl", "mpi"; empty: either
   bool cuda_aware = false;                // MPI shall receive device pointers
-  std::vector<std::string> device_uuids;  // of the device of every rank
+  std::vector<std::string> device_uuids;  // of the device of every rank; empty: a CPU
   bool mpi_takes_device_memory = false;
 };
 
 // Without a backend: NCCL if it is built in and no two ranks share a device, else
 // MPI, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested where
-// ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers.
+// ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers;
+// some ranks are on CPUs.
 DeviceTransport transport_of(const TransportFacts& facts);
 
 // Collective. `device` is this rank's. Errors: NCCL is not built in.
@@ -49,7 +50,7 @@ class DeviceCommunicator : public Communicator {
   Communicator& host() const { return *host_; }
   std::unique_ptr<Request::State> start(Messages messages) final;
   void copy_own(std::byte* to, const std::byte* from, int64_t size_bytes) final;
-  // Messages between device memory.
+  // Messages between device memory: if one rank has any in a collective, all have.
   virtual std::unique_ptr<Request::State> start_on_device(Messages messages) = 0;
 
  private:

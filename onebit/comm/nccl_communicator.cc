@@ -153,6 +153,7 @@ class NcclCommunicator final : public DeviceCommunicator {
     ncclUniqueId id{};
     if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
     host().broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
+    host().barrier();  // NCCL would wait for ever for a rank that has failed
     check_nccl(ncclCommInitRank(&link_->comm, world_size(), id, rank()), nullptr,
                "ncclCommInitRank");
     check_cuda(cudaStreamCreateWithFlags(&link_->stream, cudaStreamNonBlocking),

@@ -52,6 +52,17 @@ TEST(DeviceTransport, NcclIsRefusedWhereRanksShareADevice) {
   EXPECT_NE(error.find("\"mpi\""), std::string::npos) << error;
 }
 
+// They would wait for each other on different transports.
+TEST(DeviceTransport, SomeRanksOnCpusAreAnError) {
+  for (const char* backend : {"", "nccl", "mpi"}) {
+    TransportFacts mixed = facts(backend, 3, 3);
+    mixed.device_uuids[1].clear();
+    const std::string error = message_of([&] { transport_of(mixed); });
+    EXPECT_NE(error.find("rank 0 uses a CUDA device, and rank 1 the CPU"), std::string::npos);
+    EXPECT_NE(error.find("--device cpu"), std::string::npos) << error;
+  }
+}
+
 TEST(MpiDeviceTransport, RanksOfOneJobHearTheSameOfMpi) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   const int64_t mine = mpi_takes_device_memory() ? 1 : 0;

@@ -94,7 +94,7 @@ bool release_whole_warp(size_t warp) {
   Thread* const lanes = &b.threads[begin];
   for (size_t i = 0; i < kLanes; ++i) {
     if (lanes[i].state != State::kAtWarp || lanes[i].mask != ~0u) return false;
-    if (std::memcmp(&lanes[i].place, &lanes[0].place, sizeof(Place)) != 0) return false;
+    if (!is_same(lanes[i].place, lanes[0].place)) return false;
   }
   for (size_t i = 0; i < kLanes; ++i) {
     b.met[warp].lane[i] = lanes[i].operands;

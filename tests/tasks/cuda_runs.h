@@ -6,6 +6,7 @@
 #include <string>
 
 #include "onebit/base/file.h"
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
 #include "tests/tasks/metrics_lines.h"

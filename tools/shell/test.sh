@@ -68,8 +68,9 @@ run_test() {
   return "$status"
 }
 
-# build_stage PRESET
 release_is_built=""
+
+# build_stage PRESET
 build_stage() {
   local preset="$1" started=$SECONDS before=0 after=0
   read_processor_seconds before
