@@ -1,6 +1,6 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). The same function runs on the host and on CUDA devices, so a dropout mask is
-// a pure function of its key and counter.
+// Counter-based random numbers: Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers:
+// as easy as 1, 2, 3", SC 2011). The same function runs on the host and on CUDA devices, so a
+// dropout mask is a pure function of its key and counter.
 #pragma once
 
 #include <array>
@@ -27,16 +27,25 @@ inline constexpr uint32_t kPhiloxMultiplier1 = 0xCD9E8D57u;
 inline constexpr uint32_t kPhiloxWeyl0 = 0x9E3779B9u;
 inline constexpr uint32_t kPhiloxWeyl1 = 0xBB67AE85u;
 
-ONEBIT_HOST_DEVICE inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * counter.word[0];
-    const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * counter.word[2];
-    counter = {{static_cast<uint32_t>(product1 >> 32) ^ counter.word[1] ^ key.word[0],
-                static_cast<uint32_t>(product1),
-                static_cast<uint32_t>(product0 >> 32) ^ counter.word[3] ^ key.word[1],
-                static_cast<uint32_t>(product0)}};
-    key.word[0] += kPhiloxWeyl0;
-    key.word[1] += kPhiloxWeyl1;
+ONEBIT_HOST_DEVICE inline PhiloxCounter philox_round(PhiloxCounter counter, PhiloxKey key) {
+  const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * counter.word[0];
+  const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * counter.word[2];
+  return {{static_cast<uint32_t>(product1 >> 32) ^ counter.word[1] ^ key.word[0],
+           static_cast<uint32_t>(product1),
+           static_cast<uint32_t>(product0 >> 32) ^ counter.word[3] ^ key.word[1],
+           static_cast<uint32_t>(product0)}};
+}
+
+// The key of the round after the one that `key` is for.
+ONEBIT_HOST_DEVICE inline PhiloxKey next_round_key(PhiloxKey key) {
+  return {{key.word[0] + kPhiloxWeyl0, key.word[1] + kPhiloxWeyl1}};
+}
+
+ONEBIT_HOST_DEVICE inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key,
+                                               int rounds = 10) {
+  for (int round = 0; round < rounds; ++round) {
+    counter = philox_round(counter, key);
+    key = next_round_key(key);
   }
   return counter;
 }

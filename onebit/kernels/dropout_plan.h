@@ -13,21 +13,15 @@ struct DropoutPlan {
   explicit DropoutPlan(const Dropout& dropout)
       : threshold(dropout_threshold(dropout.probability)),
         scale(dropout_scale(threshold)),
+        round_keys(dropout_keys(dropout.seed)),
         site(dropout.site),
-        row_keys(threshold > 0 ? dropout.row_keys.data<uint64_t>() : nullptr) {
-    PhiloxKey key = philox_key(dropout.seed);
-    for (PhiloxKey& round_key : round_keys) {
-      round_key = key;
-      key.word[0] += kPhiloxWeyl0;
-      key.word[1] += kPhiloxWeyl1;
-    }
-  }
+        row_keys(threshold > 0 ? dropout.row_keys.data<uint64_t>() : nullptr) {}
 
   bool active() const { return threshold > 0; }
 
   uint32_t threshold;
   float scale;
-  PhiloxKey round_keys[10];  // the first is the key itself
+  DropoutKeys round_keys;
   uint32_t site;
   const uint64_t* row_keys;
 };

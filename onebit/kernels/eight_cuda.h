@@ -112,7 +112,7 @@ __device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, uint64
                                   uint32_t column_block) {
   if (plan.threshold == 0) return;
   const uint32_t kept =
-      dropout_keep_bits(plan.round_keys[0], plan.site, row_key, column_block, plan.threshold);
+      dropout_keep_bits(plan.round_keys, plan.site, row_key, column_block, plan.threshold);
   for (int i = 0; i < kEight; ++i) {
     values.lane[i] = (kept >> i & 1u) != 0 ? values.lane[i] * plan.scale : 0.0f;
   }

@@ -21,9 +21,8 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row
                                            uint32_t first_block, int64_t columns, uint16_t* bits) {
   for (int64_t column = 0; column < columns; column += kDropoutLanes) {
     const PhiloxCounter drawn =
-        philox({{first_block + static_cast<uint32_t>(column / kDropoutLanes), plan.site,
-                 static_cast<uint32_t>(row_key), static_cast<uint32_t>(row_key >> 32)}},
-               plan.round_keys[0]);
+        dropout_bits(plan.round_keys, plan.site, row_key,
+                     first_block + static_cast<uint32_t>(column / kDropoutLanes));
     for (uint32_t lane = 0; lane < kDropoutLanes; ++lane) {
       bits[column + lane] = static_cast<uint16_t>(drawn.word[lane / 2] >> (16 * (lane % 2)));
     }
@@ -70,7 +69,7 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row
     const auto counter = hn::Iota(words, first_block + static_cast<uint32_t>(block));
     PhiloxLanes even = {{counter, site, low_key, high_key}};
     PhiloxLanes odd = {{PhiloxLanes::high(counter), site, low_key, high_key}};
-    for (const PhiloxKey& key : plan.round_keys) {
+    for (const PhiloxKey& key : plan.round_keys.of) {
       even.round(key);
       odd.round(key);
     }

@@ -44,7 +44,7 @@ struct AttentionCall {
   // Keep bits of keys [8 * block, + 8) for the query with this row key.
   __device__ uint32_t keep_bits(uint64_t row_key, int head, int block) const {
     return kernels::dropout_keep_bits(
-        dropout.round_keys[0], dropout.site, row_key,
+        dropout.round_keys, dropout.site, row_key,
         static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block), dropout.threshold);
   }
 };

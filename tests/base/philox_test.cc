@@ -10,26 +10,39 @@ namespace onebit {
 namespace {
 
 struct KnownAnswer {
+  int rounds;
   PhiloxCounter counter;
   PhiloxKey key;
   PhiloxCounter expected;
 };
 
-// The philox4x32 10 lines of Random123's kat_vectors (Salmon et al., SC 2011).
+// The philox4x32 lines of Random123's kat_vectors (Salmon et al., SC 2011).
 const KnownAnswer kKnownAnswers[] = {
-    {{{0, 0, 0, 0}}, {{0, 0}}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
-    {{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
+    {7, {{0, 0, 0, 0}}, {{0, 0}}, {{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}}},
+    {7,
+     {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
+     {{0xffffffff, 0xffffffff}},
+     {{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}}},
+    {7,
+     {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+     {{0xa4093822, 0x299f31d0}},
+     {{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a}}},
+    {10, {{0, 0, 0, 0}}, {{0, 0}}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
+    {10,
+     {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}},
      {{0xffffffff, 0xffffffff}},
      {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
-    {{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
+    {10,
+     {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
      {{0xa4093822, 0x299f31d0}},
      {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}},
 };
 
 TEST(Philox, PublishedKnownAnswers) {
-  for (const auto& [counter, key, expected] : kKnownAnswers) {
-    const PhiloxCounter got = philox(counter, key);
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(got.word[i], expected.word[i]) << "word " << i;
+  for (const auto& [rounds, counter, key, expected] : kKnownAnswers) {
+    const PhiloxCounter got = philox(counter, key, rounds);
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(got.word[i], expected.word[i]) << rounds << " rounds, word " << i;
   }
 }
 

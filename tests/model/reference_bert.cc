@@ -87,9 +87,10 @@ Vector ReferenceBert::drop(Vector x, double probability, const Place& place, Dro
                            uint32_t first_column) const {
   const uint32_t threshold = kernels::dropout_threshold(static_cast<float>(probability));
   if (!seed || threshold == 0) return x;
+  const kernels::DropoutKeys keys = kernels::dropout_keys(*seed);
   for (size_t i = 0; i < x.size(); ++i) {
     const uint32_t column = first_column + static_cast<uint32_t>(i);
-    const bool kept = kernels::dropout_keeps(*seed, place.site, place.row_key, column, threshold);
+    const bool kept = kernels::dropout_keeps(keys, place.site, place.row_key, column, threshold);
     x[i] = kept ? x[i] * 65536.0 / (65536.0 - threshold) : 0;
   }
   return x;

@@ -23,7 +23,7 @@ struct DropoutRule {
     const PhiloxCounter counter{{static_cast<uint32_t>(column / 8), site,
                                  static_cast<uint32_t>(row_key & 0xFFFFFFFFu),
                                  static_cast<uint32_t>(row_key >> 32)}};
-    const PhiloxCounter bits = philox(counter, philox_key(seed));
+    const PhiloxCounter bits = philox(counter, philox_key(seed), 7);
     const int64_t lane = column % 8;
     const uint32_t word = bits.word[lane / 2];
     const int64_t value = lane % 2 == 0 ? word & 0xFFFFu : word >> 16;
