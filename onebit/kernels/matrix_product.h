@@ -24,7 +24,7 @@ struct MatrixProduct {
   View c;                   // [m, n]  overwritten; f32 or of a's type
   bool accumulate = false;  // adds to c instead of overwriting it
   Epilogue epilogue = Epilogue::kNone;
-  ConstView bias;       // f32 [n]
+  ConstView bias;       // [n], f32 or c's type
   View pre_activation;  // [m, n]   of c's type, overwritten
   ConstView saved;      // [m, n]   of c's type
   View row_sums;        // f32 [m]  added to

@@ -1,5 +1,5 @@
-// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. cuBLASLt
-// rounds a bias to that type before it adds it.
+// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. A bias is
+// f32 or, on a CUDA device, of that type, to which cuBLASLt rounds it before it is added.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -12,7 +12,7 @@ namespace onebit::ops {
 struct Linear {
   ConstView x;       // [rows, in]
   ConstView weight;  // [out, in]
-  ConstView bias;    // f32 [out], or empty
+  ConstView bias;    // [out], or empty
   View y;            // [rows, out]  overwritten
 };
 void linear(Context&, const Linear&);
@@ -25,7 +25,7 @@ struct LinearActivation {
   ActivationKind kind;
   ConstView x;          // [rows, in]
   ConstView weight;     // [out, in]
-  ConstView bias;       // f32 [out]
+  ConstView bias;       // [out]
   View pre_activation;  // [rows, out]  overwritten
   View y;               // [rows, out]  overwritten; other memory than pre_activation
 };

@@ -28,8 +28,8 @@ struct Tiles {
 };
 
 // One thread block per tile of c, one thread per element; sums run over k in order.
-template <typename T, typename Result>
-__global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int64_t m, int64_t n,
+template <typename T, typename Result, typename Bias>
+__global__ void plain_product(Operand<T> a, Operand<T> b, const Bias* bias, int64_t m, int64_t n,
                               int64_t k, bool accumulate, Result* c) {
   auto& [left, right] = block_shared<Tiles>();
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
@@ -43,19 +43,19 @@ __global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int
     __syncthreads();
   }
   if (row >= m || column >= n) return;
-  if (bias != nullptr) sum += bias[column];
+  if (bias != nullptr) sum += widen(bias[column]);
   if (accumulate) sum += widen(c[row * n + column]);
   c[row * n + column] = narrow<Result>(sum);
 }
 
-template <typename T, typename Result>
+template <typename T, typename Result, typename Bias = float>
 void run_plain(CudaStream& cuda, const MatrixProduct& p) {
   const int64_t m = p.m(), n = p.n(), k = p.k();
   const Operand<T> a{pointer<T>(p.a), p.a_transposed ? 1 : k, p.a_transposed ? m : 1};
   const Operand<T> b{pointer<T>(p.b), p.b_transposed ? 1 : n, p.b_transposed ? k : 1};
   const dim3 grid(blocks_of(n, kTile), blocks_of(m, kTile));
-  launch("plain_product", cuda, grid, dim3(kTile, kTile), plain_product<T, Result>, a, b,
-         p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
+  launch("plain_product", cuda, grid, dim3(kTile, kTile), plain_product<T, Result, Bias>, a, b,
+         pointer<Bias>(p.bias), m, n, k, p.accumulate, pointer<Result>(p.c));
 }
 
 // The bias rounded to c's type, which cuBLASLt reads. The result is in `memory`.
@@ -74,7 +74,7 @@ bool run_on_cublas(Context& context, const MatrixProduct& p) {
     add(context, {.x = sums, .y = p.row_sums});
     return true;
   }
-  if (p.bias.empty() || p.c.dtype() == DType::kF32) {
+  if (p.bias.empty() || p.bias.dtype() == p.c.dtype()) {
     return cublas_product(cuda, p, const_cast<void*>(p.bias.raw()));
   }
   const auto memory = cuda.scratch().take(p.n() * size_bytes_of(p.c.dtype()));
@@ -105,6 +105,8 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
     using T = decltype(tag);
     if (p.c.dtype() == DType::kF32) {
       run_plain<T, float>(CudaStream::of(context), p);
+    } else if (p.bias.dtype() == p.c.dtype()) {
+      run_plain<T, T, T>(CudaStream::of(context), p);
     } else {
       run_plain<T, T>(CudaStream::of(context), p);
     }

@@ -103,6 +103,34 @@ TEST_P(LinearTest, ForwardAndBackward) {
   }
 }
 
+// A bias that has been rounded beforehand is what a CUDA device makes of the f32 one.
+TEST_P(LinearTest, BiasOfTheType) {
+  for (const auto& [rows, in, out] : kSizes) {
+    SCOPED_TRACE(testing::Message() << rows << " x " << in << " x " << out);
+    const Tensor x = upload(random(rows, in, 1)), weight = upload(random(out, in, 2));
+    const Matrix numbers = random(1, out, 4);  // as the type has them
+    const Tensor bias = upload_vector(numbers), of_type = upload(numbers);
+    const View rounded = of_type.view().reshaped({out});
+    const Tensor wanted = zeros({rows, out}), y = zeros({rows, out}), sums = zeros({rows, out});
+    const auto run = [&](const View& given, const Tensor& to) {
+      linear(context(), {.x = x.view(), .weight = weight.view(), .bias = given, .y = to.view()});
+      linear_activation(context(), {.kind = ActivationKind::kGeluErf,
+                                    .x = x.view(),
+                                    .weight = weight.view(),
+                                    .bias = given,
+                                    .pre_activation = sums.view(),
+                                    .y = to.view()});
+    };
+    run(bias.view(), wanted);
+    if (!on_cuda() && dtype() != DType::kF32) {
+      EXPECT_THROW(run(rounded, y), std::exception);
+      continue;
+    }
+    run(rounded, y);
+    EXPECT_EQ(bytes(y), bytes(wanted));
+  }
+}
+
 TEST_P(LinearTest, ActivationForward) {
   for (const auto& [rows, in, out] : kSizes) {
     const Matrix x = random(rows, in, 1), weight = random(out, in, 2, 0.125);
