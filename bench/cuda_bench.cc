@@ -70,8 +70,12 @@ void bench_attention(DeviceBench& bench, DType type, int64_t length, float proba
                mixed = bench.make(type, {rows, kHidden});
   const Tensor grad = bench.make(type, {rows, kHidden}),
                grad_qkv = bench.make(type, {rows, 3 * kHidden});
-  const Tensor log_sum = bench.make(DType::kF32, {kHeads, rows});
+  const Tensor log_sum = bench.make(DType::kF32, {kHeads, rows}),
+               grad_bias = bench.make(DType::kF32, {3 * kHidden});
   const SequenceStarts sequences{on_starts.view(), starts};
+  const int64_t words =
+      ops::attention_kept_words(DeviceType::kCuda, type, kHidden / kHeads, length);
+  const Tensor kept(bench.context().device(), DType::kU64, {kHeads, rows, words});
   const kernels::Dropout dropout{probability, 1, 2, on_keys.first_rows(rows)};
   const double work = 4.0 * static_cast<double>(rows * length * kHidden);
   const std::string name =
@@ -83,17 +87,20 @@ void bench_attention(DeviceBench& bench, DType type, int64_t length, float proba
                              .heads = kHeads,
                              .dropout = dropout,
                              .context = mixed.view(),
-                             .log_sum_exp = log_sum.view()});
+                             .log_sum_exp = log_sum.view(),
+                             .kept = kept.view()});
   });
   bench.flops(name + " backward", 2.5 * work, [&] {
     ops::attention_backward(context, {.grad_context = grad.view(),
                                       .qkv = qkv.view(),
                                       .context = mixed.view(),
                                       .log_sum_exp = log_sum.view(),
+                                      .kept = kept.view(),
                                       .sequence_starts = sequences,
                                       .heads = kHeads,
                                       .dropout = dropout,
-                                      .grad_qkv = grad_qkv.view()});
+                                      .grad_qkv = grad_qkv.view(),
+                                      .grad_bias = grad_bias.view()});
   });
 }
 
@@ -223,7 +230,8 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
   const Tensor variance = bench.positive(DType::kF32, {table.size_elements()});
   const StepBatch batch(bench, sequences, length, masked, config.vocab_size);
   const int64_t rows = sequences * length, guessed = sequences * masked;
-  model.plan(context, {.rows = rows, .sequences = sequences, .masked = guessed}, {}, true);
+  model.plan(context, {.rows = rows, .sequences = sequences, .longest = length, .masked = guessed},
+             {}, true);
   const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   const auto step = [&] {
     ops::fill(context, table.gradients(), 0.0f);

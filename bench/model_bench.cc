@@ -244,6 +244,7 @@ class TrainingStep {
   void plan(Context& context) {
     const model::BatchLimits limits{.rows = settings_.batch * settings_.tokens,
                                     .sequences = settings_.batch,
+                                    .longest = settings_.tokens,
                                     .masked = settings_.batch * settings_.masked};
     model_.plan(context, limits, settings_.memory, true);
     if (table_.compute_type() != DType::kF32) {

@@ -30,7 +30,8 @@ MACHINE_CUDA = 190  # e_machine of device code
 FORMAT_WITH_SIZE = 0x04
 ATTRIBUTE_MAX_THREADS, ATTRIBUTE_FRAME_SIZE, ATTRIBUTE_REGISTERS = 0x05, 0x11, 0x2F
 # Low twelve bits of an instruction of sm_70 and later.
-LOAD_GLOBAL, TENSOR_OPCODES = 0x981, (0x23C, 0x237, 0x23F)  # HMMA, IMMA, DMMA
+LOAD_GLOBAL = 0x981
+TENSOR_OPCODES = (0x23C, 0x237, 0x23F, 0x9F0, 0xDF0)  # HMMA, IMMA, DMMA, two of HGMMA
 INSTRUCTION_BYTES, NO_BARRIER = 16, 7
 # What a multiprocessor has, by architecture: bytes of shared memory, warps.
 SHARED_MEMORY = {80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10, 100: 228 << 10}

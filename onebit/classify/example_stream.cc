@@ -42,6 +42,7 @@ data::BatchBounds ExampleStream::bounds() const {
   const bool has_values = targets_.problem != Problem::kSingleLabel;
   return {.sequences = micro_batch_,
           .rows = micro_batch_ * examples_.longest(),
+          .longest = examples_.longest(),
           .label_values = has_values ? micro_batch_ * targets_.outputs : 0};
 }
 

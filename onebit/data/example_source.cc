@@ -13,6 +13,7 @@ BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& example
   BatchBounds bounds{.sequences = sequences};
   for (const BatchBounds& example : examples) {
     bounds.rows = std::max(bounds.rows, sequences * example.rows);
+    bounds.longest = std::max(bounds.longest, example.longest);
     bounds.masked_rows = std::max(bounds.masked_rows, sequences * example.masked_rows);
   }
   return bounds;

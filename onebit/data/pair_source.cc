@@ -102,6 +102,7 @@ EpochMark PairSource::mark(uint64_t counter) {
 BatchBounds PairSource::bounds() const {
   return {.sequences = 1,
           .rows = pairs_.sequence_length,
+          .longest = pairs_.sequence_length,
           .masked_rows = prediction_count(pairs_.sequence_length, masker_.options())};
 }
 

@@ -42,8 +42,10 @@ EpochMark SampleSource::mark(uint64_t counter) {
 }
 
 BatchBounds SampleSource::bounds() const {
+  const auto longest = static_cast<int64_t>(store_->manifest().longest_tokens);
   return {.sequences = 1,
-          .rows = static_cast<int64_t>(store_->manifest().longest_tokens),
+          .rows = longest,
+          .longest = longest,
           .masked_rows = static_cast<int64_t>(store_->manifest().most_masked)};
 }
 

@@ -1,5 +1,6 @@
 #include "onebit/device/cuda_stream.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "onebit/device/cuda_check.h"
@@ -7,6 +8,17 @@
 #include "onebit/device/memory.h"
 
 namespace onebit {
+namespace {
+
+// Machine code for sm_90a runs on compute capability 9.0 alone.
+bool runs_sm_90a(int device_index) {
+  if (!ONEBIT_HAS_SM_90A || std::getenv("ONEBIT_CUDA_WARP_PRODUCTS") != nullptr) return false;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device_index), "cudaGetDeviceProperties");
+  return properties.major == 9 && properties.minor == 0;
+}
+
+}  // namespace
 
 std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
   const int count = memory::cuda_device_count();
@@ -20,7 +32,9 @@ std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
 }
 
 CudaStream::CudaStream(int device_index)
-    : device_index_(device_index), scratch_(Device{DeviceType::kCuda, device_index}) {
+    : device_index_(device_index),
+      has_warpgroup_products_(runs_sm_90a(device_index)),
+      scratch_(Device{DeviceType::kCuda, device_index}) {
   check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate");
   void* staging = nullptr;

@@ -43,6 +43,9 @@ class CudaStream final : public DeviceStream {
   void copy(void* to, const void* from, int64_t size_bytes) override;
 
   cudaStream_t stream() const { return stream_; }
+  // Whether the device and its machine code have the products of warpgroup_cuda.h, and the
+  // environment variable ONEBIT_CUDA_WARP_PRODUCTS does not ask to do without them.
+  bool has_warpgroup_products() const { return has_warpgroup_products_; }
   // Created at first use: a stream that only copies needs neither.
   cublasLtHandle_t cublas();
   void* workspace();
@@ -60,6 +63,7 @@ class CudaStream final : public DeviceStream {
 
  private:
   int device_index_;
+  bool has_warpgroup_products_;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
   std::byte* staging_ = nullptr;

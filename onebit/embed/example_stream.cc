@@ -55,6 +55,7 @@ void ExampleStream::build(uint64_t first_sample, int64_t micro_step, EmbedBatch&
 data::BatchBounds ExampleStream::bounds() const {
   return {.sequences = micro_batch_ * examples_.parts(),
           .rows = micro_batch_ * longest_,
+          .longest = longest_,
           .label_values = examples_.scores.empty() ? 0 : micro_batch_};
 }
 

@@ -47,14 +47,12 @@ DeviceRowBlocks::DeviceRowBlocks(int64_t row_count)
       rows_per_block(std::clamp<int64_t>(row_count / 512, 4, 64)),
       count((row_count + rows_per_block - 1) / rows_per_block) {}
 
-DevicePartials::DevicePartials(CudaStream& cuda, const DeviceRowBlocks& blocks, int64_t columns,
-                               int sums)
+DevicePartials::DevicePartials(CudaStream& cuda, int64_t blocks, int64_t columns, int sums)
     : cuda_(cuda),
-      blocks_(blocks.count),
+      blocks_(blocks),
       columns_(columns),
       sums_(sums),
-      memory_(cuda.scratch().take(blocks.count * columns * sums *
-                                  static_cast<int64_t>(sizeof(float)))) {
+      memory_(cuda.scratch().take(blocks * columns * sums * static_cast<int64_t>(sizeof(float)))) {
   ONEBIT_INVARIANT(sums <= kMaxSums);
 }
 

@@ -19,7 +19,8 @@ class DevicePartials {
  public:
   static constexpr int kMaxSums = 20;
 
-  DevicePartials(CudaStream& cuda, const DeviceRowBlocks& blocks, int64_t columns, int sums);
+  // `blocks`: their number.
+  DevicePartials(CudaStream& cuda, int64_t blocks, int64_t columns, int sums);
   float* data() const { return memory_.as<float>(); }
   // destinations[sum] [columns] += the sum over blocks; null destinations are skipped.
   void add_to(const std::array<float*, kMaxSums>& destinations);

@@ -7,6 +7,7 @@
 
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/cuda_stream.h"
+#include "onebit/kernels/block_shared_cuda.h"
 
 namespace onebit::kernels::cuda {
 
@@ -19,6 +20,23 @@ void launch(const char* what, const CudaStream& cuda, dim3 grid, dim3 block,
   shape.gridDim = grid;
   shape.blockDim = block;
   shape.stream = cuda.stream();
+  check_cuda(cudaLaunchKernelEx(&shape, kernel, arguments...), what);
+}
+
+// The same for a kernel that calls block_shared<Shared>(), of whatever size.
+template <typename Shared, typename... Parameters>
+void launch_sharing(const char* what, const CudaStream& cuda, dim3 grid, dim3 block,
+                    void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {
+  cudaLaunchConfig_t shape{};
+  shape.gridDim = grid;
+  shape.blockDim = block;
+  shape.stream = cuda.stream();
+  if (sizeof(Shared) > kStaticSharedBytes) {
+    shape.dynamicSmemBytes = sizeof(Shared);
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(sizeof(Shared))),
+               what);
+  }
   check_cuda(cudaLaunchKernelEx(&shape, kernel, arguments...), what);
 }
 

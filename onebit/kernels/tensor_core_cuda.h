@@ -1,7 +1,7 @@
 // Instructions that C++ does not provide: asynchronous copies to shared memory, loads of matrices
 // from it, and products of 16-bit matrices on tensor cores (compute capability 8.0 and later;
-// sections "cp.async", "ldmatrix" and "mma" of the PTX manual). All inline assembly is here. For
-// *_cuda.cu only; the emulated device has its own version (tests/emulated_cuda).
+// sections "cp.async", "ldmatrix" and "mma" of the PTX manual). For *_cuda.cu only; the emulated
+// device has its own version (tests/emulated_cuda).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,6 +20,12 @@ __device__ inline uint32_t shared_address(const void* data) {
 __device__ inline void start_copy(uint32_t to, const void* from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
                "l"(__cvta_generic_to_global(from)), "r"(exists ? 16 : 0)
+               : "memory");
+}
+// The same for 8 bytes.
+__device__ inline void start_small_copy(uint32_t to, const void* from, bool exists) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to),
+               "l"(__cvta_generic_to_global(from)), "r"(exists ? 8 : 0)
                : "memory");
 }
 // Closes a group of the copies that this thread has started.

@@ -46,6 +46,11 @@ LayerBuffers Bert::reserve_layer(MemoryPlan& memory, int64_t later_rows) const {
   saved.context = save(rows, hidden);
   if (plan_.training) {
     saved.log_sum_exp = memory.reserve(MemoryKind::kSaved, DType::kF32, {config_.heads * rows});
+    const int64_t longest = plan_.limits.longest > 0 ? plan_.limits.longest : config_.max_positions;
+    const int64_t words = layers_.front().kept_words(memory.type(), plan_.compute, longest);
+    if (words > 0 && !plan_.memory.attention_dropout_checkpoint) {
+      saved.kept = memory.reserve(MemoryKind::kSaved, DType::kU64, {config_.heads * rows * words});
+    }
   }
   saved.attention_norm =
       reserve_norm(memory, later_rows, plan_.training && !plan_.memory.normalize_invertible);

@@ -154,6 +154,25 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
   return grad_branch.empty() ? grad_residual : grad_branch;
 }
 
+ConstView EncoderLayer::bias_of(const Context& context, const LinearParameters& linear) const {
+  const bool rounded = context.device().type == DeviceType::kCuda;
+  return rounded ? table_->compute_value(linear.bias) : table_->value(linear.bias);
+}
+
+int64_t EncoderLayer::kept_words(DeviceType device, DType dtype, int64_t longest) const {
+  if (config_.attention_dropout == 0) return 0;
+  return ops::attention_kept_words(device, dtype, config_.hidden_size / config_.heads, longest);
+}
+
+View EncoderLayer::kept_of(const LayerPass& pass) const {
+  const Tensor& kept = pass.saved->kept;
+  if (kept.empty() || pass.training == nullptr) return {};
+  const int64_t rows = pass.batch->rows();
+  const int64_t words = kept_words(kept.view().device().type, pass.saved->qkv.dtype(),
+                                   pass.batch->sequence_starts.longest());
+  return kept.first_rows(config_.heads * rows * words).reshaped({config_.heads, rows, words});
+}
+
 void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) const {
   const int64_t rows = pass.batch->rows(), hidden = config_.hidden_size;
   const LayerBuffers& saved = *pass.saved;
@@ -161,14 +180,15 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   View attention_output = rows_of(saved.context, rows);
   ops::linear(context, {.x = rows_of(pass.input->y, rows),
                         .weight = table_->compute_value(qkv_.weight),
-                        .bias = table_->value(qkv_.bias),
+                        .bias = bias_of(context, qkv_),
                         .y = qkv});
   ops::attention(context, {.qkv = qkv,
                            .sequence_starts = pass.batch->sequence_starts,
                            .heads = config_.heads,
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
                            .context = attention_output,
-                           .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows)});
+                           .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows),
+                           .kept = kept_of(pass)});
   LayerPass whole = pass;
   whole.output_rows = {};
   whole.output_count = rows;
@@ -189,7 +209,7 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   ONEBIT_INVARIANT(attention_output.extent(1) == hidden);
   ops::linear(context, {.x = attention_output,
                         .weight = table_->compute_value(attention_output_.weight),
-                        .bias = table_->value(attention_output_.bias),
+                        .bias = bias_of(context, attention_output_),
                         .y = branch_of(pass, saved.attention_norm)});
   add_and_norm(context, pass, DropoutPlace::kAttentionOutput, residual, saved.attention_norm,
                attention_norm_);
@@ -225,14 +245,16 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
                            .qkv = rows_of(saved.qkv, rows),
                            .context = rows_of(saved.context, rows),
                            .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows),
+                           .kept = kept_of(pass),
                            .sequence_starts = pass.batch->sequence_starts,
                            .heads = config_.heads,
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
-                           .grad_qkv = grad_qkv});
+                           .grad_qkv = grad_qkv,
+                           .grad_bias = table_->gradient(qkv_.bias)});
   ops::linear_backward_weight(context, {.grad_y = grad_qkv,
                                         .x = rows_of(pass.input->y, rows),
                                         .grad_weight = table_->gradient(qkv_.weight),
-                                        .grad_bias = table_->gradient(qkv_.bias)});
+                                        .grad_bias = {}});
   ops::linear_backward_input(context, {.grad_y = grad_qkv,
                                        .weight = table_->compute_value(qkv_.weight),
                                        .grad_x = rows_of(scratch.grad_y, rows)});
@@ -247,12 +269,12 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
   ops::linear_activation(context, {.kind = config_.activation,
                                    .x = rows_of(saved.attention_norm.y, rows),
                                    .weight = table_->compute_value(intermediate_.weight),
-                                   .bias = table_->value(intermediate_.bias),
+                                   .bias = bias_of(context, intermediate_),
                                    .pre_activation = pre_activation,
                                    .y = activated});
   ops::linear(context, {.x = activated,
                         .weight = table_->compute_value(output_.weight),
-                        .bias = table_->value(output_.bias),
+                        .bias = bias_of(context, output_),
                         .y = branch_of(pass, *pass.output)});
   add_and_norm(context, pass, DropoutPlace::kFeedForwardOutput,
                residual_after(pass, saved.attention_norm), *pass.output, *pass.output_norm);

@@ -31,6 +31,7 @@ struct NormBuffers {
 struct LayerBuffers {
   Tensor qkv;          // [rows, 3 * hidden]
   Tensor log_sum_exp;  // f32 [heads * rows]
+  Tensor kept;         // u64 [heads * rows * words]: ops::Attention::kept, if it is saved
   Tensor context;      // [rows, hidden]
   NormBuffers attention_norm;
   Tensor pre_activation;  // [rows, intermediate]
@@ -78,6 +79,9 @@ class EncoderLayer {
   // The end of the layer's parameters in the flat buffers.
   int64_t end() const { return feed_forward_range_.end; }
 
+  // Words of LayerBuffers::kept for a token and head.
+  int64_t kept_words(DeviceType device, DType dtype, int64_t longest) const;
+
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
   // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last;
@@ -100,6 +104,9 @@ class EncoderLayer {
                                   int bias, bool residual_gradient) const;
 
   kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
+  View kept_of(const LayerPass& pass) const;
+  // In the type that the device's products add.
+  ConstView bias_of(const Context& context, const LinearParameters& linear) const;
   // The memory of pre-LN's running sum if no norm keeps it.
   View running_sum(const LayerPass& pass) const;
   // The residual that the sublayer after `norm` adds to.

@@ -10,8 +10,8 @@ MemoryOptions read_memory_options(Keys& section) {
                   "recover the inputs of layer norms from their outputs, up to rounding");
   section.boolean("full_recomputation", options.full_recomputation,
                   "keep only the output of each layer; rerun its forward pass");
-  section.fixed("attn_dropout_checkpoint", true,
-                "attention dropout masks are regenerated from a counter, never stored");
+  section.boolean("attn_dropout_checkpoint", options.attention_dropout_checkpoint,
+                  "compute the bits of attention's dropout again, which a GPU keeps otherwise");
   return options;
 }
 

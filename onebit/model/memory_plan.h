@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "onebit/base/keys.h"
+#include "onebit/device/device.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::model {
@@ -19,13 +20,15 @@ struct MemoryOptions {
   bool gelu_checkpoint = false;
   // Keep only the outputs of layer norms and recover the inputs.
   bool normalize_invertible = false;
+  // Compute the bits of attention's dropout again where kernels could keep them.
+  bool attention_dropout_checkpoint = false;
   // Keep only the output of each layer and rerun its forward pass.
   bool full_recomputation = false;
 
   bool operator==(const MemoryOptions&) const = default;
 };
 
-// Reads the keys of these options and DeepSpeed's attn_dropout_checkpoint, which is always on.
+// Reads the keys of these options.
 MemoryOptions read_memory_options(Keys& section);
 
 enum class MemoryKind : uint8_t {
@@ -40,14 +43,18 @@ std::string_view name_of(MemoryKind kind);
 
 class MemoryPlan {
  public:
-  // Reserves memory on `device`; without a device it only counts and returns empty tensors.
-  explicit MemoryPlan(std::optional<Device> device) : device_(device) {}
+  // Reserves memory on `device`.
+  explicit MemoryPlan(Device device) : device_(device), type_(device.type) {}
+  // Only counts what a device of this type needs, and returns empty tensors.
+  explicit MemoryPlan(DeviceType type) : type_(type) {}
 
+  DeviceType type() const { return type_; }
   Tensor reserve(MemoryKind kind, DType dtype, Shape shape);
   int64_t bytes(MemoryKind kind) const { return bytes_[static_cast<size_t>(kind)]; }
 
  private:
   std::optional<Device> device_;
+  DeviceType type_;
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 

@@ -16,10 +16,10 @@ std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPla
 
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute,
-                                     PreTrainingHeads heads) {
+                                     PreTrainingHeads heads, DeviceType device) {
   params::Table table;
   PreTrainingModel model(config, table, heads);
-  MemoryPlan counted(std::nullopt);
+  MemoryPlan counted(device);
   model.reserve(counted, limits, options, true, compute);
   return memory_report(table, counted, compute);
 }

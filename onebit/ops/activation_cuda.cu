@@ -179,7 +179,7 @@ void activation_backward(Context& context, const ActivationBackward& a) {
   CudaStream& cuda = CudaStream::of(context);
   const bool sums_bias = !a.grad_bias.empty();
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(cuda, blocks, sums_bias ? columns : 0, 1);
+  DevicePartials partials(cuda, blocks.count, sums_bias ? columns : 0, 1);
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);

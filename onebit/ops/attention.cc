@@ -2,6 +2,7 @@
 
 #include "onebit/kernels/argument_check.h"
 #include "onebit/kernels/device_switch.h"
+#include "onebit/ops/reduce.h"
 
 namespace onebit::ops {
 
@@ -33,6 +34,7 @@ ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
 
 namespace {
 
+constexpr int64_t kKeysOfWord = 64;    // also the head size of the kernels that read them
 constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for the key's position
 
 void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& starts,
@@ -56,7 +58,23 @@ void check_heads(const kernels::ArgumentCheck& check, const ConstView& qkv, int6
   check.that(qkv.extent(1) % (3 * heads) == 0, "qkv must have 3 * heads * head_size columns");
 }
 
+// A is Attention or AttentionBackward.
+template <class A>
+void check_kept(const kernels::ArgumentCheck& check, const ConstView& kept, const A& a) {
+  if (kept.empty()) return;
+  check.that(kept.shape().rank() == 3, "kept must be [heads, rows, words]");
+  check.view("kept", kept, DType::kU64, {a.heads, a.qkv.extent(0), kept.extent(2)});
+  check.that(a.sequence_starts.longest() <= kKeysOfWord * kept.extent(2),
+             "kept has too few words for the longest sequence");
+}
+
 }  // namespace
+
+int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, int64_t longest) {
+  const bool in_tiles =
+      device == DeviceType::kCuda && dtype != DType::kF32 && head_size == kKeysOfWord;
+  return in_tiles ? (longest + kKeysOfWord - 1) / kKeysOfWord : 0;
+}
 
 void attention(Context& context, const Attention& a) {
   const kernels::ArgumentCheck check(context, "attention");
@@ -66,6 +84,7 @@ void attention(Context& context, const Attention& a) {
   check.dropout(a.dropout, rows);
   check.view("context", a.context, a.qkv.dtype(), {rows, hidden});
   check.optional("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
+  check_kept(check, a.kept, a);
   on_device::attention(context, a);
 }
 
@@ -79,9 +98,15 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   check.view("grad_context", a.grad_context, dtype, {rows, hidden});
   check.view("context", a.context, dtype, {rows, hidden});
   check.view("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
+  check_kept(check, a.kept, a);
   check.view("grad_qkv", a.grad_qkv, dtype, a.qkv.shape());
   check.that(a.grad_qkv.raw() != a.qkv.raw() || rows == 0, "grad_qkv must not be qkv");
+  check.optional("grad_bias", a.grad_bias, DType::kF32, {3 * hidden});
   on_device::attention_backward(context, a);
+  // CUDA's kernels sum what they have in registers.
+  if (!a.grad_bias.empty() && context.device().type == DeviceType::kCpu) {
+    column_sum(context, {.x = a.grad_qkv, .sum = a.grad_bias});
+  }
 }
 
 }  // namespace onebit::ops

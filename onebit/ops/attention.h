@@ -30,17 +30,26 @@ struct Attention {
   kernels::Dropout dropout;
   View context;      // [rows, hidden]     overwritten
   View log_sum_exp;  // f32 [heads, rows]  overwritten; empty in evaluation
+  // u64 [heads, rows, words]: dropout's bits for the backward pass, a word for 64 keys, where the
+  // device's kernels keep them; empty: they are computed again.
+  View kept;
 };
+// How many words a row has in `kept` if no sequence has more than `longest` tokens; 0 where the
+// device computes the bits again.
+int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, int64_t longest);
+
 void attention(Context&, const Attention&);
 
 struct AttentionBackward {
   ConstView grad_context;  // [rows, hidden]
   ConstView qkv, context;  // [rows, 3 * hidden], [rows, hidden]
   ConstView log_sum_exp;   // f32 [heads, rows]
+  ConstView kept;          // as the forward pass has written it; may be empty
   SequenceStarts sequence_starts;
   int64_t heads;
   kernels::Dropout dropout;  // as in the forward pass
   View grad_qkv;             // [rows, 3 * hidden]  overwritten
+  View grad_bias;            // f32 [3 * hidden]    added to: column sums of grad_qkv; may be empty
 };
 void attention_backward(Context&, const AttentionBackward&);
 

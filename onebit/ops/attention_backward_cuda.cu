@@ -2,9 +2,13 @@
 
 #include "onebit/kernels/approximate_cuda.h"
 #include "onebit/kernels/block_shared_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
 #include "onebit/ops/attention.h"
+#include "onebit/ops/attention_column_sums_cuda.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
+#include "onebit/ops/attention_products_cuda.h"
+#include "onebit/ops/reduce.h"
 
 namespace onebit::ops::cuda {
 
@@ -15,14 +19,13 @@ namespace {
 
 constexpr int kHalf = 32;  // half a tile: scores are computed in halves to stay in registers
 constexpr int kBlocks = kHalf / 8;
-constexpr int kWarps = 4;
 
-// delta [heads, rows] = grad_context . context of one head of 64 columns. Eight threads per row and
-// head.
+// sums [heads, rows]: log_sum_exp in powers of two, and grad_context . context of one head of 64
+// columns. Eight threads per row and head.
 template <typename T>
-__global__ void tile_row_products(const T* grad_context, const T* context, int64_t rows,
-                                  int64_t heads, float* delta) {
-  const int64_t index = (int64_t{blockIdx.x} * kTileThreads + threadIdx.x) / kEight;
+__global__ void tile_row_sums(const T* grad_context, const T* context, const float* log_sum_exp,
+                              int64_t rows, int64_t heads, float2* sums) {
+  const int64_t index = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kEight;
   const int64_t row = index / heads, head = index % heads;
   float sum = 0;
   if (row < rows) {
@@ -33,49 +36,37 @@ __global__ void tile_row_products(const T* grad_context, const T* context, int64
   for (int distance = kEight / 2; distance > 0; distance /= 2) {
     sum += __shfl_xor_sync(kAllLanes, sum, distance);
   }
-  if (row < rows && threadIdx.x % kEight == 0) delta[head * rows + row] = sum;
+  if (row >= rows || threadIdx.x % kEight != 0) return;
+  const int64_t at = head * rows + row;
+  sums[at] = {log_sum_exp[at] * kLog2E, sum};
 }
 
-// The same for any head size. One warp per row and head.
-template <typename T>
-__global__ void row_products(const T* grad_context, const T* context, int64_t rows, int64_t heads,
-                             int64_t head_size, float* delta) {
-  const int64_t index = int64_t{blockIdx.x} * kWarps + threadIdx.y;
-  const int64_t row = index / heads, head = index % heads;
-  if (row >= rows) return;
-  const int64_t at = (row * heads + head) * head_size;
-  float sum = 0;
-  for (int64_t i = threadIdx.x; i < head_size; i += kWarp) {
-    sum = fmaf(widen(grad_context[at + i]), widen(context[at + i]), sum);
-  }
-  sum = warp_sum(sum);
-  if (threadIdx.x == 0) delta[head * rows + row] = sum;
-}
-
-template <typename T>
+template <typename T, class Products>
 struct QueryShared {
-  Tile<T> key[2], value[2];
-  TileKeys row_keys;
-  QueryMask mask;
+  static constexpr int kRows = kRowsOf<Products>;
+  typename Products::template Tile<T> key[Products::kBackwardTiles];
+  typename Products::template Tile<T> value[Products::kBackwardTiles];
+  RowKeys<kRows> row_keys;
+  KeptKeys<kRows> kept[kTileSlots];
+
+  __device__ auto& sums() { return over<ColumnSums<kRows>>(key); }
 };
 
-template <typename T>
-__device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
-                           int key, int slot) {
+template <typename T, class Products>
+__device__ void start_keys(QueryShared<T, Products>& shared, const AttentionCall<T>& a,
+                           const TilePlace& at, int key, int slot) {
+  constexpr int kThreads = kThreadsOf<Products>;
   const T* from = a.qkv + a.place(at.first + key, 1, at.head);
-  start_load(shared.key[slot], from, 3 * a.hidden, at.length - key);
-  start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, at.length - key);
+  start_load<kThreads>(shared.key[slot], from, 3 * a.hidden, at.length - key);
+  start_load<kThreads>(shared.value[slot], from + a.hidden, 3 * a.hidden, at.length - key);
+  const int row = static_cast<int>(threadIdx.x);
+  if (a.has_kept && row < kRowsOf<Products>) {
+    const bool exists = at.begin + row < at.length;
+    const uint64_t* kept =
+        a.kept_word(at.first + (exists ? at.begin + row : 0), at.head, key / kTile);
+    start_small_copy(shared_address(&shared.kept[slot].word[row]), kept, exists);
+  }
   end_copy_group();
-}
-
-// Stores the bits that the warp's queries have drawn over a tile of keys.
-template <typename T>
-__device__ void store_kept(const QueryMask& mask, const AttentionCall<T>& a, const TilePlace& at,
-                           int key) {
-  const int query = at.begin + at.warp * 16 + at.lane;
-  if (at.lane >= 16 || query >= at.length) return;
-  const auto* words = reinterpret_cast<const uint64_t*>(mask.byte[at.warp]);
-  *a.kept_word(at.first + query, at.head, key / kTile) = words[at.lane];
 }
 
 // Zeros for keys, from `key` on, that do not exist.
@@ -89,179 +80,278 @@ __device__ void clear_absent(const TilePlace& at, int key, float (&gradient)[kBl
   }
 }
 
-// Gradients of the queries: one thread block per tile of queries.
-template <typename T>
-__global__ void __launch_bounds__(kTileThreads, 4) tiled_queries(AttentionCall<T> a) {
-  auto& shared = block_shared<QueryShared<T>>();
-  const TilePlace at(a.starts);
-  if (!at.exists()) return;
-  const int left = at.length - at.begin;
-  start_load(shared.key[1], a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden, left);
-  start_load(shared.value[1], a.grad_context + a.mixed_place(at.first + at.begin, at.head),
-             a.hidden, left);
+// Of half a tile of keys, from `key` on: writes the gradients of scores to `gradient` (input:
+// gradients of dropped probabilities). `score`: products; `kept` has the half's bits from `block`
+// on.
+template <typename T, class Kept>
+__device__ void query_scores(const AttentionCall<T>& a, const TilePlace& at, int key,
+                             const float2 (&row_sums)[2], const Kept& kept, int block,
+                             const float (&score)[kBlocks][4], float (&gradient)[kBlocks][4]) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 sums = row_sums[i / 2];
+      const float p = approximate_exp2(fmaf(score[j][i], a.scale * kLog2E, -sums.x));
+      const float factor = kept.keeps(block + j, i) ? a.dropout.scale : 0.0f;
+      gradient[j][i] = p * fmaf(gradient[j][i], factor, -sums.y);
+    }
+  }
+  if (key + kHalf > at.length) clear_absent(at, key, gradient);
+}
+
+// The block's own queries and the gradients of their context, to the tiles set apart for them.
+template <typename T, class Products>
+__device__ void start_own_queries(QueryShared<T, Products>& shared, const AttentionCall<T>& a,
+                                  const TilePlace& at) {
+  constexpr int kThreads = kThreadsOf<Products>;
+  for (int group = 0; group < Products::kGroups; ++group) {
+    const int begin = at.begin + group * kTile, tile = Products::own_tile(group);
+    start_load<kThreads>(shared.key[tile], a.qkv + a.place(at.first + begin, 0, at.head),
+                         3 * a.hidden, at.length - begin);
+    start_load<kThreads>(shared.value[tile],
+                         a.grad_context + a.mixed_place(at.first + begin, at.head), a.hidden,
+                         at.length - begin);
+  }
+}
+
+// Gradients of a block's queries.
+template <typename T, class Products>
+__device__ void query_rows(const AttentionCall<T>& a) {
+  using Memory = QueryShared<T, Products>;
+  auto& shared = block_shared<Memory>();
+  const TilePlace at(a.starts, Memory::kRows);
+  if (!at.exists()) return write_no_sums(a, 0, at.head);
+  start_own_queries(shared, a, at);
   start_keys(shared, a, at, 0, 0);
-  if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
-  float log_sum[2], delta[2];
+  const bool draws = a.dropout.threshold > 0 && !a.has_kept;
+  if (draws) shared.row_keys.load(a, at, at.begin);
+  float2 row_sums[2];
   for (int half = 0; half < 2; ++half) {
     const int query = at.begin + at.warp * 16 + at.lane / 4 + half * 8;
-    const int64_t place = at.head * a.rows + at.first + query;
-    log_sum[half] = query < at.length ? a.log_sum_exp[place] * kLog2E : INFINITY;
-    delta[half] = query < at.length ? a.delta[place] : 0.0f;
+    const bool exists = query < at.length;
+    row_sums[half] = exists ? a.row_sums[at.head * a.rows + at.first + query] : float2{INFINITY, 0};
   }
-  Rows16 query, grad;
+  typename Products::template Rows<T> query, grad;
   float sum[8][4] = {};
-  for (int key = 0; key < at.length; key += kTile) {
+  for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
     wait_for_copies();
+    Products::publish_copies();
     __syncthreads();
-    if (key == 0) {  // the queries use the memory of the second tile of keys
-      query = load_rows(shared.key[1], at.warp, at.lane);
-      grad = load_rows(shared.value[1], at.warp, at.lane);
-      __syncthreads();
+    if (key == 0) {
+      const int own = Products::own_tile(at.group());
+      query = Products::rows(shared.key[own], at.warp, at.lane);
+      grad = Products::rows(shared.value[own], at.warp, at.lane);
+      if (Products::kOwnTileIsFreed) __syncthreads();
     }
-    const int slot = key / kTile % 2;
     if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
-    QueryMask::Mine mask{{~0u, ~0u}, {~0u, ~0u}};
-    if (a.dropout.threshold > 0) {
-      mask = shared.mask.draw(a, shared.row_keys, at, key);
-      store_kept(shared.mask, a, at, key);
-    }
+    typename KeptKeys<Memory::kRows>::Mine kept;
+    Quad left[kBlocks / 2];
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float score[kBlocks][4], grad_score[kBlocks][4];
-      product_transposed(query, shared.key[slot], part * kHalf, at.lane, score);
-      product_transposed(grad, shared.value[slot], part * kHalf, at.lane, grad_score);
-#pragma unroll
-      for (int j = 0; j < kBlocks; ++j) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float p = approximate_exp2(fmaf(score[j][i], a.scale * kLog2E, -log_sum[i / 2]));
-          const float factor = mask.keeps(part * kBlocks + j, i) ? a.dropout.scale : 0.0f;
-          grad_score[j][i] = p * fmaf(grad_score[j][i], factor, -delta[i / 2]);
-        }
+      Products::begin_products();
+      if (part == 1) Products::start_adding(left, shared.key[slot], 0, at.lane, sum);
+      Products::start_product(query, shared.key[slot], part * kHalf, at.lane, score);
+      Products::start_product(grad, shared.value[slot], part * kHalf, at.lane, grad_score);
+      Products::end_products();
+      if (part == 0 && draws) {
+        shared.kept[slot].draw(a, shared.row_keys, at, key);
+        shared.kept[slot].store(a, at, key);
       }
-      if (key + kTile > at.length) clear_absent(at, key + part * kHalf, grad_score);
-      add_product(grad_score, shared.key[slot], part * kHalf, at.lane, sum);
+      if (part == 0 && a.dropout.threshold > 0) kept = shared.kept[slot].mine(at);
+      Products::finish(score, grad_score, sum);
+      query_scores(a, at, key + part * kHalf, row_sums, kept, part * kBlocks, score, grad_score);
+      pack<T>(grad_score, left);
     }
+    Products::begin_products();
+    Products::start_adding(left, shared.key[slot], kHalf, at.lane, sum);
+    Products::end_products();
+    Products::finish(sum);
   }
   store_rows(sum, a.scale, a.scale, a.grad_qkv + a.place(at.first + at.begin, 0, at.head),
-             3 * a.hidden, left, at.warp, at.lane);
+             3 * a.hidden, at.length - at.begin, at.warp, at.lane);
+  if (a.bias_sums == nullptr) return;
+  shared.sums().write(sum, a.scale, at, a.bias_place(0, at.head));
 }
 
-template <typename T>
-struct KeyShared {
-  Tile<T> query[2], grad[2];
-  alignas(8) float log_sum[2][kTile], delta[2][kTile];
-  uint64_t kept[2][kTile];  // a query's bits over the tile of keys
+template <typename T, class Products>
+__global__ void __launch_bounds__(kThreadsOf<Products>, Products::kQueryBlocks)
+    tiled_queries(AttentionCall<T> a) {
+  if constexpr (Products::kExists) query_rows<T, Products>(a);
+}
 
-  // Of the thread's elements in a block of queries that begins at `first` of the tile: bit
+template <typename T, class Products>
+struct KeyShared {
+  static constexpr int kGroups = Products::kGroups;
+  typename Products::template Tile<T> query[Products::kBackwardTiles];
+  typename Products::template Tile<T> grad[Products::kBackwardTiles];
+  alignas(16) float2 row_sums[kTileSlots][kTile];  // of queries; zeros for those that do not exist
+  uint64_t kept[kTileSlots][kGroups][kTile];       // a query's bits over each tile of keys
+
+  __device__ auto& sums() { return over<ColumnSums<kRowsOf<Products>>>(query); }
+
+  // Of the thread's elements in the blocks of queries from `first` of the tile on: bit
   // 16 (i % 2) + 8 (i / 2) belongs to element i.
-  __device__ uint32_t kept_of(const TilePlace& at, int slot, int first) const {
-    const auto* halves = reinterpret_cast<const uint16_t*>(kept[slot]) + at.warp;
-    const int mine = first + at.lane % 4 * 2;
-    const uint32_t pair = halves[4 * mine] | uint32_t{halves[4 * mine + 4]} << 16;
-    return rotated_down(pair, at.lane / 4);
+  __device__ void load_kept(const TilePlace& at, int slot, int first, bool drops,
+                            uint32_t (&bits)[kBlocks]) const {
+    const auto* halves = reinterpret_cast<const uint16_t*>(kept[slot][at.group()]) + at.warp % 4 +
+                         4 * (first + at.lane % 4 * 2);
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j) {
+      const uint32_t pair = halves[32 * j] | uint32_t{halves[32 * j + 4]} << 16;
+      bits[j] = drops ? rotated_down(pair, at.lane / 4) : ~0u;
+    }
   }
 };
 
-template <typename T>
-__device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
-                              int query, int slot) {
+template <typename T, class Products>
+__device__ void start_queries(KeyShared<T, Products>& shared, const AttentionCall<T>& a,
+                              const TilePlace& at, int query, int slot) {
+  constexpr int kThreads = kThreadsOf<Products>;
   const int count = at.length - query;
-  start_load(shared.query[slot], a.qkv + a.place(at.first + query, 0, at.head), 3 * a.hidden,
-             count);
-  start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
-             count);
-  end_copy_group();
-  const int i = static_cast<int>(threadIdx.x);
-  if (i >= kTile) return;
-  if (a.dropout.threshold > 0) {
-    shared.kept[slot][i] =
-        i < count ? *a.kept_word(at.first + query + i, at.head, at.begin / kTile) : 0;
+  start_load<kThreads>(shared.query[slot], a.qkv + a.place(at.first + query, 0, at.head),
+                       3 * a.hidden, count);
+  start_load<kThreads>(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head),
+                       a.hidden, count);
+  const int i = static_cast<int>(threadIdx.x) % kTile;
+  const int group = static_cast<int>(threadIdx.x) / kTile;
+  const int64_t row = at.first + query + (i < count ? i : 0);
+  if (group == 0) {
+    start_small_copy(shared_address(&shared.row_sums[slot][i]), a.row_sums + at.head * a.rows + row,
+                     i < count);
   }
-  const int64_t place = at.head * a.rows + at.first + query + i;
-  shared.log_sum[slot][i] = i < count ? a.log_sum_exp[place] * kLog2E : INFINITY;
-  shared.delta[slot][i] = i < count ? a.delta[place] : 0.0f;
+  if (a.dropout.threshold > 0 && group < Products::kGroups) {
+    const int tile = at.begin / kTile + group;
+    const bool exists = i < count && tile * kTile < at.length;
+    start_small_copy(shared_address(&shared.kept[slot][group][i]),
+                     a.kept_word(row, at.head, exists ? tile : 0), exists);
+  }
+  end_copy_group();
 }
 
 // For half a tile of queries: writes dropped probabilities to `weight` (input: products) and
 // gradients of scores to `gradient` (input: gradients of dropped probabilities).
-template <typename T>
-__device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a,
-                           const TilePlace& at, int slot, int part, float (&weight)[kBlocks][4],
-                           float (&gradient)[kBlocks][4]) {
-  const bool drops = a.dropout.threshold > 0;
+template <typename T, class Products>
+__device__ void key_scores(const KeyShared<T, Products>& shared, const AttentionCall<T>& a,
+                           const TilePlace& at, int slot, int part, const uint32_t (&kept)[kBlocks],
+                           float (&weight)[kBlocks][4], float (&gradient)[kBlocks][4]) {
 #pragma unroll
   for (int j = 0; j < kBlocks; ++j) {
     const int begin = part * kHalf + j * 8, query = begin + at.lane % 4 * 2;
-    const float2 log_sum = *reinterpret_cast<const float2*>(&shared.log_sum[slot][query]);
-    const float2 delta = *reinterpret_cast<const float2*>(&shared.delta[slot][query]);
-    const uint32_t kept = drops ? shared.kept_of(at, slot, begin) : ~0u;
+    const float4 sums = *reinterpret_cast<const float4*>(&shared.row_sums[slot][query]);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const float p = approximate_exp2(
-          fmaf(weight[j][i], a.scale * kLog2E, i % 2 == 0 ? -log_sum.x : -log_sum.y));
-      const float factor = (kept >> (i % 2 * 16 + i / 2 * 8) & 1u) != 0 ? a.dropout.scale : 0.0f;
+      const float p =
+          approximate_exp2(fmaf(weight[j][i], a.scale * kLog2E, i % 2 == 0 ? -sums.x : -sums.z));
+      const float factor = (kept[j] >> (i % 2 * 16 + i / 2 * 8) & 1u) != 0 ? a.dropout.scale : 0.0f;
       weight[j][i] = p * factor;
-      gradient[j][i] = p * fmaf(gradient[j][i], factor, i % 2 == 0 ? -delta.x : -delta.y);
+      gradient[j][i] = p * fmaf(gradient[j][i], factor, i % 2 == 0 ? -sums.y : -sums.w);
     }
   }
 }
 
-// Gradients of the keys and values: one thread block per tile of keys.
-template <typename T>
-__global__ void __launch_bounds__(kTileThreads, 3) tiled_keys(AttentionCall<T> a) {
-  auto& shared = block_shared<KeyShared<T>>();
-  const TilePlace at(a.starts);
-  if (!at.exists()) return;
-  const int left = at.length - at.begin;
-  const T* from = a.qkv + a.place(at.first + at.begin, 1, at.head);
-  start_load(shared.query[1], from, 3 * a.hidden, left);
-  start_load(shared.grad[1], from + a.hidden, 3 * a.hidden, left);
+// The block's own keys and values, to the tiles set apart for them.
+template <typename T, class Products>
+__device__ void start_own_keys(KeyShared<T, Products>& shared, const AttentionCall<T>& a,
+                               const TilePlace& at) {
+  constexpr int kThreads = kThreadsOf<Products>;
+  for (int group = 0; group < Products::kGroups; ++group) {
+    const int begin = at.begin + group * kTile, tile = Products::own_tile(group);
+    const T* from = a.qkv + a.place(at.first + begin, 1, at.head);
+    start_load<kThreads>(shared.query[tile], from, 3 * a.hidden, at.length - begin);
+    start_load<kThreads>(shared.grad[tile], from + a.hidden, 3 * a.hidden, at.length - begin);
+  }
+}
+
+// Gradients of a block's keys and values.
+template <typename T, class Products>
+__device__ void key_rows(const AttentionCall<T>& a) {
+  auto& shared = block_shared<KeyShared<T, Products>>();
+  const TilePlace at(a.starts, kRowsOf<Products>);
+  if (!at.exists()) {
+    write_no_sums(a, 1, at.head);
+    return write_no_sums(a, 2, at.head);
+  }
+  start_own_keys(shared, a, at);
   start_queries(shared, a, at, 0, 0);
-  Rows16 key, value;
+  typename Products::template Rows<T> key, value;
   float grad_key[8][4] = {}, grad_value[8][4] = {};
-  for (int query = 0; query < at.length; query += kTile) {
+  for (int query = 0, slot = 0; query < at.length; query += kTile, slot = 1 - slot) {
     wait_for_copies();
+    Products::publish_copies();
     __syncthreads();
-    if (query == 0) {  // the keys use the memory of the second tile of queries
-      key = load_rows(shared.query[1], at.warp, at.lane);
-      value = load_rows(shared.grad[1], at.warp, at.lane);
-      __syncthreads();
+    if (query == 0) {
+      const int own = Products::own_tile(at.group());
+      key = Products::rows(shared.query[own], at.warp, at.lane);
+      value = Products::rows(shared.grad[own], at.warp, at.lane);
+      if (Products::kOwnTileIsFreed) __syncthreads();
     }
-    const int slot = query / kTile % 2;
     if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float weight[kBlocks][4], gradient[kBlocks][4];
-      product_transposed(key, shared.query[slot], part * kHalf, at.lane, weight);
-      product_transposed(value, shared.grad[slot], part * kHalf, at.lane, gradient);
-      key_scores(shared, a, at, slot, part, weight, gradient);
-      add_product(weight, shared.grad[slot], part * kHalf, at.lane, grad_value);
-      add_product(gradient, shared.query[slot], part * kHalf, at.lane, grad_key);
+      Products::begin_products();
+      Products::start_product(key, shared.query[slot], part * kHalf, at.lane, weight);
+      Products::start_product(value, shared.grad[slot], part * kHalf, at.lane, gradient);
+      Products::end_products();
+      uint32_t kept[kBlocks];
+      shared.load_kept(at, slot, part * kHalf, a.dropout.threshold > 0, kept);
+      Products::finish(weight, gradient);
+      key_scores(shared, a, at, slot, part, kept, weight, gradient);
+      Quad left[kBlocks / 2], grad_left[kBlocks / 2];
+      pack<T>(weight, left);
+      pack<T>(gradient, grad_left);
+      Products::begin_products();
+      Products::start_adding(left, shared.grad[slot], part * kHalf, at.lane, grad_value);
+      Products::start_adding(grad_left, shared.query[slot], part * kHalf, at.lane, grad_key);
+      Products::end_products();
+      Products::finish(grad_value, grad_key);
     }
   }
   T* to = a.grad_qkv + a.place(at.first + at.begin, 1, at.head);
+  const int left = at.length - at.begin;
   store_rows(grad_key, a.scale, a.scale, to, 3 * a.hidden, left, at.warp, at.lane);
   store_rows(grad_value, 1.0f, 1.0f, to + a.hidden, 3 * a.hidden, left, at.warp, at.lane);
+  if (a.bias_sums == nullptr) return;
+  shared.sums().write(grad_key, a.scale, at, a.bias_place(1, at.head));
+  shared.sums().write(grad_value, 1.0f, at, a.bias_place(2, at.head));
 }
 
-template <typename T>
-void run_tiles(CudaStream& cuda, const AttentionBackward& a, float* delta) {
+template <typename T, class Products>
+__global__ void __launch_bounds__(kThreadsOf<Products>, Products::kKeyBlocks)
+    tiled_keys(AttentionCall<T> a) {
+  if constexpr (Products::kExists) key_rows<T, Products>(a);
+}
+
+template <typename T, class Products>
+void run_tiles(CudaStream& cuda, const AttentionBackward& a) {
+  constexpr int kSumThreads = 128;
   const int64_t rows = a.qkv.extent(0);
-  launch("row_products", cuda, blocks_of(rows * a.heads * kEight, kTileThreads), kTileThreads,
-         tile_row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
-         delta);
-  const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
+  const Scratch::Block sums = cuda.scratch().take(a.heads * rows * int64_t{sizeof(float2)});
+  launch("row_products", cuda, blocks_of(rows * a.heads * kEight, kSumThreads), kSumThreads,
+         tile_row_sums<T>, pointer<T>(a.grad_context), pointer<T>(a.context),
+         a.log_sum_exp.data<float>(), rows, a.heads, sums.as<float2>());
   auto call = attention_call<T>(a);
-  call.kept_words_of_row = call.dropout.active() ? grid.x : 0;
-  const Scratch::Block kept_words =
-      cuda.scratch().take(a.heads * rows * call.kept_words_of_row * int64_t{sizeof(uint64_t)});
-  call.kept_words = kept_words.as<uint64_t>();
+  call.row_sums = sums.as<float2>();
   call.grad_context = pointer<T>(a.grad_context);
-  call.delta = delta;
   call.grad_qkv = pointer<T>(a.grad_qkv);
-  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_queries<T>, call);
-  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_keys<T>, call);
+  call.has_kept = call.dropout.active() && call.kept_words != nullptr;
+  // Bits that the forward pass has not kept are drawn once, by the queries' kernel.
+  const bool draws = call.dropout.active() && !call.has_kept;
+  if (draws) call.kept_words_of_row = attention_grid(a.sequence_starts, a.heads, kTile).x;
+  const Scratch::Block drawn = cuda.scratch().take(
+      draws ? a.heads * rows * call.kept_words_of_row * int64_t{sizeof(uint64_t)} : 0);
+  if (draws) call.kept_words = drawn.as<uint64_t>();
+  const dim3 grid = attention_grid(a.sequence_starts, a.heads, kRowsOf<Products>);
+  const bool sums_bias = !a.grad_bias.empty();
+  DevicePartials bias_sums(cuda, sums_bias ? int64_t{grid.x} * grid.z : 0, a.qkv.extent(1), 1);
+  if (sums_bias) call.bias_sums = bias_sums.data();
+  launch_sharing<QueryShared<T, Products>>("tiled_attention_backward", cuda, grid,
+                                           kThreadsOf<Products>, tiled_queries<T, Products>, call);
+  launch_sharing<KeyShared<T, Products>>("tiled_attention_backward", cuda, grid,
+                                         kThreadsOf<Products>, tiled_keys<T, Products>, call);
+  if (sums_bias) bias_sums.add_to({pointer<float>(a.grad_bias)});
 }
 
 }  // namespace
@@ -270,19 +360,13 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   const int64_t rows = a.qkv.extent(0), head_size = a.qkv.extent(1) / 3 / a.heads;
   if (rows * head_size == 0) return;
   CudaStream& cuda = CudaStream::of(context);
-  const auto memory = cuda.scratch().take(a.heads * rows * 4);
-  float* delta = memory.as<float>();
-  if (!suits_tiles(a.qkv, a.grad_context, a.heads) || !suits_tiles(a.qkv, a.context, a.heads)) {
-    with_device_type(a.qkv.dtype(), [&](auto tag) {
-      using T = decltype(tag);
-      launch("row_products", cuda, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
-             row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
-             head_size, delta);
+  if (suits_tiles(a.qkv, a.grad_context, a.heads) && suits_tiles(a.qkv, a.context, a.heads)) {
+    return with_products(cuda, a.qkv.dtype(), [&](auto type, auto products) {
+      run_tiles<decltype(type), decltype(products)>(cuda, a);
     });
-    return plain_attention_backward(cuda, a, delta);
   }
-  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(cuda, a, delta);
-  run_tiles<__half>(cuda, a, delta);
+  plain_attention_backward(cuda, a);
+  if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_qkv, .sum = a.grad_bias});
 }
 
 }  // namespace onebit::ops::cuda

@@ -1,7 +1,6 @@
 // The arguments of attention's kernels and how a kernel finds its sequence. For *_cuda.cu only.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
 #include "onebit/kernels/kernel_cuda.h"
@@ -19,14 +18,18 @@ struct AttentionCall {
   kernels::DropoutPlan dropout;
   T* context;          // forward: written; backward: read
   float* log_sum_exp;  // [heads, rows]; forward: may be null
-  // The members below are for the backward pass only.
-  const T* grad_context;
-  const float* delta;  // [heads, rows]: grad_context . context
-  // [heads, rows, kept_words]: dropout's bits, from the queries' kernel for the keys'. A word has
-  // those of a query over a tile of 64 keys.
+  // [heads, rows, kept_words_of_row]: a word has dropout's bits of a query over a tile of 64 keys.
+  // May be null in the forward pass.
   uint64_t* kept_words;
   int64_t kept_words_of_row;
+  // The members below are for the backward pass only.
+  bool has_kept;  // whether the forward pass has kept the words above
+  const T* grad_context;
+  const float* delta;  // [heads, rows]: grad_context . context; null for tiles
+  // [heads, rows]: log_sum_exp in powers of two, and delta; null without tiles.
+  const float2* row_sums;
   T* grad_qkv;
+  float* bias_sums;  // [blocks, 3 * hidden]: column sums of each block's rows; may be null
 
   // Offset in qkv of a head's columns in `row` (part 0: query, 1: key, 2: value).
   __device__ int64_t place(int64_t row, int part, int head) const {
@@ -40,6 +43,10 @@ struct AttentionCall {
   }
   __device__ float kept(uint32_t bits, int bit) const {
     return (bits >> bit & 1u) != 0 ? dropout.scale : 0.0f;
+  }
+  // Where a block writes the sums of a head's columns (part 0: query, 1: key, 2: value).
+  __device__ float* bias_place(int part, int head) const {
+    return bias_sums + place(int64_t{blockIdx.z} * gridDim.x + blockIdx.x, part, head);
   }
   // Keep bits of keys [8 * block, + 8) for the query with this row key.
   __device__ uint32_t keep_bits(uint64_t row_key, int head, int block) const {
@@ -64,20 +71,19 @@ AttentionCall<T> attention_call(const A& a) {
           .dropout = kernels::DropoutPlan(a.dropout),
           .context = const_cast<T*>(kernels::cuda::pointer<T>(ConstView(a.context))),
           .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
+          .kept_words = const_cast<uint64_t*>(a.kept.template data<uint64_t>()),
+          .kept_words_of_row = a.kept.empty() ? 0 : a.kept.extent(2),
+          .has_kept = false,
           .grad_context = nullptr,
           .delta = nullptr,
-          .kept_words = nullptr,
-          .kept_words_of_row = 0,
-          .grad_qkv = nullptr};
+          .row_sums = nullptr,
+          .grad_qkv = nullptr,
+          .bias_sums = nullptr};
 }
 
 // One block per `items` tokens of every head of every sequence: (tiles, heads, sequences).
 inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t items) {
-  int64_t longest = 0;
-  for (size_t i = 1; i < starts.host.size(); ++i) {
-    longest = std::max<int64_t>(longest, starts.host[i] - starts.host[i - 1]);
-  }
-  return dim3(kernels::cuda::blocks_of(longest, items), static_cast<unsigned>(heads),
+  return dim3(kernels::cuda::blocks_of(starts.longest(), items), static_cast<unsigned>(heads),
               static_cast<unsigned>(starts.host.size() - 1));
 }
 

@@ -7,6 +7,7 @@
 #include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
+#include "onebit/ops/attention_products_cuda.h"
 
 namespace onebit::ops::cuda {
 
@@ -72,20 +73,23 @@ __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_fi
   }
 }
 
-template <typename T>
+template <typename T, class Products>
 struct Shared {
-  Tile<T> query, key[2], value[2];
-  TileKeys row_keys;
-  QueryMask mask;
+  static constexpr int kRows = kRowsOf<Products>;
+  typename Products::template Tile<T> query[Products::kGroups];
+  typename Products::template Tile<T> key[kTileSlots], value[kTileSlots];
+  RowKeys<kRows> row_keys;
+  KeptKeys<kRows> kept;
 };
 
-template <typename T>
-__device__ void start_keys(Shared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
-                           int key) {
-  const int count = at.length - key, slot = key / kTile % 2;
+template <typename T, class Products>
+__device__ void start_keys(Shared<T, Products>& shared, const AttentionCall<T>& a,
+                           const TilePlace& at, int key, int slot) {
+  constexpr int kThreads = kThreadsOf<Products>;
+  const int count = at.length - key;
   const T* from = a.qkv + a.place(at.first + key, 1, at.head);
-  start_load(shared.key[slot], from, 3 * a.hidden, count);
-  start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, count);
+  start_load<kThreads>(shared.key[slot], from, 3 * a.hidden, count);
+  start_load<kThreads>(shared.value[slot], from + a.hidden, 3 * a.hidden, count);
   end_copy_group();
 }
 
@@ -106,44 +110,70 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
   }
 }
 
-// One thread block per tile of queries: loops over the tiles of keys and prefetches the next one.
-template <typename T>
-__global__ void __launch_bounds__(kTileThreads, 4) tiled_forward(AttentionCall<T> a) {
-  auto& shared = block_shared<Shared<T>>();
-  const TilePlace at(a.starts);
+// The context of a block's queries: loops over the tiles of keys and prefetches the next one.
+template <typename T, class Products>
+__device__ void forward_rows(const AttentionCall<T>& a) {
+  using Memory = Shared<T, Products>;
+  auto& shared = block_shared<Memory>();
+  const TilePlace at(a.starts, Memory::kRows);
   if (!at.exists()) return;
-  start_load(shared.query, a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden,
-             at.length - at.begin);
-  start_keys(shared, a, at, 0);
+  for (int group = 0; group < Products::kGroups; ++group) {
+    const int begin = at.begin + group * kTile;
+    start_load<kThreadsOf<Products>>(shared.query[group],
+                                     a.qkv + a.place(at.first + begin, 0, at.head), 3 * a.hidden,
+                                     at.length - begin);
+  }
+  start_keys(shared, a, at, 0, 0);
   if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   Running running;
-  Rows16 query;
+  typename Products::template Rows<T> query;
   float context[8][4] = {};
-  for (int key = 0; key < at.length; key += kTile) {
+  for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
     wait_for_copies();
+    Products::publish_copies();
     __syncthreads();
-    if (key == 0) query = load_rows(shared.query, at.warp, at.lane);
-    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile);
-    const int slot = key / kTile % 2;
+    if (key == 0) query = Products::rows(shared.query[at.group()], at.warp, at.lane);
+    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
     float score[8][4];
-    product_transposed(query, shared.key[slot], 0, at.lane, score);
+    Products::begin_products();
+    Products::start_product(query, shared.key[slot], 0, at.lane, score);
+    Products::end_products();
+    typename KeptKeys<Memory::kRows>::Mine kept;
+    if (a.dropout.threshold > 0) {  // beside the product, where it is asynchronous
+      shared.kept.draw(a, shared.row_keys, at, key);
+      kept = shared.kept.mine(at);
+      if (a.kept_words != nullptr) shared.kept.store(a, at, key);
+    }
+    Products::finish(score);
     softmax(score, a.scale * kLog2E, at.length - key, key == 0, at.lane, running, context);
     if (a.dropout.threshold > 0) {
-      const QueryMask::Mine mask = shared.mask.draw(a, shared.row_keys, at, key);
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        for (int i = 0; i < 4; ++i) score[j][i] = mask.keeps(j, i) ? score[j][i] : 0.0f;
+        for (int i = 0; i < 4; ++i) score[j][i] = kept.keeps(j, i) ? score[j][i] : 0.0f;
       }
     }
-    add_product(score, shared.value[slot], 0, at.lane, context);
+    Quad weight[4];
+    pack<T>(score, weight);
+    Products::begin_products();
+    Products::start_adding(weight, shared.value[slot], 0, at.lane, context);
+    Products::end_products();
+    Products::finish(context);
   }
   store(a, at, running, context);
 }
 
-template <typename T>
+template <typename T, class Products>
+__global__ void __launch_bounds__(kThreadsOf<Products>, Products::kForwardBlocks)
+    tiled_forward(AttentionCall<T> a) {
+  if constexpr (Products::kExists) forward_rows<T, Products>(a);
+}
+
+template <typename T, class Products>
 void run_tiles(CudaStream& cuda, const Attention& a) {
-  const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
-  launch("tiled_attention", cuda, grid, kTileThreads, tiled_forward<T>, attention_call<T>(a));
+  using Memory = Shared<T, Products>;
+  const dim3 grid = attention_grid(a.sequence_starts, a.heads, Memory::kRows);
+  launch_sharing<Memory>("tiled_attention", cuda, grid, kThreadsOf<Products>,
+                         tiled_forward<T, Products>, attention_call<T>(a));
 }
 
 }  // namespace
@@ -153,8 +183,9 @@ void attention(Context& context, const Attention& a) {
   if (a.qkv.extent(0) * head_size == 0) return;
   CudaStream& cuda = CudaStream::of(context);
   if (!suits_tiles(a.qkv, a.context, a.heads)) return plain_attention(cuda, a);
-  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(cuda, a);
-  run_tiles<__half>(cuda, a);
+  with_products(cuda, a.qkv.dtype(), [&](auto type, auto products) {
+    run_tiles<decltype(type), decltype(products)>(cuda, a);
+  });
 }
 
 }  // namespace onebit::ops::cuda

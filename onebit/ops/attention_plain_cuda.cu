@@ -199,6 +199,22 @@ void check_head(const AttentionCall<T>& call) {
           kMaxHead);
 }
 
+// delta [heads, rows] = grad_context . context. One warp per row and head.
+template <typename T>
+__global__ void row_products(const T* grad_context, const T* context, int64_t rows, int64_t heads,
+                             int64_t head_size, float* delta) {
+  const int64_t index = int64_t{blockIdx.x} * kWarps + threadIdx.y;
+  const int64_t row = index / heads, head = index % heads;
+  if (row >= rows) return;
+  const int64_t at = (row * heads + head) * head_size;
+  float sum = 0;
+  for (int64_t i = threadIdx.x; i < head_size; i += kWarp) {
+    sum = fmaf(widen(grad_context[at + i]), widen(context[at + i]), sum);
+  }
+  sum = warp_sum(sum);
+  if (threadIdx.x == 0) delta[head * rows + row] = sum;
+}
+
 }  // namespace
 
 void plain_attention(CudaStream& cuda, const Attention& a) {
@@ -211,15 +227,20 @@ void plain_attention(CudaStream& cuda, const Attention& a) {
   });
 }
 
-void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a, const float* delta) {
+void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a) {
+  const int64_t rows = a.qkv.extent(0), head_size = a.qkv.extent(1) / 3 / a.heads;
+  const auto delta = cuda.scratch().take(a.heads * rows * int64_t{sizeof(float)});
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kWarps);
   with_device_type(a.qkv.dtype(), [&](auto tag) {
     using T = decltype(tag);
     auto call = attention_call<T>(a);
     check_head(call);
     call.grad_context = pointer<T>(a.grad_context);
-    call.delta = delta;
+    call.delta = delta.as<float>();
     call.grad_qkv = pointer<T>(a.grad_qkv);
+    launch("row_products", cuda, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
+           row_products<T>, call.grad_context, pointer<T>(a.context), rows, a.heads, head_size,
+           delta.as<float>());
     launch("plain_attention_backward", cuda, grid, dim3(kWarp, kWarps), backward_queries<T>, call);
     launch("plain_attention_backward", cuda, grid, dim3(kWarp, kWarps), backward_keys<T>, call);
   });

@@ -8,7 +8,7 @@
 namespace onebit::ops::cuda {
 
 void plain_attention(CudaStream& cuda, const Attention& a);
-// `delta` f32 [heads, rows]: the products grad_context . context of every token and head.
-void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a, const float* delta);
+// Does not read or write the bits of dropout and the bias's gradient.
+void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a);
 
 }  // namespace onebit::ops::cuda

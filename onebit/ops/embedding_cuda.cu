@@ -156,7 +156,7 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const DropoutPlan plan(a.dropout);
   const auto grad_sum = cuda.scratch().take(rows * hidden * 4);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(cuda, blocks, hidden, kSegments + types);
+  DevicePartials partials(cuda, blocks.count, hidden, kSegments + types);
   const Statistics statistics{const_cast<float*>(a.mean.data<float>()),
                               const_cast<float*>(a.inverse_stddev.data<float>())};
   const unsigned threads = row_threads(hidden, "embedding_backward");

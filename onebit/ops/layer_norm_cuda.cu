@@ -73,7 +73,7 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   if (rows * hidden == 0) return;
   CudaStream& cuda = CudaStream::of(context);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(cuda, blocks, hidden, kSums);
+  DevicePartials partials(cuda, blocks.count, hidden, kSums);
   const unsigned threads = row_threads(hidden, "layer_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);

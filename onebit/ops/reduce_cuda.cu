@@ -137,7 +137,7 @@ void column_sum(Context& context, const ColumnSum& a) {
   if (rows * columns == 0) return;
   CudaStream& cuda = CudaStream::of(context);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(cuda, blocks, columns, 1);
+  DevicePartials partials(cuda, blocks.count, columns, 1);
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);

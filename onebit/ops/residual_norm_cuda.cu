@@ -170,7 +170,7 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(cuda, blocks, hidden, kSums);
+  DevicePartials partials(cuda, blocks.count, hidden, kSums);
   const unsigned threads = row_threads(hidden, "residual_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);

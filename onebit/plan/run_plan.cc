@@ -67,6 +67,7 @@ class Planner {
     const int64_t length = config_.data.pairs.sequence_length;
     const model::BatchLimits limits{.rows = micro_batch * length,
                                     .sequences = micro_batch,
+                                    .longest = length,
                                     .masked = micro_batch * config_.data.masks.max_predictions};
     return model::total_bytes(model::memory_report(config_.model, limits, config_.memory,
                                                    config_.engine.compute)) +

@@ -57,8 +57,8 @@ void SpanStream::build(uint64_t first_sample, int64_t micro_step, SpanBatch& bat
 }
 
 data::BatchBounds SpanStream::bounds() const {
-  return {.sequences = micro_batch_,
-          .rows = micro_batch_ * features_.options().max_sequence_length};
+  const int64_t longest = features_.options().max_sequence_length;
+  return {.sequences = micro_batch_, .rows = micro_batch_ * longest, .longest = longest};
 }
 
 SpanSweep::SpanSweep(const Features& features, int64_t batch, int world_size, int rank)
@@ -75,7 +75,8 @@ void SpanSweep::build(int64_t index, SpanBatch& batch) const {
 }
 
 data::BatchBounds SpanSweep::bounds() const {
-  return {.sequences = batch_, .rows = batch_ * features_.options().max_sequence_length};
+  const int64_t longest = features_.options().max_sequence_length;
+  return {.sequences = batch_, .rows = batch_ * longest, .longest = longest};
 }
 
 }  // namespace onebit::squad

@@ -43,6 +43,7 @@ data::BatchBounds WindowStream::bounds() const {
 data::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows) {
   return {.sequences = windows,
           .rows = windows * sentences.longest(),
+          .longest = sentences.longest(),
           .tagged_rows = windows * sentences.most_owned()};
 }
 

@@ -17,7 +17,7 @@ ClassifyDev::ClassifyDev(DevFile file, const ClassifyConfig& config,
                 .threads = threads}) {}
 
 data::BatchBounds ClassifyDev::bounds() const {
-  return {.sequences = batch_, .rows = batch_ * encoded_.longest()};
+  return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
 classify::Scores ClassifyDev::evaluate(Context& context, model::ClassificationModel& model,

@@ -32,7 +32,9 @@ Problem problem_of(const training::ModelDescription& description) {
 }
 
 data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
-  return {.sequences = options.batch, .rows = options.batch * options.max_sequence_length};
+  return {.sequences = options.batch,
+          .rows = options.batch * options.max_sequence_length,
+          .longest = options.max_sequence_length};
 }
 
 }  // namespace

@@ -131,6 +131,7 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
     data::BatchBounds& bounds = facts_.evaluation_bounds;
     bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);
     bounds.rows = std::max(bounds.rows, dev->bounds().rows);
+    bounds.longest = std::max(bounds.longest, dev->bounds().longest);
     facts_.held_out_checksums.push_back(dev->checksum());
     dev_.push_back(std::move(dev));
   }

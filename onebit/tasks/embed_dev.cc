@@ -12,7 +12,7 @@ EmbedDev::EmbedDev(const Path& path, const EmbedConfig& config,
                 .threads = threads}) {}
 
 data::BatchBounds EmbedDev::bounds() const {
-  return {.sequences = batch_, .rows = batch_ * encoded_.longest()};
+  return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
 embed::Scores EmbedDev::evaluate(Context& context, model::EmbeddingModel& model,

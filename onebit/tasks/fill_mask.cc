@@ -78,7 +78,7 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
           "the text has {} tokens, the model has {} positions: shorten it", batch.rows(),
           description_.config.max_positions);
   const data::BatchBounds bounds{
-      .sequences = 1, .rows = batch.rows(), .masked_rows = batch.masked()};
+      .sequences = 1, .rows = batch.rows(), .longest = batch.rows(), .masked_rows = batch.masked()};
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
   const Tensor logits = model_.predict_masked(context_, upload(context_, buffer, batch));

@@ -24,6 +24,7 @@ auto memory_of(const PretrainingConfig& config, const model::MemoryOptions& opti
                int64_t micro_batch) {
   const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
                                      .sequences = micro_batch,
+                                     .longest = config.data.pairs.sequence_length,
                                      .masked = micro_batch * config.data.masks.max_predictions};
   return model::memory_report(config.model, limits, options, config.engine.compute,
                               config.data.heads());

@@ -19,7 +19,9 @@ class SquadDev {
   SquadDev(const Path& path, const training::ModelDescription& description,
            squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch, int threads);
 
-  data::BatchBounds bounds() const { return {.sequences = batch_, .rows = batch_ * longest_}; }
+  data::BatchBounds bounds() const {
+    return {.sequences = batch_, .rows = batch_ * longest_, .longest = longest_};
+  }
   const squad::Dataset& dataset() const { return predict_; }
   // Computes EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
   DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,

@@ -22,6 +22,7 @@ constexpr ClassifierKind kKind = {
 data::BatchBounds bounds_of(const TagPredictionOptions& options) {
   return {.sequences = options.batch,
           .rows = options.batch * options.max_sequence_length,
+          .longest = options.max_sequence_length,
           .tagged_rows = options.batch * options.max_sequence_length};
 }
 

@@ -83,7 +83,9 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       made_(settle(description_, options, path)),
       batch_(options.batch),
       encoded_(options.encoded),
-      bounds_{.sequences = batch_, .rows = batch_ * made_.max_sequence_length},
+      bounds_{.sequences = batch_,
+              .rows = batch_ * made_.max_sequence_length,
+              .longest = made_.max_sequence_length},
       model_(description_.config, in_model(made_.pooling), table_),
       buffer_(context.device(), bounds_) {
   weights_ = load_fine_tuned(context, table_, options.compute, path, {});

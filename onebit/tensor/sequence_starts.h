@@ -1,6 +1,7 @@
 // The first rows of the sequences of a packed batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -13,6 +14,13 @@ namespace onebit {
 struct SequenceStarts {
   ConstView device;               // i32 [batch + 1]
   std::span<const int32_t> host;  // batch + 1
+
+  // Tokens of the longest sequence.
+  int64_t longest() const {
+    int64_t most = 0;
+    for (size_t i = 1; i < host.size(); ++i) most = std::max(most, int64_t{host[i]} - host[i - 1]);
+    return most;
+  }
 };
 
 }  // namespace onebit

@@ -92,6 +92,7 @@ model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::Packe
 model::BatchLimits limits_of(const data::BatchBounds& bounds) {
   return {.rows = bounds.rows,
           .sequences = bounds.sequences,
+          .longest = bounds.longest,
           .masked = bounds.masked_rows,
           .tagged = bounds.tagged_rows};
 }

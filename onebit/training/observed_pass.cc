@@ -115,6 +115,7 @@ class Observer {
     model_.plan(context,
                 {.rows = shape.sequences * shape.length,
                  .sequences = shape.sequences,
+                 .longest = shape.length,
                  .masked = shape.sequences * shape.masked},
                 shape.memory, true);
   }

@@ -42,6 +42,7 @@ void require_same_task(const engine::SavedCheckpoint& saved, const std::string& 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
           .rows = std::max(a.rows, b.rows),
+          .longest = std::max(a.longest, b.longest),
           .masked_rows = std::max(a.masked_rows, b.masked_rows),
           .tagged_rows = std::max(a.tagged_rows, b.tagged_rows),
           .label_values = std::max(a.label_values, b.label_values)};

@@ -17,7 +17,7 @@ class Fault:
 
 
 OPS, KERNELS = "onebit/ops/", "onebit/kernels/"
-ATTENTION = "*AttentionTest.ForwardAndBackward/cuda_bf16"
+ATTENTION = "*AttentionTest.*/cuda_bf16"
 PLAIN_ATTENTION = "*AttentionTest.ForwardAndBackward/cuda_f32"
 FORWARD, BACKWARD = OPS + "attention_cuda.cu", OPS + "attention_backward_cuda.cu"
 PLAIN = OPS + "attention_plain_cuda.cu"
@@ -35,14 +35,16 @@ def of(number):
 
 
 BARRIER = "    __syncthreads();\n"
+FREED = "      if (Products::kOwnTileIsFreed) __syncthreads();\n"
+WARPGROUP = OPS + "attention_warpgroup_products_cuda.h"
+COLUMN_SUMS = OPS + "attention_column_sums_cuda.h"
 
 FAULTS = [
     # Attention on tensor cores: barriers, copies under way, bounds.
     ops("attention_barrier", FORWARD, BARRIER, "", ATTENTION),
     ops("attention_copies_wait", FORWARD, "    wait_for_copies();\n", "", ATTENTION),
     ops("attention_copies_group", FORWARD, "  end_copy_group();\n", "", ATTENTION),
-    ops("attention_one_slot", FORWARD, "slot = key / kTile % 2;\n  const T* from",
-        "slot = 0;\n  const T* from", ATTENTION),
+    ops("attention_one_slot", FORWARD, "slot = 1 - slot) {", "slot = 0) {", ATTENTION),
     ops("attention_keys_bound", FORWARD, "const bool exists = j * 8 + lane % 4 * 2 + i % 2 < keys;",
         "const bool exists = true;", ATTENTION),
     ops("attention_log_sum_bound", FORWARD, "    if (query >= at.length) continue;\n", "", ATTENTION),
@@ -54,22 +56,51 @@ FAULTS = [
         "const bool exists = true;", ATTENTION, compiled=BOTH),
     ops("attention_mask_fence_after", OPS + "attention_place_cuda.h",
         "    }\n    __syncwarp();\n", "    }\n", ATTENTION, compiled=BOTH),
-    ops("attention_queries_barrier", BACKWARD, "    wait_for_copies();\n    __syncthreads();\n"
-        "    if (key == 0)", "    wait_for_copies();\n    if (key == 0)", ATTENTION),
-    ops("attention_queries_second_barrier", BACKWARD,
-        "at.warp, at.lane);\n      __syncthreads();\n    }\n    const int slot = key",
-        "at.warp, at.lane);\n    }\n    const int slot = key", ATTENTION),
-    ops("attention_queries_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(1)),
-    ops("attention_key_barrier", BACKWARD, "    wait_for_copies();\n    __syncthreads();\n"
-        "    if (query == 0)", "    wait_for_copies();\n    if (query == 0)", ATTENTION),
-    ops("attention_key_second_barrier", BACKWARD,
-        "at.warp, at.lane);\n      __syncthreads();\n    }\n    const int slot = query",
-        "at.warp, at.lane);\n    }\n    const int slot = query", ATTENTION),
-    ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
-    ops("attention_kept_bound", BACKWARD, "at.lane >= 16 || query >= at.length", "at.lane >= 16",
+    ops("attention_queries_barrier", BACKWARD, BARRIER + "    if (key == 0)", "    if (key == 0)",
         ATTENTION),
-    ops("attention_key_bound", BACKWARD, "i < count ? a.log_sum_exp[place] * kLog2E : INFINITY",
-        "a.log_sum_exp[place] * kLog2E", ATTENTION),
+    ops("attention_queries_second_barrier", BACKWARD, FREED, "", ATTENTION, **of(1)),
+    ops("attention_queries_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(1)),
+    ops("attention_key_barrier", BACKWARD, BARRIER + "    if (query == 0)", "    if (query == 0)",
+        ATTENTION),
+    ops("attention_key_second_barrier", BACKWARD, FREED, "", ATTENTION, **of(2)),
+    ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
+    ops("attention_kept_bound", OPS + "attention_place_cuda.h",
+        "at.lane >= 16 || at.begin + row >= at.length", "at.lane >= 16", ATTENTION, compiled=BOTH),
+    ops("attention_kept_copies", BACKWARD, "    start_small_copy(shared_address(&shared.kept[slot]."
+        "word[row]), kept, exists);\n", "", ATTENTION),
+    ops("attention_row_sums_copies", BACKWARD, "                     i < count);\n",
+        "                     false);\n", ATTENTION),
+    # Its products of warpgroups.
+    ops("warpgroup_copies_shown", FORWARD, "    Products::publish_copies();\n", "", ATTENTION),
+    ops("warpgroup_registers_shown", FORWARD, "    Products::begin_products();\n", "", ATTENTION,
+        **of(1)),
+    ops("warpgroup_group", FORWARD, "    Products::end_products();\n", "", ATTENTION, **of(2)),
+    ops("warpgroup_scores_wait", FORWARD, "    Products::finish(score);\n", "", ATTENTION),
+    ops("warpgroup_context_wait", FORWARD, "    Products::finish(context);\n", "", ATTENTION),
+    ops("warpgroup_queries_copies_shown", BACKWARD, "    Products::publish_copies();\n", "",
+        ATTENTION, **of(1)),
+    ops("warpgroup_queries_wait", BACKWARD, "    Products::finish(sum);\n", "", ATTENTION),
+    ops("warpgroup_keys_copies_shown", BACKWARD, "    Products::publish_copies();\n", "",
+        ATTENTION, **of(2)),
+    ops("warpgroup_keys_scores_wait", BACKWARD, "      Products::finish(weight, gradient);\n", "",
+        ATTENTION),
+    ops("warpgroup_keys_wait", BACKWARD, "      Products::finish(grad_value, grad_key);\n", "",
+        ATTENTION),
+    ops("warpgroup_swizzle", WARPGROUP, "(column / 8) ^ (row % 8)", "(column / 8)", ATTENTION,
+        compiled=BOTH),
+    ops("warpgroup_own_tile", WARPGROUP, "return kTileSlots + group;", "return kTileSlots;",
+        ATTENTION, compiled=BOTH),
+    # The sums of its gradients' columns.
+    ops("column_sums_first_barrier", COLUMN_SUMS, BARRIER, "", ATTENTION, compiled=(BACKWARD,),
+        **of(1)),
+    ops("column_sums_second_barrier", COLUMN_SUMS, BARRIER, "", ATTENTION, compiled=(BACKWARD,),
+        **of(2)),
+    ops("column_sums_third_barrier", COLUMN_SUMS, BARRIER, "", ATTENTION, compiled=(BACKWARD,),
+        **of(3)),
+    ops("column_sums_bound", COLUMN_SUMS, "has_second = first + 8 < at.length",
+        "has_second = true", ATTENTION, compiled=(BACKWARD,)),
+    ops("column_sums_of_no_rows", BACKWARD, "return write_no_sums(a, 0, at.head);", "return;",
+        ATTENTION),
     ops("plain_attention_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(1)),
     ops("plain_attention_queries_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(2)),
     ops("plain_attention_keys_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(3)),

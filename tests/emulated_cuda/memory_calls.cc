@@ -124,8 +124,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = kDeviceBytes;
   properties->sharedMemPerBlock = kSharedBytes;
-  properties->major = 8;
-  properties->minor = 0;
+  properties->major = capability() / 10;
+  properties->minor = capability() % 10;
   properties->multiProcessorCount = 1;
   return cudaSuccess;
 }

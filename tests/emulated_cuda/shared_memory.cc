@@ -13,8 +13,8 @@ namespace emulated_cuda {
 namespace {
 
 // Between objects, where nothing may be touched.
-constexpr size_t kGapBytes = 64, kAlignmentBytes = 256, kMaxObjects = 64;
-constexpr size_t kMemoryBytes = kSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
+constexpr size_t kGapBytes = 64, kAlignmentBytes = 1024, kMaxObjects = 64;
+constexpr size_t kMemoryBytes = kMostSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
 
 void forbid([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -36,13 +36,14 @@ SharedMemory::SharedMemory() : memory_(kMemoryBytes + kAlignmentBytes) {
   clear();
 }
 
-void SharedMemory::clear() {
+void SharedMemory::clear(size_t dynamic_bytes) {
   allow(base_, used_bytes_);
   std::memset(base_, 0xFF, used_bytes_);
   forbid(base_, used_bytes_);
   objects_.clear();
   used_bytes_ = kGapBytes;
   objects_bytes_ = 0;
+  dynamic_bytes_ = dynamic_bytes;
 }
 
 void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment_bytes) {
@@ -52,7 +53,12 @@ void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment
   const size_t begin = (used_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   objects_bytes_ = (objects_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   objects_bytes_ += size_bytes;
-  if (objects_bytes_ > kSharedBytes) fault("a block's shared memory is larger than 48 KiB");
+  if (size_bytes > kSharedBytes) {
+    if (size_bytes > dynamic_bytes_) fault("a block's dynamic shared memory is too small");
+    if (!objects_.empty()) fault("a block has dynamic shared memory beside other objects");
+  } else if (objects_bytes_ > kSharedBytes) {
+    fault("a block's shared memory is larger than 48 KiB");
+  }
   if (objects_.size() >= kMaxObjects) fault("a block has too many objects in shared memory");
   objects_.push_back({type, begin, size_bytes});
   used_bytes_ = begin + size_bytes + kGapBytes;
@@ -66,14 +72,14 @@ uint32_t SharedMemory::offset(const void* data) const {
   return static_cast<uint32_t>(at - base);
 }
 
-char* SharedMemory::piece(uint32_t at) const {
-  if (at % kPieceBytes != 0) fault("an address in shared memory that is no multiple of 16");
+char* SharedMemory::piece(uint32_t at, size_t size_bytes) const {
+  if (at % size_bytes != 0) fault("an address in shared memory that is no multiple of the size");
   for (const Object& object : objects_) {
-    if (at >= object.begin && at + kPieceBytes <= object.begin + object.size_bytes) {
+    if (at >= object.begin && at + size_bytes <= object.begin + object.size_bytes) {
       return base_ + at;
     }
   }
-  fault("16 bytes outside of the objects in shared memory");
+  fault("bytes outside of the objects in shared memory");
 }
 
 uint16_t SharedMemory::half(uint32_t row, int index) const {
@@ -82,12 +88,19 @@ uint16_t SharedMemory::half(uint32_t row, int index) const {
   return bits;
 }
 
-void SharedMemory::fill_piece(uint32_t to, int value) {
-  std::memset(piece(to), value, kPieceBytes);
+std::array<uint16_t, 8> SharedMemory::whole_piece(uint32_t at) const {
+  std::array<uint16_t, 8> values;
+  static_assert(sizeof values == kPieceBytes);
+  std::memcpy(&values, piece(at), sizeof values);
+  return values;
 }
 
-void SharedMemory::write_piece(uint32_t to, const void* from) {
-  std::memcpy(piece(to), from, kPieceBytes);
+void SharedMemory::fill_piece(uint32_t to, int value, size_t size_bytes) {
+  std::memset(piece(to, size_bytes), value, size_bytes);
+}
+
+void SharedMemory::write_piece(uint32_t to, const void* from, size_t size_bytes) {
+  std::memcpy(piece(to, size_bytes), from, size_bytes);
 }
 
 }  // namespace emulated_cuda

@@ -1,6 +1,7 @@
 // The shared memory of the block that runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,29 +10,31 @@ namespace emulated_cuda {
 
 class SharedMemory {
  public:
-  static constexpr size_t kPieceBytes = 16;  // what asynchronous copies move
+  static constexpr size_t kPieceBytes = 16;  // what asynchronous copies move at most
 
   SharedMemory();
   // A new block: no objects, and NaN in every byte that was used.
-  void clear();
+  void clear(size_t dynamic_bytes = 0);
   void* object(const void* type, size_t size_bytes, size_t alignment_bytes);
   uint32_t offset(const void* data) const;
   uint16_t half(uint32_t row, int index) const;
-  void fill_piece(uint32_t to, int value);
-  void write_piece(uint32_t to, const void* from);
+  std::array<uint16_t, 8> whole_piece(uint32_t at) const;
+  void fill_piece(uint32_t to, int value, size_t size_bytes);
+  void write_piece(uint32_t to, const void* from, size_t size_bytes);
 
  private:
   struct Object {
     const void* type;
     size_t begin, size_bytes;
   };
-  char* piece(uint32_t at) const;
+  char* piece(uint32_t at, size_t size_bytes = kPieceBytes) const;
 
   std::vector<char> memory_;
   char* base_;  // aligned
   std::vector<Object> objects_;
   size_t used_bytes_ = 0;     // with the gaps
   size_t objects_bytes_ = 0;  // as the device counts
+  size_t dynamic_bytes_ = 0;
 };
 
 }  // namespace emulated_cuda

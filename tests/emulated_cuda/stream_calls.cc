@@ -42,8 +42,8 @@ bool takes_word(const Regions& regions, const void* word, int device) {
 
 }  // namespace
 
-cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parameters,
-                   std::function<void()> thread) {
+cudaError_t launch(const cudaLaunchConfig_t& shape, const void* kernel,
+                   const ParameterWords& parameters, std::function<void()> thread) {
   if (is_to_fail("cudaLaunchKernelEx")) return remember(cudaErrorUnknown);
   const auto lock = Machine::lock();
   Machine& machine = Machine::one();
@@ -51,7 +51,8 @@ cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parame
   if (!machine.is_stream(shape.stream) || machine.device_of(shape.stream) != device) {
     return remember(cudaErrorInvalidResourceHandle);
   }
-  if (!suits_device(shape.gridDim, shape.blockDim) || shape.dynamicSmemBytes != 0) {
+  if (!suits_device(shape.gridDim, shape.blockDim) ||
+      shape.dynamicSmemBytes > machine.dynamic_shared_bytes(kernel)) {
     return remember(cudaErrorInvalidConfiguration);
   }
   for (const void* pointer : parameters.pointers) {
@@ -63,8 +64,9 @@ cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parame
     if (!takes_word(machine.regions(), word, device)) return remember(cudaErrorIllegalAddress);
   }
   machine.append(shape.stream, device,
-                 [grid = shape.gridDim, block = shape.blockDim, body = std::move(thread)] {
-                   run_grid(grid, block, body, schedule() == Schedule::kRandom);
+                 [grid = shape.gridDim, block = shape.blockDim, bytes = shape.dynamicSmemBytes,
+                  body = std::move(thread)] {
+                   run_grid(grid, block, bytes, body, schedule() == Schedule::kRandom);
                    Machine::one().regions().check_guards();
                    return true;
                  });
@@ -74,6 +76,15 @@ cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parame
 }  // namespace emulated_cuda
 
 using namespace emulated_cuda;
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
+  if (is_to_fail("cudaFuncSetAttribute")) return remember(cudaErrorUnknown);
+  const auto lock = Machine::lock();
+  const size_t most = capability() == 90 ? kMostSharedBytes : kMostSharedBytes80;
+  if (value < 0 || static_cast<size_t>(value) > most) return remember(cudaErrorInvalidValue);
+  Machine::one().allow_dynamic_shared_bytes(kernel, static_cast<size_t>(value));
+  return cudaSuccess;
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (is_to_fail("cudaStreamCreateWithFlags")) return remember(cudaErrorUnknown);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/emulated_cuda/asynchronous.h"
 #include "tests/emulated_cuda/fibre.h"
 #include "tests/emulated_cuda/schedule.h"
 #include "tests/emulated_cuda/shared_memory.h"
@@ -19,13 +20,6 @@ constexpr size_t kLanes = 32;
 
 enum class State { kReady, kAtBlock, kAtWarp, kEnded };
 
-struct AsyncCopy {
-  uint32_t to;
-  const void* from;
-  bool exists, grouped;
-  size_t group;
-};
-
 struct Thread {
   uint3 index{};
   int lane = 0;
@@ -36,8 +30,8 @@ struct Thread {
   unsigned mask = 0;
   bool vote = false;
   Operands operands{};
-  std::vector<AsyncCopy> copies;
-  size_t groups = 0;
+  AsyncCopies copies;
+  AsyncProducts products;
 };
 
 // Whose turn it is: warps in an order, each as far as it gets, its lanes in an order.
@@ -229,6 +223,7 @@ void run_bodies() {
   mine.arrive();
   while (true) {
     (*b.body)();
+    b.current->products.end_thread();
     b.current->state = State::kEnded;
     b.current->fibre = nullptr;
     Thread* const next = next_thread();
@@ -255,11 +250,11 @@ void wait_as(State state, const Place& place) {
   own.switch_to(make_current(*next));
 }
 
-void run_block(const dim3& size) {
+void run_block(const dim3& size, size_t dynamic_bytes) {
   Block& b = block();
   b.threads.resize(size_t{size.x} * size.y * size.z);
   b.met.resize(b.warps());
-  b.shared.clear();
+  b.shared.clear(dynamic_bytes);
   size_t index = 0;
   for (Thread& thread : b.threads) {
     const auto number = static_cast<unsigned>(index++);
@@ -267,8 +262,8 @@ void run_block(const dim3& size) {
     thread.lane = static_cast<int>(number % kLanes);
     thread.warp = number / kLanes;
     thread.state = State::kReady;
-    thread.copies.clear();
-    thread.groups = 0;
+    thread.copies = {};
+    thread.products = {};
   }
   b.turn.warps = numbers(b.warps());
   b.turn.lanes = numbers(kLanes);
@@ -286,8 +281,8 @@ bool suits_device(const dim3& grid, const dim3& block) {
          grid.y <= kMaxBlocks && grid.z <= kMaxBlocks;
 }
 
-void run_grid(const dim3& grid, const dim3& size, const std::function<void()>& thread,
-              bool random) {
+void run_grid(const dim3& grid, const dim3& size, size_t dynamic_bytes,
+              const std::function<void()>& thread, bool random) {
   Block& b = block();
   b.body = &thread;
   b.random = random;
@@ -301,7 +296,7 @@ void run_grid(const dim3& grid, const dim3& size, const std::function<void()>& t
     blockIdx = {static_cast<unsigned>(index % grid.x),
                 static_cast<unsigned>(index / grid.x % grid.y),
                 static_cast<unsigned>(index / grid.x / grid.y)};
-    run_block(size);
+    run_block(size, dynamic_bytes);
   }
   b.current = nullptr;
 }
@@ -356,35 +351,41 @@ uint16_t shared_half(uint32_t row, int index) {
   return block().shared.half(row, index);
 }
 
-void start_copy(uint32_t to, const void* from, bool exists) {
-  Thread& thread = *block().current;
-  block().shared.fill_piece(to, 0xFF);
-  if (exists && reinterpret_cast<uintptr_t>(from) % SharedMemory::kPieceBytes != 0) {
-    fault("an asynchronous copy from an address that is no multiple of 16");
-  }
-  thread.copies.push_back({to, from, exists, false, 0});
+std::array<uint16_t, 8> shared_piece(uint32_t at) {
+  return block().shared.whole_piece(at);
+}
+
+void start_copy(uint32_t to, const void* from, bool exists, size_t size_bytes) {
+  block().current->copies.start(block().shared, {to, from, exists, size_bytes});
 }
 
 void end_copy_group() {
-  Thread& thread = *block().current;
-  for (AsyncCopy& copy : thread.copies) {
-    if (!copy.grouped) copy.group = thread.groups;
-    copy.grouped = true;
-  }
-  ++thread.groups;
+  block().current->copies.end_group();
 }
 
 void wait_for_copy_groups(size_t left) {
   Thread& thread = *block().current;
-  const auto arrived = [&](const AsyncCopy& copy) {
-    return copy.grouped && copy.group + left < thread.groups;
-  };
-  for (const AsyncCopy& copy : thread.copies) {
-    if (!arrived(copy)) continue;
-    block().shared.fill_piece(copy.to, 0);
-    if (copy.exists) block().shared.write_piece(copy.to, copy.from);
-  }
-  std::erase_if(thread.copies, arrived);
+  if (thread.copies.wait(block().shared, left)) thread.products.hide_copies();
+}
+
+void start_product(float* result, size_t count, std::function<void(float*)> compute) {
+  block().current->products.start(result, count, std::move(compute));
+}
+
+void end_product_group() {
+  block().current->products.end_group();
+}
+
+void wait_for_products() {
+  block().current->products.wait();
+}
+
+void publish_shared_writes() {
+  block().current->products.show_copies();
+}
+
+void publish_registers() {
+  block().current->products.show_registers();
 }
 
 }  // namespace emulated_cuda

@@ -2,6 +2,7 @@
 // call acts for the thread that runs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,27 +11,43 @@
 
 namespace emulated_cuda {
 
-// The same on compute capability 8.0 and 9.0; more needs an attribute that onebit does not set.
+// Without an attribute of the kernel.
 inline constexpr size_t kSharedBytes = size_t{48} << 10;
+// With it: on compute capability 8.0, and on 9.0, which has the most.
+inline constexpr size_t kMostSharedBytes80 = size_t{163} << 10;
+inline constexpr size_t kMostSharedBytes = size_t{227} << 10;
 inline constexpr unsigned kMaxThreads = 1024;
 
 // Whether a device accepts it.
 bool suits_device(const dim3& grid, const dim3& block);
 
-// `random` shuffles blocks, warps and lanes: an order that the threads have to bear.
-void run_grid(const dim3& grid, const dim3& block, const std::function<void()>& thread,
-              bool random);
+// `dynamic_bytes`: of shared memory. `random` shuffles blocks, warps and lanes: an order that the
+// threads have to bear.
+void run_grid(const dim3& grid, const dim3& block, size_t dynamic_bytes,
+              const std::function<void()>& thread, bool random);
 
-// The block's object of this type; fresh ones hold NaN. Fault: kSharedBytes are exceeded.
+// The block's object of this type; fresh ones hold NaN. Fault: kSharedBytes are exceeded, or by an
+// object of more what the launch gave.
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes);
 // Shared memory by its offset. Faults: the place is outside; 16 bytes are not aligned.
 uint32_t shared_offset(const void* data);
 uint16_t shared_half(uint32_t row, int index);
+// The eight of 16 aligned bytes.
+std::array<uint16_t, 8> shared_piece(uint32_t at);
 
-// 16 bytes, which hold NaN from now until the thread waits for their group.
-void start_copy(uint32_t to, const void* from, bool exists);
+// 8 or 16 bytes, which hold NaN from now until the thread waits for their group.
+void start_copy(uint32_t to, const void* from, bool exists, size_t size_bytes);
 void end_copy_group();
 // All groups of the thread but the last `left`.
 void wait_for_copy_groups(size_t left);
+
+// A product of the thread's warpgroup: `compute` is given the `count` values of `result`, which
+// hold NaN from now until the thread waits for their group. Faults: copies that have arrived, or
+// registers, were not made visible before.
+void start_product(float* result, size_t count, std::function<void(float*)> compute);
+void end_product_group();
+void wait_for_products();
+void publish_shared_writes();
+void publish_registers();
 
 }  // namespace emulated_cuda

@@ -182,11 +182,15 @@ __global__ void not_in_its_mask(int* to) {
 __global__ void reads_outside_its_mask(int* to) {
   if (threadIdx.x < 4) *to = __shfl_sync(0xFu, 1, 9);
 }
-struct Large {
-  char bytes[kSharedBytes + 1];
+struct Half {
+  char bytes[kSharedBytes / 2];
+};
+struct MoreThanHalf {
+  char bytes[kSharedBytes / 2 + 1];
 };
 __global__ void too_much_shared(int*) {
-  block_shared<Large>();
+  block_shared<Half>();
+  block_shared<MoreThanHalf>();
 }
 __global__ void unaligned_copy(int* to) {
   auto& piece = block_shared<Piece>();
@@ -210,7 +214,7 @@ TEST(EmulatedThreadsDeathTest, FaultsAreSeen) {
   expect_fault(not_in_its_mask, "without being in the mask");
   expect_fault(reads_outside_its_mask, "a lane that is not in its mask");
   expect_fault(too_much_shared, "larger than 48 KiB");
-  expect_fault(unaligned_copy, "no multiple of 16");
+  expect_fault(unaligned_copy, "no multiple of its size");
   expect_fault(copy_outside, "outside of the objects in shared memory");
 }
 

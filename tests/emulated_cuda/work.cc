@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 
 #include "tests/emulated_cuda/device_language.h"
 #include "tests/emulated_cuda/schedule.h"
+#include "tests/emulated_cuda/thread_block.h"
 
 namespace emulated_cuda {
 namespace {
@@ -33,6 +35,13 @@ bool is_legacy(cudaStream_t handle) {
 
 }  // namespace
 
+int capability() {
+  const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_CAPABILITY");
+  const std::string_view given = text == nullptr ? "9.0" : text;
+  if (given != "8.0" && given != "9.0") fault("ONEBIT_EMULATED_CUDA_CAPABILITY is 8.0 or 9.0");
+  return given == "8.0" ? 80 : 90;
+}
+
 int current_device() {
   return device_of_thread;
 }
@@ -49,6 +58,11 @@ Machine::Machine() {
   if (const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_DEVICES")) {
     devices_ = std::clamp(std::atoi(text), 0, kMaxDevices);
   }
+}
+
+size_t Machine::dynamic_shared_bytes(const void* kernel) const {
+  const auto known = dynamic_shared_bytes_.find(kernel);
+  return known == dynamic_shared_bytes_.end() ? kSharedBytes : known->second;
 }
 
 cudaStream_t Machine::create_stream(int device, bool blocking) {

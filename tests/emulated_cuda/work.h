@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -55,6 +56,12 @@ class Machine {
   int devices() const { return devices_; }
   Regions& regions() { return regions_; }
 
+  // What a launch of the kernel may ask for; 48 KiB where nothing was said.
+  void allow_dynamic_shared_bytes(const void* kernel, size_t bytes) {
+    dynamic_shared_bytes_[kernel] = bytes;
+  }
+  size_t dynamic_shared_bytes(const void* kernel) const;
+
   cudaStream_t create_stream(int device, bool blocking);
   void destroy_stream(cudaStream_t stream);
   bool is_stream(cudaStream_t stream) const;
@@ -86,8 +93,11 @@ class Machine {
   Regions regions_;
   std::set<cudaStream_t> streams_;
   WorkRef legacy_[kMaxDevices];
+  std::map<const void*, size_t> dynamic_shared_bytes_;
 };
 
+// Of all devices, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY, "9.0" by default.
+int capability();
 // Of the calling thread.
 int current_device();
 void set_current_device(int device);

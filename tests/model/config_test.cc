@@ -74,16 +74,6 @@ TEST(BertConfig, SectionStartsFromAPresetAndOverridesIt) {
   EXPECT_EQ(read(R"({"vocab_size": 50})").vocab_size, 50);
 }
 
-// DeepSpeed's option of its transformer layer; what true asks for is always done.
-TEST(BertConfig, AttentionDropoutIsNeverStored) {
-  EXPECT_NO_THROW(read(R"({"attn_dropout_checkpoint": true})"));
-  const std::string error = message_of([] { read(R"({"attn_dropout_checkpoint": false})"); });
-  EXPECT_NE(error.find("`model.attn_dropout_checkpoint` is false; it must be true"),
-            std::string::npos)
-      << error;
-  EXPECT_NE(error.find("never stored"), std::string::npos) << error;
-}
-
 TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
   EXPECT_EQ(message_of([] { read(R"({"num_attention_heads": 7})"); }),
             "recipe.json: key `model.*`: hidden_size 768 is not divisible by 7 attention heads; "

@@ -60,7 +60,8 @@ struct Trained {
 };
 
 Trained train(Context& context, DType compute, size_t steps,
-              ops::ActivationKind activation = ops::ActivationKind::kGeluErf) {
+              ops::ActivationKind activation = ops::ActivationKind::kGeluErf,
+              const MemoryOptions& memory = {}) {
   BertConfig config = small_config();
   config.activation = activation;
   params::Table table;
@@ -78,7 +79,7 @@ Trained train(Context& context, DType compute, size_t steps,
   for (size_t step = 0; step < steps; ++step) {
     TinyBatch host = random_batch(config, {70, 128, 5, 33}, step);
     const Placed placed(context.device(), host);
-    model.plan(context, host.limits(), {}, true);
+    model.plan(context, host.limits(), memory, true);
     ops::fill(context, table.gradients(), 0.0f);
     const auto result = model.forward_backward(
         context, placed.batch(), {.masked_lm = 0.05, .next_sentence = 0.25}, {.dropout_seed = 5});
@@ -104,6 +105,20 @@ TEST(CudaParity, LossesOfFiftyStepsAreTheCpus) {
   const Trained expected = train(cpu, DType::kF32, kSteps), got = train(cuda, DType::kF32, kSteps);
   for (size_t step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(got.losses[step], expected.losses[step], 1e-4 * expected.losses[step]) << step;
+  }
+}
+
+// Bits of dropout from the forward pass, drawn again, and from a forward pass that runs again.
+TEST(CudaParity, KeptBitsOfDropoutChangeNothing) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  Context cuda = Context::cuda(0);
+  constexpr auto kGelu = ops::ActivationKind::kGeluErf;
+  const Trained kept = train(cuda, DType::kBF16, kStepsOfEachType, kGelu);
+  for (const MemoryOptions& options : {MemoryOptions{.attention_dropout_checkpoint = true},
+                                       MemoryOptions{.full_recomputation = true}}) {
+    const Trained other = train(cuda, DType::kBF16, kStepsOfEachType, kGelu, options);
+    EXPECT_EQ(other.losses, kept.losses);
+    EXPECT_EQ(other.values, kept.values);
   }
 }
 

@@ -49,6 +49,26 @@ TEST(MemoryReport, CountsWhatALayerKeeps) {
   EXPECT_EQ(saved(12) - saved(11), 16 * matrix + statistics);
 }
 
+// A bit for each score, in words of 64 keys, where a GPU's kernels keep them.
+TEST(MemoryReport, CountsTheBitsOfAttentionsDropout) {
+  BertConfig config = preset("bert-base");
+  BatchLimits limits{.rows = 32 * 130, .sequences = 32, .longest = 130, .masked = 32 * 20};
+  const auto saved = [&](DeviceType device, DType compute, const MemoryOptions& options) {
+    return bytes_of(
+        memory_report(config, limits, options, compute, PreTrainingHeads::kBoth, device),
+        "saved activations");
+  };
+  const int64_t none = saved(DeviceType::kCpu, DType::kBF16, {});
+  const int64_t bits = config.layers * config.heads * limits.rows * 3 * 8;
+  EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {}), none + bits);
+  EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {.attention_dropout_checkpoint = true}), none);
+  EXPECT_EQ(saved(DeviceType::kCuda, DType::kF32, {}), saved(DeviceType::kCpu, DType::kF32, {}));
+  limits.longest = 0;  // unknown: as many as the model has positions
+  EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {}), none + bits / 3 * 8);
+  config.attention_dropout = 0;
+  EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {}), none);
+}
+
 TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
   const BatchLimits limits{.rows = 8, .sequences = 1, .masked = 2};
   const auto rows = memory_report(tiny_config(false), limits, {}, DType::kBF16);

@@ -1,9 +1,11 @@
 #include "onebit/ops/attention.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "onebit/device/profile.h"
 #include "onebit/kernels/bf16_tile_product.h"
+#include "onebit/ops/elementwise.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/attention.h"
 
@@ -36,8 +38,16 @@ const std::vector<Case>& cases() {
 class AttentionTest : public BackendTest {
  protected:
   struct Result {
-    Tensor context, log_sum_exp, grad_qkv;
+    Tensor context, log_sum_exp, grad_qkv, grad_bias;
   };
+  // Memory for the bits of dropout; empty where the device keeps none.
+  Tensor kept_bits(Context& on, const Case& c, const Tensor& starts) const {
+    const SequenceStarts sequences{starts.view(), c.starts};
+    const int64_t words =
+        attention_kept_words(on.device().type, dtype(), c.head_size, sequences.longest());
+    if (words == 0) return {};
+    return Tensor::zeros(on.device(), DType::kU64, {c.heads, c.starts.back(), words});
+  }
 
   // Whether products may be of the type itself, not of f32.
   bool multiplies_type(int64_t head_size) const {
@@ -48,15 +58,20 @@ class AttentionTest : public BackendTest {
   Result run(Context& on, const Case& c, const Tensor& qkv, const Tensor& grad_context,
              const kernels::Dropout& drop) {
     Result result = forward(on, c, qkv, drop);
-    result.grad_qkv = backward(on, c, qkv, result.context, result.log_sum_exp, grad_context, drop);
+    result.grad_bias = zeros_f32({qkv.view().extent(1)});
+    fill(on, result.grad_bias.view(), 1.0f);
+    result.grad_qkv = backward(on, c, qkv, result.context, result.log_sum_exp, grad_context, drop,
+                               result.grad_bias.view());
     return result;
   }
 
   Result forward(Context& on, const Case& c, const Tensor& qkv, const kernels::Dropout& drop) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
-    Result result{
-        Tensor::zeros(on.device(), qkv.dtype(), {rows, hidden}), zeros_f32({c.heads, rows}), {}};
+    Result result{Tensor::zeros(on.device(), qkv.dtype(), {rows, hidden}),
+                  zeros_f32({c.heads, rows}),
+                  {},
+                  {}};
     attention(on, {.qkv = qkv.view(),
                    .sequence_starts = {starts.view(), c.starts},
                    .heads = c.heads,
@@ -68,7 +83,7 @@ class AttentionTest : public BackendTest {
 
   Tensor backward(Context& on, const Case& c, const Tensor& qkv, const Tensor& context_rows,
                   const Tensor& log_sum_exp, const Tensor& grad_context,
-                  const kernels::Dropout& drop) {
+                  const kernels::Dropout& drop, const View& grad_bias = {}) {
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
     Tensor grad_qkv = Tensor::zeros(on.device(), qkv.dtype(), qkv.shape());
     attention_backward(on, {.grad_context = grad_context.view(),
@@ -78,9 +93,12 @@ class AttentionTest : public BackendTest {
                             .sequence_starts = {starts.view(), c.starts},
                             .heads = c.heads,
                             .dropout = drop,
-                            .grad_qkv = grad_qkv.view()});
+                            .grad_qkv = grad_qkv.view(),
+                            .grad_bias = grad_bias});
     return grad_qkv;
   }
+
+  void expect_reference(Context& on);
 
   // Of `wide`, rounded to the type, the elements that `got` has too.
   double share_of_equals(const Tensor& got, const Tensor& wide) const {
@@ -95,7 +113,7 @@ class AttentionTest : public BackendTest {
   }
 };
 
-TEST_P(AttentionTest, ForwardAndBackward) {
+void AttentionTest::expect_reference(Context& on) {
   for (const Case& c : cases()) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
     SCOPED_TRACE(testing::Message() << rows << " rows, " << c.heads << " x " << c.head_size);
@@ -106,7 +124,7 @@ TEST_P(AttentionTest, ForwardAndBackward) {
     const Matrix context_wanted = wanted.forward(&log_sum_exp);
     const Matrix grad_wanted = wanted.backward(grad_context);
     const Tensor on_qkv = upload(qkv), on_grad = upload(grad_context);
-    const Result got = run(context(), c, on_qkv, on_grad, dropout(drop));
+    const Result got = run(on, c, on_qkv, on_grad, dropout(drop));
     // A sum of n rounded terms is off by about sqrt(n) u, by 4 of that hardly ever. A score is a
     // sum of d products of about 1, divided by sqrt(d); probabilities are off by twice that, and by
     // their own sum over keys. A context is a mean of values up to 2.
@@ -129,7 +147,28 @@ TEST_P(AttentionTest, ForwardAndBackward) {
     const double size = reference::largest(grad_wanted) + 4 * scale * std::sqrt(d);
     expect_near(got.grad_qkv, grad_wanted, epsilon(),
                 size * (8 * relative + 4 * epsilon() + 2 * of_probabilities), "grad_qkv");
+    Matrix bias_wanted(1, 3 * hidden);
+    for (int64_t j = 0; j < 3 * hidden; ++j) {
+      bias_wanted(0, j) = 1;
+      for (int64_t i = 0; i < rows; ++i) bias_wanted(0, j) += grad_wanted(i, j);
+    }
+    // Each of the summed gradients is off as above, and rounded where the sum reads grad_qkv.
+    const double each = size * (8 * relative + 5 * epsilon() + 2 * of_probabilities);
+    expect_near(got.grad_bias, bias_wanted, 0x1p-20, 2 * std::sqrt(1.0 * rows) * each, "grad_bias");
   }
+}
+
+TEST_P(AttentionTest, ForwardAndBackward) {
+  expect_reference(context());
+}
+
+// The kernels of other devices, where this one's multiply by warpgroups.
+TEST_P(AttentionTest, ForwardAndBackwardByWarps) {
+  if (GetParam().device != DeviceType::kCuda) GTEST_SKIP() << "about CUDA devices";
+  setenv("ONEBIT_CUDA_WARP_PRODUCTS", "1", 1);
+  Context other = open(DeviceType::kCuda, 1);
+  unsetenv("ONEBIT_CUDA_WARP_PRODUCTS");
+  expect_reference(other);
 }
 
 TEST_P(AttentionTest, RepeatsItself) {
@@ -140,6 +179,50 @@ TEST_P(AttentionTest, RepeatsItself) {
                again = run(context(), c, qkv, grad, drop);
   EXPECT_EQ(bytes(again.context), bytes(first.context));
   EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv));
+  EXPECT_EQ(bytes(again.grad_bias), bytes(first.grad_bias));
+}
+
+// What the forward pass keeps are dropout's bits, and the backward pass does the same with them.
+TEST_P(AttentionTest, KeepsTheBitsOfDropout) {
+  const Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
+  const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
+  const reference::DropoutRule bits = rule(0.1, 333);
+  const kernels::Dropout drop = dropout(bits);
+  const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
+  const Tensor kept = kept_bits(context(), c, starts);
+  if (kept.empty()) GTEST_SKIP() << "nothing is kept on this device";
+  const Result drawn = run(context(), c, qkv, grad, drop);
+  const SequenceStarts sequences{starts.view(), c.starts};
+  Result got{Tensor::zeros(context().device(), dtype(), {333, 128}),
+             zeros_f32({2, 333}),
+             Tensor::zeros(context().device(), dtype(), qkv.shape()),
+             {}};
+  attention(context(), {.qkv = qkv.view(),
+                        .sequence_starts = sequences,
+                        .heads = c.heads,
+                        .dropout = drop,
+                        .context = got.context.view(),
+                        .log_sum_exp = got.log_sum_exp.view(),
+                        .kept = kept.view()});
+  attention_backward(context(), {.grad_context = grad.view(),
+                                 .qkv = qkv.view(),
+                                 .context = got.context.view(),
+                                 .log_sum_exp = got.log_sum_exp.view(),
+                                 .kept = kept.view(),
+                                 .sequence_starts = sequences,
+                                 .heads = c.heads,
+                                 .dropout = drop,
+                                 .grad_qkv = got.grad_qkv.view()});
+  EXPECT_EQ(bytes(got.context), bytes(drawn.context));
+  EXPECT_EQ(bytes(got.grad_qkv), bytes(drawn.grad_qkv));
+  const std::vector<char> words = bytes(kept);
+  const int64_t head = 1, row = 300, key = 130, of_row = kept.view().extent(2);
+  for (int64_t i = key; i < 192; ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, &words[static_cast<size_t>(((head * 333 + row) * of_row + i / 64) * 8)], 8);
+    const bool is_kept = bits.factor(row, head * 65536 + i) > 0;
+    EXPECT_EQ((word >> (i % 64) & 1u) != 0, is_kept) << "key " << i;
+  }
 }
 
 TEST_P(AttentionTest, DoesNotDependOnThreads) {

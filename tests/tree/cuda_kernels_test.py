@@ -29,9 +29,11 @@ class Limit:
 # The first that fits holds. Those with few registers hide the latency of memory by many warps, the
 # others by many loads of each.
 LIMITS = [
-    Limit("attention_cuda.cu", "tiled_forward", registers=128),
-    Limit("attention_backward_cuda.cu", "tiled_queries", registers=128, local_bytes=8),
-    Limit("attention_backward_cuda.cu", "tiled_keys", registers=168, local_bytes=48),
+    Limit("attention_cuda.cu", "WarpgroupProducts", registers=128),
+    Limit("attention_cuda.cu", "tiled_forward", registers=128, local_bytes=32),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts", registers=128, local_bytes=8),
+    Limit("attention_backward_cuda.cu", "tiled_queries", registers=128, local_bytes=32),
+    Limit("attention_backward_cuda.cu", "tiled_keys", registers=168, local_bytes=24),
     Limit("sign_codec_cuda.cu", "encode_blocks", registers=128, loads=16, instructions=14000),
     Limit("sign_codec_cuda.cu", "average_blocks", registers=128, local_bytes=24, loads=12,
           instructions=12000),

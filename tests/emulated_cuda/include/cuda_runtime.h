@@ -44,10 +44,16 @@ struct ParameterWords {
   }
 };
 
-cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parameters,
-                   std::function<void()> thread);
+cudaError_t launch(const cudaLaunchConfig_t& shape, const void* kernel,
+                   const ParameterWords& parameters, std::function<void()> thread);
 
 }  // namespace emulated_cuda
+
+template <typename... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
+                                 int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
 
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(Parameters...),
@@ -57,5 +63,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(P
   const std::tuple<Parameters...> given(std::forward<Arguments>(arguments)...);
   emulated_cuda::ParameterWords words;
   std::apply([&](const auto&... parameter) { (words.add(parameter), ...); }, given);
-  return emulated_cuda::launch(*shape, words, [kernel, given] { std::apply(kernel, given); });
+  return emulated_cuda::launch(*shape, reinterpret_cast<const void*>(kernel), words,
+                               [kernel, given] { std::apply(kernel, given); });
 }

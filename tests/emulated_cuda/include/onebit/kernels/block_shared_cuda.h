@@ -5,6 +5,8 @@
 
 namespace onebit::kernels::cuda {
 
+inline constexpr size_t kStaticSharedBytes = emulated_cuda::kSharedBytes;
+
 template <typename T>
 T& block_shared() {
   static constexpr char kType = 0;

@@ -16,7 +16,10 @@ inline uint32_t shared_address(const void* data) {
 }
 
 inline void start_copy(uint32_t to, const void* from, bool exists) {
-  emulated_cuda::start_copy(to, from, exists);
+  emulated_cuda::start_copy(to, from, exists, 16);
+}
+inline void start_small_copy(uint32_t to, const void* from, bool exists) {
+  emulated_cuda::start_copy(to, from, exists, 8);
 }
 inline void end_copy_group() {
   emulated_cuda::end_copy_group();

@@ -1,0 +1,68 @@
+// What a device thread has started and not waited for: copies to shared memory, and products of
+// its warpgroup.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tests/emulated_cuda/shared_memory.h"
+
+namespace emulated_cuda {
+
+struct AsyncCopy {
+  uint32_t to;
+  const void* from;
+  bool exists;
+  size_t size_bytes;
+};
+
+class AsyncCopies {
+ public:
+  // The place holds NaN from now on. Fault: an address that is no multiple of the size.
+  void start(SharedMemory& shared, const AsyncCopy& copy);
+  void end_group();
+  // Does the copies of all groups but the last `left`; whether there were any.
+  bool wait(SharedMemory& shared, size_t left);
+
+ private:
+  static constexpr size_t kNoGroup = SIZE_MAX;
+  struct Started {
+    AsyncCopy copy;
+    size_t group;
+  };
+
+  std::vector<Started> started_;
+  size_t groups_ = 0;
+};
+
+// A product is computed when it is waited for. Its registers hold NaN until then.
+class AsyncProducts {
+ public:
+  // `compute` changes the `count` values of `result`; several products may have the same one, and
+  // each goes on with what the one before leaves. Faults: copies that have arrived, or registers,
+  // are hidden from products.
+  void start(float* result, size_t count, std::function<void(float*)> compute);
+  void end_group();
+  // For all groups; registers are hidden from then on, since the thread may change them.
+  void wait();
+  void hide_copies() { copies_hidden_ = true; }
+  void show_copies() { copies_hidden_ = false; }
+  void show_registers() { registers_hidden_ = false; }
+  // Fault: products are left.
+  void end_thread() const;
+
+ private:
+  struct Started {
+    float* result;
+    std::vector<float> values;  // at the beginning; empty for a product that goes on
+    std::function<void(float*)> compute;
+    bool grouped;
+  };
+
+  std::vector<Started> started_;
+  bool copies_hidden_ = false, registers_hidden_ = true;
+};
+
+}  // namespace emulated_cuda

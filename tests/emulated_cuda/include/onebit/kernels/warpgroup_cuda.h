@@ -1,0 +1,110 @@
+// The emulated device's twin of onebit/kernels/warpgroup_cuda.h: found before it. Written from the
+// PTX manual, section "wgmma" (m64n32k16, m64n64k16, 16-bit types, 128-byte swizzling). A warp
+// computes its 16 of the 64 rows when its lanes wait for the product.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "onebit/kernels/tensor_core_cuda.h"
+
+namespace onebit::kernels::cuda {
+
+inline constexpr bool kHasWarpgroupProducts = true;
+
+struct SwizzledRows {
+  uint32_t address;
+
+  static SwizzledRows at(uint32_t address) { return {address}; }
+  SwizzledRows rows_on(int rows) const { return {address + static_cast<uint32_t>(rows) * 128}; }
+  SwizzledRows columns_on(int columns) const {
+    return {address + static_cast<uint32_t>(columns) * 2};
+  }
+  // Eight values: bits 4 to 6 of an address are exclusive-or bits 7 to 9.
+  std::array<uint16_t, 8> piece(int row, int number) const {
+    const uint32_t plain =
+        address + static_cast<uint32_t>(row) * 128 + static_cast<uint32_t>(number) * 16;
+    return emulated_cuda::shared_piece(plain ^ (plain >> 7 & 7u) << 4);
+  }
+};
+
+inline void publish_shared_writes() {
+  emulated_cuda::publish_shared_writes();
+}
+inline void publish_registers() {
+  emulated_cuda::publish_registers();
+}
+inline void end_product_group() {
+  emulated_cuda::end_product_group();
+}
+inline void wait_for_products() {
+  emulated_cuda::wait_for_products();
+}
+template <int kBlocks>
+void finished(float (&)[kBlocks][4]) {}
+
+// Rows g and g + 8 of the left operand, of the warp's 16, over 16 columns.
+using LeftRows = std::array<std::array<float, 16>, 2>;
+
+// The thread's elements of left . right^T, or of left . right, added to c.
+template <typename T, int kBlocks>
+void add_products(float* c, const LeftRows& left, SwizzledRows right, bool transposed) {
+  const int pair = emulated_cuda::lane_index() % 4 * 2;
+  for (int j = 0; j < kBlocks; ++j) {
+    for (int side = 0; side < 2; ++side) {
+      std::array<float, 16> column{};
+      for (int k = 0; k < 16; ++k) {
+        const int n = j * 8 + pair + side;
+        const uint16_t bits = transposed ? right.piece(n, k / 8)[k % 8] : right.piece(k, j)[n % 8];
+        column[k] = half_of(bits, 0, T{});
+      }
+      for (int row = 0; row < 2; ++row) {
+        float& sum = c[j * 4 + row * 2 + side];
+        for (int k = 0; k < 16; ++k) sum += left[row][k] * column[k];
+      }
+    }
+  }
+}
+
+// The warp's place within its warpgroup.
+inline int warp_of_group() {
+  return static_cast<int>(threadIdx.x) / 32 % 4;
+}
+
+template <bool adds, typename T, int kBlocks>
+void start_product(float (&c)[kBlocks][4], SwizzledRows a, SwizzledRows b, T,
+                   const Place& place = Place::current()) {
+  emulated_cuda::exchange(0xFFFFFFFFu, place, 0);
+  emulated_cuda::start_product(&c[0][0], size_t{4} * kBlocks, [a, b](float* result) {
+    const int group = emulated_cuda::lane_index() / 4;
+    LeftRows left;
+    for (int row = 0; row < 2; ++row) {
+      for (int k = 0; k < 16; ++k) {
+        const int at = warp_of_group() * 16 + group + 8 * row;
+        left[row][k] = half_of(a.piece(at, k / 8)[k % 8], 0, T{});
+      }
+    }
+    if (!adds) std::fill(result, result + 4 * kBlocks, 0.0f);
+    add_products<T, kBlocks>(result, left, b, true);
+  });
+}
+
+template <typename T>
+void start_adding(float (&c)[8][4], const Quad& a, SwizzledRows b, T,
+                  const Place& place = Place::current()) {
+  const auto pair_of = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
+  const auto& all = emulated_cuda::exchange(0xFFFFFFFFu, place, pair_of(a.word[0], a.word[1]),
+                                            pair_of(a.word[2], a.word[3]));
+  const int group = emulated_cuda::lane_index() / 4;
+  LeftRows left;
+  for (int row = 0; row < 2; ++row) {
+    for (int k = 0; k < 16; ++k) {
+      const uint32_t word = all.lane[group * 4 + k % 8 / 2].word[row + k / 8 * 2];
+      left[row][k] = half_of(word, k % 2, T{});
+    }
+  }
+  emulated_cuda::start_product(
+      &c[0][0], 32, [left, b](float* result) { add_products<T, 8>(result, left, b, false); });
+}
+
+}  // namespace onebit::kernels::cuda
