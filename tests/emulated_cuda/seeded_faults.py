@@ -15,10 +15,12 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from fault_list import FAULTS
@@ -53,34 +55,64 @@ def check():
     return 1 if problems else 0
 
 
+@dataclass
+class Compiled:
+    """How a build compiles a source."""
+    folder: Path
+    command: str
+    unity: Path | None  # the file that includes the source, if several are compiled as one
+
+
+def compiled_sources(folder):
+    """Path in the tree -> Compiled."""
+    found = {}
+    for one in json.loads((folder / "compile_commands.json").read_text(encoding="utf-8")):
+        file = Path(one["file"])
+        sources, unity = [file], None
+        if file.parent.name == "Unity":
+            names = re.findall(r'#include "(.*)"', file.read_text(encoding="utf-8"))
+            sources, unity = [Path(name) for name in names], file
+        for source in sources:
+            if source.is_relative_to(ROOT):
+                found[str(source.relative_to(ROOT))] = Compiled(folder, one["command"], unity)
+    return found
+
+
 class Build:
     """Compiles changed sources and links them into copies of test programs."""
 
     def __init__(self, folder):
         self.folder = folder.resolve()
-        commands = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
-        self.compile_commands = {str(Path(one["file"]).relative_to(ROOT)): one["command"]
-                                 for one in commands if ROOT in Path(one["file"]).parents}
+        self.compiled = {}
+        cache = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8")
+        floors_from = re.search(r"^ONEBIT_FLOORS_FROM:PATH=(.+)$", cache, re.MULTILINE)
+        if floors_from:
+            self.compiled |= compiled_sources(Path(floors_from[1]).resolve())
+        self.compiled |= compiled_sources(self.folder)
 
-    def run(self, command):
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, shell=True,
-                              check=False)
+    def run(self, command, folder=None):
+        done = subprocess.run(command, cwd=folder or self.folder, capture_output=True, text=True,
+                              shell=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
 
-    def compile(self, source, place, text_of):
-        """One object of `source`, with the changed files of `place` before those of the tree."""
-        words = shlex.split(self.compile_commands[source])
-        given = place / source
-        if source not in text_of:
-            given = ROOT / source
-        target = place / (Path(source).name + ".o")
+    def compile(self, source, place, changed_file):
+        """One object of `source`, with the changed file in `place` before that of the tree."""
+        how = self.compiled[source]
+        words = shlex.split(how.command)
+        given = place / source if source == changed_file else ROOT / source
+        if how.unity:
+            text = how.unity.read_text(encoding="utf-8")
+            given = place / how.unity.name
+            given.write_text(text.replace(str(ROOT / changed_file), str(place / changed_file)),
+                             encoding="utf-8")
+        target = place / (given.name + ".o")
         words[words.index("-o") + 1] = str(target)
         words[words.index("-c") + 1] = str(given)
         compiler = next(i for i, word in enumerate(words) if word.startswith("-"))
         words.insert(compiler, f"-I{place}")
         # A fault may leave something unused behind.
-        self.run(shlex.join(words + ["-Wno-error"]))
+        self.run(shlex.join(words + ["-Wno-error"]), how.folder)
         return target
 
     def link(self, program, objects, place):
@@ -95,12 +127,12 @@ class Build:
 
     def with_fault(self, fault):
         place = self.folder / "faults" / fault.name
-        place.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(place, ignore_errors=True)  # of an earlier list
         copy = place / fault.file
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(changed(fault), encoding="utf-8")
         sources = fault.compiled or (fault.file,)
-        objects = [self.compile(source, place, {fault.file}) for source in sources]
+        objects = [self.compile(source, place, fault.file) for source in sources]
         return self.link(fault.program, objects, place)
 
 
