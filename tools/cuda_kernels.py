@@ -10,9 +10,10 @@ GPU. Columns:
   threads    the most threads that a block may have (__launch_bounds__); "-" where the launch decides
   registers  of a thread
   local      bytes of local memory of a thread: spilled registers, arrays that lie in memory
-  shared     bytes of static shared memory of a block
+  shared     bytes of static shared memory of a block; dynamic memory, which the launch decides, is not
+             in the objects
   warps      of blocks of so many threads (128 where the launch decides) that a multiprocessor holds at
-             once, by registers and shared memory; of sm_80, sm_90 and sm_100 it is 64 at most
+             once, by registers and static shared memory; of sm_80, sm_90 and sm_100 it is 64 at most
   code       instructions of the kernel
   loads      the most loads from global memory that are issued before one of them is waited for
   tensor     instructions of the tensor cores

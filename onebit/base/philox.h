@@ -1,6 +1,6 @@
-// Counter-based random numbers: Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers:
-// as easy as 1, 2, 3", SC 2011). The same function runs on the host and on CUDA devices, so a
-// dropout mask is a pure function of its key and counter.
+// Counter-based random numbers: Philox4x32 (Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011), with 10 rounds unless a caller says otherwise. The same function runs on the
+// host and on CUDA devices, so a dropout mask (7 rounds) is a pure function of its key and counter.
 #pragma once
 
 #include <array>

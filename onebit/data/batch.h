@@ -10,7 +10,7 @@ namespace onebit::data {
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;
-  int64_t longest = 0;  // tokens of a sequence
+  int64_t longest = 0;  // tokens of a sequence; 0: not known
   int64_t masked_rows = 0;
   int64_t tagged_rows = 0;
   int64_t label_values = 0;  // f32 numbers, of all sequences together

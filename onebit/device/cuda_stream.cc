@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/libraries.h"
@@ -12,7 +13,11 @@ namespace {
 
 // Machine code for sm_90a runs on compute capability 9.0 alone.
 bool runs_sm_90a(int device_index) {
-  if (!ONEBIT_HAS_SM_90A || std::getenv("ONEBIT_CUDA_WARP_PRODUCTS") != nullptr) return false;
+  const char* const warps = std::getenv("ONEBIT_CUDA_WARP_PRODUCTS");
+  require(warps == nullptr || std::string_view(warps) == "1",
+          "ONEBIT_CUDA_WARP_PRODUCTS is \"{}\": set it to 1 or unset it",
+          warps == nullptr ? "" : warps);
+  if (!ONEBIT_HAS_SM_90A || warps != nullptr) return false;
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device_index), "cudaGetDeviceProperties");
   return properties.major == 9 && properties.minor == 0;

@@ -2,8 +2,8 @@
 // Hopper (section "wgmma" of the PTX manual; machine code for sm_90a). For *_cuda.cu only; the
 // emulated device has its own version (tests/emulated_cuda).
 //
-// A product is started, and its result may be used after finish_products(). The other operands,
-// registers included, must not change before.
+// A product is started; its result may be used after wait_for_products() and finished(). Until then
+// its other operands, registers included, must not change.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -43,7 +43,7 @@ struct SwizzledRows {
 __device__ inline void publish_shared_writes() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// Before the first product that uses registers that were written since.
+// Orders this thread's earlier writes to registers before the products that follow.
 __device__ inline void publish_registers() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

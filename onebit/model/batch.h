@@ -36,7 +36,7 @@ struct DeviceBatch {
 struct BatchLimits {
   int64_t rows = 0;  // tokens
   int64_t sequences = 0;
-  int64_t longest = 0;  // tokens of a sequence
+  int64_t longest = 0;  // tokens of a sequence; 0: as many as the model has positions
   int64_t masked = 0;   // masked rows; only in pre-training
   int64_t tagged = 0;   // tagged rows; only in tagging
 };

@@ -2,7 +2,6 @@
 
 #include "onebit/kernels/argument_check.h"
 #include "onebit/kernels/device_switch.h"
-#include "onebit/ops/reduce.h"
 
 namespace onebit::ops {
 
@@ -34,7 +33,8 @@ ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
 
 namespace {
 
-constexpr int64_t kKeysOfWord = 64;    // also the head size of the kernels that read them
+constexpr int64_t kKeysOfWord = 64;
+constexpr int64_t kTileHeadSize = 64;  // of CUDA's kernels that keep the bits
 constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for the key's position
 
 void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& starts,
@@ -64,15 +64,18 @@ void check_kept(const kernels::ArgumentCheck& check, const ConstView& kept, cons
   if (kept.empty()) return;
   check.that(kept.shape().rank() == 3, "kept must be [heads, rows, words]");
   check.view("kept", kept, DType::kU64, {a.heads, a.qkv.extent(0), kept.extent(2)});
-  check.that(a.sequence_starts.longest() <= kKeysOfWord * kept.extent(2),
-             "kept has too few words for the longest sequence");
+  const int64_t longest = a.sequence_starts.longest();
+  require(longest <= kKeysOfWord * kept.extent(2),
+          "attention: kept has {} words a row, a sequence of {} tokens needs {}: size it with "
+          "attention_kept_words()",
+          kept.extent(2), longest, (longest + kKeysOfWord - 1) / kKeysOfWord);
 }
 
 }  // namespace
 
 int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, int64_t longest) {
   const bool in_tiles =
-      device == DeviceType::kCuda && dtype != DType::kF32 && head_size == kKeysOfWord;
+      device == DeviceType::kCuda && dtype != DType::kF32 && head_size == kTileHeadSize;
   return in_tiles ? (longest + kKeysOfWord - 1) / kKeysOfWord : 0;
 }
 
@@ -103,10 +106,6 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   check.that(a.grad_qkv.raw() != a.qkv.raw() || rows == 0, "grad_qkv must not be qkv");
   check.optional("grad_bias", a.grad_bias, DType::kF32, {3 * hidden});
   on_device::attention_backward(context, a);
-  // CUDA's kernels sum what they have in registers.
-  if (!a.grad_bias.empty() && context.device().type == DeviceType::kCpu) {
-    column_sum(context, {.x = a.grad_qkv, .sum = a.grad_bias});
-  }
 }
 
 }  // namespace onebit::ops

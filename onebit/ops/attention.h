@@ -49,7 +49,9 @@ struct AttentionBackward {
   int64_t heads;
   kernels::Dropout dropout;  // as in the forward pass
   View grad_qkv;             // [rows, 3 * hidden]  overwritten
-  View grad_bias;            // f32 [3 * hidden]    added to: column sums of grad_qkv; may be empty
+  // f32 [3 * hidden], added to: column sums of grad_qkv, before it is rounded where kernels have it
+  // so; may be empty.
+  View grad_bias;
 };
 void attention_backward(Context&, const AttentionBackward&);
 

@@ -329,7 +329,7 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a) {
   constexpr int kSumThreads = 128;
   const int64_t rows = a.qkv.extent(0);
   const Scratch::Block sums = cuda.scratch().take(a.heads * rows * int64_t{sizeof(float2)});
-  launch("row_products", cuda, blocks_of(rows * a.heads * kEight, kSumThreads), kSumThreads,
+  launch("tile_row_sums", cuda, blocks_of(rows * a.heads * kEight, kSumThreads), kSumThreads,
          tile_row_sums<T>, pointer<T>(a.grad_context), pointer<T>(a.context),
          a.log_sum_exp.data<float>(), rows, a.heads, sums.as<float2>());
   auto call = attention_call<T>(a);
@@ -347,10 +347,10 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a) {
   const bool sums_bias = !a.grad_bias.empty();
   DevicePartials bias_sums(cuda, sums_bias ? int64_t{grid.x} * grid.z : 0, a.qkv.extent(1), 1);
   if (sums_bias) call.bias_sums = bias_sums.data();
-  launch_sharing<QueryShared<T, Products>>("tiled_attention_backward", cuda, grid,
-                                           kThreadsOf<Products>, tiled_queries<T, Products>, call);
-  launch_sharing<KeyShared<T, Products>>("tiled_attention_backward", cuda, grid,
-                                         kThreadsOf<Products>, tiled_keys<T, Products>, call);
+  launch_sharing<QueryShared<T, Products>>("tiled_queries", cuda, grid, kThreadsOf<Products>,
+                                           tiled_queries<T, Products>, call);
+  launch_sharing<KeyShared<T, Products>>("tiled_keys", cuda, grid, kThreadsOf<Products>,
+                                         tiled_keys<T, Products>, call);
   if (sums_bias) bias_sums.add_to({pointer<float>(a.grad_bias)});
 }
 

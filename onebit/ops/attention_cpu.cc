@@ -15,6 +15,7 @@
 #include "onebit/ops/attention_bf16_inl.h"
 #include "onebit/ops/attention_plan.h"
 #include "onebit/ops/attention_tile.h"
+#include "onebit/ops/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
@@ -277,6 +278,7 @@ void attention(Context& context, const Attention& a) {
 
 void attention_backward(Context& context, const AttentionBackward& a) {
   for_heads_of_type<Backward, Bf16Backward>(context, a);
+  if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_qkv, .sum = a.grad_bias});
 }
 
 }  // namespace

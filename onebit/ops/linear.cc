@@ -64,10 +64,10 @@ Sizes backward_sizes(const kernels::ArgumentCheck& check, ConstView grad_y, Cons
   return sizes;
 }
 
-void check_bias(Context& context, const kernels::ArgumentCheck& check, const ConstView& bias,
-                DType type, int64_t out) {
+// What the bias of a result of this type has to be.
+DType bias_type(const Context& context, const ConstView& bias, DType type) {
   const bool is_rounded = context.device().type == DeviceType::kCuda && bias.dtype() == type;
-  check.optional("bias", bias, is_rounded ? type : DType::kF32, {out});
+  return is_rounded ? type : DType::kF32;
 }
 
 kernels::MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, View y) {
@@ -84,7 +84,7 @@ kernels::MatrixProduct forward_product(ConstView x, ConstView weight, ConstView 
 void linear(Context& context, const Linear& a) {
   const kernels::ArgumentCheck check(context, "linear");
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
-  check_bias(context, check, a.bias, a.y.dtype(), out);
+  check.optional("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
   make(context, forward_product(a.x, a.weight, a.bias, a.y));
 }
@@ -92,7 +92,7 @@ void linear(Context& context, const Linear& a) {
 void linear_activation(Context& context, const LinearActivation& a) {
   const kernels::ArgumentCheck check(context, "linear_activation");
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
-  check_bias(context, check, a.bias, a.y.dtype(), out);
+  check.view("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("pre_activation", a.pre_activation, a.x.dtype(), {rows, out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
   if (a.kind == ActivationKind::kGeluTanh) {

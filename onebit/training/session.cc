@@ -39,10 +39,16 @@ void require_same_task(const engine::SavedCheckpoint& saved, const std::string& 
           saved.model_folder.parent_path().string(), written, task);
 }
 
+// 0 where one of them is not known.
+int64_t longest_of(const data::BatchBounds& a, const data::BatchBounds& b) {
+  const bool known = (a.longest > 0 || a.rows == 0) && (b.longest > 0 || b.rows == 0);
+  return known ? std::max(a.longest, b.longest) : 0;
+}
+
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
           .rows = std::max(a.rows, b.rows),
-          .longest = std::max(a.longest, b.longest),
+          .longest = longest_of(a, b),
           .masked_rows = std::max(a.masked_rows, b.masked_rows),
           .tagged_rows = std::max(a.tagged_rows, b.tagged_rows),
           .label_values = std::max(a.label_values, b.label_values)};

@@ -49,6 +49,8 @@ class AsyncProducts {
   void wait();
   void hide_copies() { copies_hidden_ = true; }
   void show_copies() { copies_hidden_ = false; }
+  bool copies_hidden() const { return copies_hidden_; }
+  // A write to a register between this and the start of a product is not seen.
   void show_registers() { registers_hidden_ = false; }
   // Fault: products are left.
   void end_thread() const;

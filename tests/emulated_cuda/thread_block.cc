@@ -52,6 +52,7 @@ struct Block {
   std::vector<std::unique_ptr<Fibre>> fibres;
   std::vector<Fibre*> idle;
   bool random = false;
+  bool copies_late = false;  // a barrier was passed by a thread whose copies products do not see
 
   size_t warps() const { return (threads.size() + kLanes - 1) / kLanes; }
   size_t end_of(size_t warp) const { return std::min(threads.size(), (warp + 1) * kLanes); }
@@ -149,6 +150,7 @@ bool release_block() {
     }
     first = &thread;
     b.votes += thread.vote ? 1 : 0;
+    b.copies_late = b.copies_late || thread.products.copies_hidden();
   }
   for (Thread& thread : b.threads) {
     if (thread.state == State::kAtBlock) thread.state = State::kReady;
@@ -255,6 +257,7 @@ void run_block(const dim3& size, size_t dynamic_bytes) {
   b.threads.resize(size_t{size.x} * size.y * size.z);
   b.met.resize(b.warps());
   b.shared.clear(dynamic_bytes);
+  b.copies_late = false;
   size_t index = 0;
   for (Thread& thread : b.threads) {
     const auto number = static_cast<unsigned>(index++);
@@ -369,7 +372,9 @@ void wait_for_copy_groups(size_t left) {
 }
 
 void start_product(float* result, size_t count, std::function<void(float*)> compute) {
-  block().current->products.start(result, count, std::move(compute));
+  Block& b = block();
+  b.current->products.start(result, count, std::move(compute));
+  if (b.copies_late) fault("copies were made visible to others only after a barrier");
 }
 
 void end_product_group() {

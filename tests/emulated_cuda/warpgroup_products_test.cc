@@ -30,7 +30,15 @@ uint32_t piece_of(const Value* matrix, int row, int piece) {
 }
 
 // What of the protocol a kernel leaves out.
-enum class LeftOut { kNothing, kCopiesShown, kRegistersShown, kGroup, kWait, kSecondWait };
+enum class LeftOut {
+  kNothing,
+  kCopiesShown,
+  kCopiesShownInTime,
+  kRegistersShown,
+  kGroup,
+  kWait,
+  kSecondWait
+};
 
 void copy_matrices(Matrices& shared, const Value* a, const Value* b) {
   for (int i = static_cast<int>(threadIdx.x); i < kSize * 8; i += kThreads) {
@@ -46,8 +54,10 @@ void copy_matrices(Matrices& shared, const Value* a, const Value* b) {
 __global__ void multiply(const Value* a, const Value* b, float* to, LeftOut left_out) {
   auto& shared = instructions::block_shared<Matrices>();
   copy_matrices(shared, a, b);
-  if (left_out != LeftOut::kCopiesShown) instructions::publish_shared_writes();
+  const bool late = left_out == LeftOut::kCopiesShownInTime;
+  if (left_out != LeftOut::kCopiesShown && !late) instructions::publish_shared_writes();
   __syncthreads();
+  if (late) instructions::publish_shared_writes();
   const auto left = SwizzledRows::at(instructions::shared_address(shared.a));
   const auto right = SwizzledRows::at(instructions::shared_address(shared.b));
   float c[8][4], d[8][4] = {};
@@ -65,17 +75,19 @@ __global__ void multiply(const Value* a, const Value* b, float* to, LeftOut left
   for (int j = 0; j < 8; ++j) {
     for (int i = 0; i < 4; ++i) to[place(j, i)] = c[j][i];
   }
+  const auto pair = [&](int j, int i) {
+    const __nv_bfloat162 two = __floats2bfloat162_rn(c[j][i], c[j][i + 1]);
+    uint32_t word = 0;
+    std::memcpy(&word, &two, sizeof word);
+    return word;
+  };
+  instructions::Quad rows[4];
+  for (int k = 0; k < 4; ++k) {
+    rows[k] = {{pair(2 * k, 0), pair(2 * k, 2), pair(2 * k + 1, 0), pair(2 * k + 1, 2)}};
+  }
   instructions::publish_registers();
   for (int k = 0; k < 4; ++k) {
-    const auto pair = [&](int j, int i) {
-      const __nv_bfloat162 two = __floats2bfloat162_rn(c[j][i], c[j][i + 1]);
-      uint32_t word = 0;
-      std::memcpy(&word, &two, sizeof word);
-      return word;
-    };
-    const instructions::Quad rows{
-        {pair(2 * k, 0), pair(2 * k, 2), pair(2 * k + 1, 0), pair(2 * k + 1, 2)}};
-    instructions::start_adding(d, rows, right.rows_on(16 * k), Value{});
+    instructions::start_adding(d, rows[k], right.rows_on(16 * k), Value{});
   }
   instructions::end_product_group();
   if (left_out != LeftOut::kSecondWait) instructions::wait_for_products();
@@ -132,6 +144,7 @@ TEST(EmulatedWarpgroup, MultipliesSwizzledMatrices) {
 
 TEST(EmulatedWarpgroupDeathTest, WhatIsLeftOutIsSeen) {
   EXPECT_DEATH(multiplied(LeftOut::kCopiesShown), "before copies were made visible");
+  EXPECT_DEATH(multiplied(LeftOut::kCopiesShownInTime), "visible to others only after a barrier");
   EXPECT_DEATH(multiplied(LeftOut::kRegistersShown), "before registers were made visible");
   EXPECT_DEATH(multiplied(LeftOut::kSecondWait), "ends without waiting for its products");
 }

@@ -74,6 +74,19 @@ TEST(BertConfig, SectionStartsFromAPresetAndOverridesIt) {
   EXPECT_EQ(read(R"({"vocab_size": 50})").vocab_size, 50);
 }
 
+TEST(MemoryOptions, EachKeySetsItsOwnMember) {
+  const auto options = [](const char* key) {
+    Keys section(parse_json(fmt::format(R"({{"{}": true}})", key), "recipe.json"), "recipe.json",
+                 "model");
+    return read_memory_options(section);
+  };
+  EXPECT_EQ(options("attn_dropout_checkpoint"),
+            MemoryOptions{.attention_dropout_checkpoint = true});
+  EXPECT_EQ(options("gelu_checkpoint"), MemoryOptions{.gelu_checkpoint = true});
+  EXPECT_EQ(options("normalize_invertible"), MemoryOptions{.normalize_invertible = true});
+  EXPECT_EQ(options("full_recomputation"), MemoryOptions{.full_recomputation = true});
+}
+
 TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
   EXPECT_EQ(message_of([] { read(R"({"num_attention_heads": 7})"); }),
             "recipe.json: key `model.*`: hidden_size 768 is not divisible by 7 attention heads; "

@@ -15,6 +15,7 @@ std::vector<T> cut(const std::vector<T>& from, int64_t begin, int64_t end) {
 BatchLimits TinyBatch::limits() const {
   return {.rows = static_cast<int64_t>(tokens.size()),
           .sequences = sequences(),
+          .longest = SequenceStarts{.device = {}, .host = starts}.longest(),
           .masked = static_cast<int64_t>(masked_rows.size()),
           .tagged = static_cast<int64_t>(tagged_rows.size())};
 }

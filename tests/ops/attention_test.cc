@@ -40,13 +40,11 @@ class AttentionTest : public BackendTest {
   struct Result {
     Tensor context, log_sum_exp, grad_qkv, grad_bias;
   };
-  // Memory for the bits of dropout; empty where the device keeps none.
-  Tensor kept_bits(Context& on, const Case& c, const Tensor& starts) const {
-    const SequenceStarts sequences{starts.view(), c.starts};
-    const int64_t words =
-        attention_kept_words(on.device().type, dtype(), c.head_size, sequences.longest());
-    if (words == 0) return {};
-    return Tensor::zeros(on.device(), DType::kU64, {c.heads, c.starts.back(), words});
+  static Context open_without_warpgroups() {
+    setenv("ONEBIT_CUDA_WARP_PRODUCTS", "1", 1);
+    Context other = open(DeviceType::kCuda, 1);
+    unsetenv("ONEBIT_CUDA_WARP_PRODUCTS");
+    return other;
   }
 
   // Whether products may be of the type itself, not of f32.
@@ -99,6 +97,7 @@ class AttentionTest : public BackendTest {
   }
 
   void expect_reference(Context& on);
+  void expect_kept_bits(Context& on);
 
   // Of `wide`, rounded to the type, the elements that `got` has too.
   double share_of_equals(const Tensor& got, const Tensor& wide) const {
@@ -165,9 +164,7 @@ TEST_P(AttentionTest, ForwardAndBackward) {
 // The kernels of other devices, where this one's multiply by warpgroups.
 TEST_P(AttentionTest, ForwardAndBackwardByWarps) {
   if (GetParam().device != DeviceType::kCuda) GTEST_SKIP() << "about CUDA devices";
-  setenv("ONEBIT_CUDA_WARP_PRODUCTS", "1", 1);
-  Context other = open(DeviceType::kCuda, 1);
-  unsetenv("ONEBIT_CUDA_WARP_PRODUCTS");
+  Context other = open_without_warpgroups();
   expect_reference(other);
 }
 
@@ -182,47 +179,87 @@ TEST_P(AttentionTest, RepeatsItself) {
   EXPECT_EQ(bytes(again.grad_bias), bytes(first.grad_bias));
 }
 
-// What the forward pass keeps are dropout's bits, and the backward pass does the same with them.
-TEST_P(AttentionTest, KeepsTheBitsOfDropout) {
+void AttentionTest::expect_kept_bits(Context& on) {
   const Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
   const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
   const reference::DropoutRule bits = rule(0.1, 333);
   const kernels::Dropout drop = dropout(bits);
   const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
-  const Tensor kept = kept_bits(context(), c, starts);
-  if (kept.empty()) GTEST_SKIP() << "nothing is kept on this device";
-  const Result drawn = run(context(), c, qkv, grad, drop);
   const SequenceStarts sequences{starts.view(), c.starts};
-  Result got{Tensor::zeros(context().device(), dtype(), {333, 128}),
+  // One word more than needed: the distance of rows is the memory's.
+  const int64_t of_row =
+      attention_kept_words(on.device().type, dtype(), c.head_size, sequences.longest()) + 1;
+  if (of_row == 1) GTEST_SKIP() << "nothing is kept on this device";
+  const Tensor kept = Tensor::zeros(on.device(), DType::kU64, {c.heads, 333, of_row});
+  const Result drawn = run(on, c, qkv, grad, drop);
+  Result got{Tensor::zeros(on.device(), dtype(), {333, 128}),
              zeros_f32({2, 333}),
-             Tensor::zeros(context().device(), dtype(), qkv.shape()),
+             Tensor::zeros(on.device(), dtype(), qkv.shape()),
              {}};
-  attention(context(), {.qkv = qkv.view(),
-                        .sequence_starts = sequences,
-                        .heads = c.heads,
-                        .dropout = drop,
-                        .context = got.context.view(),
-                        .log_sum_exp = got.log_sum_exp.view(),
-                        .kept = kept.view()});
-  attention_backward(context(), {.grad_context = grad.view(),
-                                 .qkv = qkv.view(),
-                                 .context = got.context.view(),
-                                 .log_sum_exp = got.log_sum_exp.view(),
-                                 .kept = kept.view(),
-                                 .sequence_starts = sequences,
-                                 .heads = c.heads,
-                                 .dropout = drop,
-                                 .grad_qkv = got.grad_qkv.view()});
+  attention(on, {.qkv = qkv.view(),
+                 .sequence_starts = sequences,
+                 .heads = c.heads,
+                 .dropout = drop,
+                 .context = got.context.view(),
+                 .log_sum_exp = got.log_sum_exp.view(),
+                 .kept = kept.view()});
+  attention_backward(on, {.grad_context = grad.view(),
+                          .qkv = qkv.view(),
+                          .context = got.context.view(),
+                          .log_sum_exp = got.log_sum_exp.view(),
+                          .kept = kept.view(),
+                          .sequence_starts = sequences,
+                          .heads = c.heads,
+                          .dropout = drop,
+                          .grad_qkv = got.grad_qkv.view()});
   EXPECT_EQ(bytes(got.context), bytes(drawn.context));
   EXPECT_EQ(bytes(got.grad_qkv), bytes(drawn.grad_qkv));
   const std::vector<char> words = bytes(kept);
-  const int64_t head = 1, row = 300, key = 130, of_row = kept.view().extent(2);
-  for (int64_t i = key; i < 192; ++i) {
-    uint64_t word = 0;
-    std::memcpy(&word, &words[static_cast<size_t>(((head * 333 + row) * of_row + i / 64) * 8)], 8);
-    const bool is_kept = bits.factor(row, head * 65536 + i) > 0;
-    EXPECT_EQ((word >> (i % 64) & 1u) != 0, is_kept) << "key " << i;
+  for (size_t sequence = 1; sequence < c.starts.size(); ++sequence) {
+    const int64_t first = c.starts[sequence - 1], length = c.starts[sequence] - first;
+    for (int64_t head = 0; head < c.heads; ++head) {
+      for (int64_t row = first; row < first + length; ++row) {
+        for (int64_t key = 0; key < length; ++key) {
+          const int64_t at = (head * 333 + row) * of_row + key / 64;
+          uint64_t word = 0;
+          std::memcpy(&word, &words[static_cast<size_t>(at * 8)], sizeof word);
+          ASSERT_EQ((word >> (key % 64) & 1u) != 0, bits.factor(row, head * 65536 + key) > 0)
+              << "head " << head << ", row " << row << ", key " << key;
+        }
+      }
+    }
   }
+}
+
+// What the forward pass keeps are dropout's bits, and the backward pass does the same with them.
+TEST_P(AttentionTest, KeepsTheBitsOfDropout) {
+  expect_kept_bits(context());
+}
+
+TEST_P(AttentionTest, KeepsTheBitsOfDropoutByWarps) {
+  if (GetParam().device != DeviceType::kCuda) GTEST_SKIP() << "about CUDA devices";
+  Context other = open_without_warpgroups();
+  expect_kept_bits(other);
+}
+
+TEST_P(AttentionTest, RefusesMemoryForBitsThatIsTooSmall) {
+  const Tensor starts = upload_values(std::vector<int32_t>{0, 65}, {2});
+  const std::vector<int32_t> host{0, 65};
+  const Tensor qkv = zeros({65, 192}), rows = zeros({65, 64});
+  const auto attend = [&](const Shape& shape) {
+    const Tensor kept = Tensor::zeros(context().device(), DType::kU64, shape);
+    attention(context(), {.qkv = qkv.view(),
+                          .sequence_starts = {starts.view(), host},
+                          .heads = 1,
+                          .dropout = {},
+                          .context = rows.view(),
+                          .log_sum_exp = {},
+                          .kept = kept.view()});
+  };
+  EXPECT_NO_THROW(attend({1, 65, 2}));
+  EXPECT_THROW(attend({1, 65, 1}), Error);
+  EXPECT_THROW(attend({1, 64, 2}), Error);
+  EXPECT_THROW(attend({65, 2}), Error);
 }
 
 TEST_P(AttentionTest, DoesNotDependOnThreads) {

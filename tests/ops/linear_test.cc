@@ -272,8 +272,9 @@ TEST_P(LinearTest, ConstantWeightsGiveTheSameBits) {
   for (const auto& [rows, in, out] : kSizes) {
     SCOPED_TRACE(testing::Message() << rows << " x " << in << " x " << out);
     const Tensor x = upload(random(rows, in, 1)), weight = zeros({out, in});
+    const Shape shape{rows, out};
     const auto output = [&] {
-      const Tensor y = zeros({rows, out});
+      const Tensor y = zeros(shape);
       linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
       return to_cpu_f32(y.view());
     };

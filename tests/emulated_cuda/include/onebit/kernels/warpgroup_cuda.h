@@ -15,8 +15,15 @@ inline constexpr bool kHasWarpgroupProducts = true;
 struct SwizzledRows {
   uint32_t address;
 
-  static SwizzledRows at(uint32_t address) { return {address}; }
-  SwizzledRows rows_on(int rows) const { return {address + static_cast<uint32_t>(rows) * 128}; }
+  static SwizzledRows at(uint32_t address) {
+    if (address % 1024 != 0)
+      emulated_cuda::fault("swizzled rows that begin at no multiple of 1024");
+    return {address};
+  }
+  SwizzledRows rows_on(int rows) const {
+    if (rows % 8 != 0) emulated_cuda::fault("swizzled rows from no multiple of 8 on");
+    return {address + static_cast<uint32_t>(rows) * 128};
+  }
   SwizzledRows columns_on(int columns) const {
     return {address + static_cast<uint32_t>(columns) * 2};
   }
