@@ -50,25 +50,39 @@ inline void wait_for_products() {
 template <int kBlocks>
 void finished(float (&)[kBlocks][4]) {}
 
-// Rows g and g + 8 of the left operand, of the warp's 16, over 16 columns.
-using LeftRows = std::array<std::array<float, 16>, 2>;
+// 16 columns of a row, or 16 rows of a column, and two such.
+using Sixteen = std::array<float, 16>;
+using Two = std::array<Sixteen, 2>;
 
-// The thread's elements of left . right^T, or of left . right, added to c.
+template <typename T>
+Sixteen columns_of(SwizzledRows rows, int row) {
+  Sixteen values;
+  for (int half = 0; half < 2; ++half) {
+    const auto piece = rows.piece(row, half);
+    for (int i = 0; i < 8; ++i) values[half * 8 + i] = half_of(piece[i], 0, T{});
+  }
+  return values;
+}
+
+// The thread's elements of left . right^T, or of left . right, added to c. `left`: rows g and g + 8
+// of the warp's 16.
 template <typename T, int kBlocks>
-void add_products(float* c, const LeftRows& left, SwizzledRows right, bool transposed) {
+void add_products(float* c, const Two& left, SwizzledRows right, bool transposed) {
   const int pair = emulated_cuda::lane_index() % 4 * 2;
   for (int j = 0; j < kBlocks; ++j) {
-    for (int side = 0; side < 2; ++side) {
-      std::array<float, 16> column{};
+    Two columns;
+    if (transposed) {
+      for (int side = 0; side < 2; ++side)
+        columns[side] = columns_of<T>(right, j * 8 + pair + side);
+    } else {
       for (int k = 0; k < 16; ++k) {
-        const int n = j * 8 + pair + side;
-        const uint16_t bits = transposed ? right.piece(n, k / 8)[k % 8] : right.piece(k, j)[n % 8];
-        column[k] = half_of(bits, 0, T{});
+        const auto piece = right.piece(k, j);
+        for (int side = 0; side < 2; ++side) columns[side][k] = half_of(piece[pair + side], 0, T{});
       }
-      for (int row = 0; row < 2; ++row) {
-        float& sum = c[j * 4 + row * 2 + side];
-        for (int k = 0; k < 16; ++k) sum += left[row][k] * column[k];
-      }
+    }
+    for (int i = 0; i < 4; ++i) {
+      float& sum = c[j * 4 + i];
+      for (int k = 0; k < 16; ++k) sum += left[i / 2][k] * columns[i % 2][k];
     }
   }
 }
@@ -83,14 +97,8 @@ void start_product(float (&c)[kBlocks][4], SwizzledRows a, SwizzledRows b, T,
                    const Place& place = Place::current()) {
   emulated_cuda::exchange(0xFFFFFFFFu, place, 0);
   emulated_cuda::start_product(&c[0][0], size_t{4} * kBlocks, [a, b](float* result) {
-    const int group = emulated_cuda::lane_index() / 4;
-    LeftRows left;
-    for (int row = 0; row < 2; ++row) {
-      for (int k = 0; k < 16; ++k) {
-        const int at = warp_of_group() * 16 + group + 8 * row;
-        left[row][k] = half_of(a.piece(at, k / 8)[k % 8], 0, T{});
-      }
-    }
+    const int row = warp_of_group() * 16 + emulated_cuda::lane_index() / 4;
+    const Two left{columns_of<T>(a, row), columns_of<T>(a, row + 8)};
     if (!adds) std::fill(result, result + 4 * kBlocks, 0.0f);
     add_products<T, kBlocks>(result, left, b, true);
   });
@@ -103,7 +111,7 @@ void start_adding(float (&c)[8][4], const Quad& a, SwizzledRows b, T,
   const auto& all = emulated_cuda::exchange(0xFFFFFFFFu, place, pair_of(a.word[0], a.word[1]),
                                             pair_of(a.word[2], a.word[3]));
   const int group = emulated_cuda::lane_index() / 4;
-  LeftRows left;
+  Two left;
   for (int row = 0; row < 2; ++row) {
     for (int k = 0; k < 16; ++k) {
       const uint32_t word = all.lane[group * 4 + k % 8 / 2].word[row + k / 8 * 2];
