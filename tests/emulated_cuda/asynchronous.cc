@@ -36,6 +36,7 @@ bool AsyncCopies::wait(SharedMemory& shared, size_t left) {
 }
 
 void AsyncProducts::start(float* result, size_t count, std::function<void(float*)> compute) {
+  ++calls_.starts;
   if (copies_hidden_) fault("a product before copies were made visible to it");
   if (registers_hidden_) fault("a product before registers were made visible to it");
   Started product{result, {}, std::move(compute), false};
@@ -49,10 +50,12 @@ void AsyncProducts::start(float* result, size_t count, std::function<void(float*
 }
 
 void AsyncProducts::end_group() {
+  ++calls_.groups;
   for (Started& one : started_) one.grouped = true;
 }
 
 void AsyncProducts::wait() {
+  ++calls_.waits;
   for (Started& one : started_) {
     if (!one.grouped) continue;
     std::ranges::copy(one.values, one.result);

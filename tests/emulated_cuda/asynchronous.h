@@ -50,6 +50,12 @@ class AsyncProducts {
   void hide_copies() { copies_hidden_ = true; }
   void show_copies() { copies_hidden_ = false; }
   bool copies_hidden() const { return copies_hidden_; }
+  // Starts, ends of groups and waits so far, which the warps of a warpgroup have in common.
+  struct Calls {
+    size_t starts = 0, groups = 0, waits = 0;
+    bool operator==(const Calls&) const = default;
+  };
+  const Calls& calls() const { return calls_; }
   // A write to a register between this and the start of a product is not seen.
   void show_registers() { registers_hidden_ = false; }
   // Fault: products are left.
@@ -64,6 +70,7 @@ class AsyncProducts {
   };
 
   std::vector<Started> started_;
+  Calls calls_;
   bool copies_hidden_ = false, registers_hidden_ = true;
 };
 

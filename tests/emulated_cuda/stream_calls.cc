@@ -14,6 +14,16 @@ namespace {
 // An event is not ready the first times one asks, however fast the device.
 constexpr int kPollsBeforeReady = 2;
 
+// Whether a device accepts a launch of this shape.
+bool suits_device(const dim3& grid, const dim3& block) {
+  constexpr unsigned kMaxThreads = 1024, kMaxBlocksAcross = 2147483647, kMaxBlocks = 65535,
+                     kMaxDepth = 64;
+  const size_t threads = size_t{block.x} * block.y * block.z;
+  const bool empty = threads == 0 || size_t{grid.x} * grid.y * grid.z == 0;
+  return !empty && threads <= kMaxThreads && block.z <= kMaxDepth && grid.x <= kMaxBlocksAcross &&
+         grid.y <= kMaxBlocks && grid.z <= kMaxBlocks;
+}
+
 bool nothing() {
   return true;
 }

@@ -16,7 +16,7 @@
 namespace emulated_cuda {
 namespace {
 
-constexpr size_t kLanes = 32;
+constexpr size_t kLanes = 32, kWarpgroup = 4 * kLanes;
 
 enum class State { kReady, kAtBlock, kAtWarp, kEnded };
 
@@ -133,6 +133,17 @@ bool release_warp(size_t warp) {
   return false;
 }
 
+// Where the warps of a warpgroup have to have called the same products.
+void check_warpgroups() {
+  Block& b = block();
+  for (size_t i = 0; i < b.threads.size(); ++i) {
+    Thread& thread = b.threads[i];
+    if (thread.products.calls() != b.threads[i / kWarpgroup * kWarpgroup].products.calls()) {
+      fault_of(thread, "the warps of a warpgroup have called different products");
+    }
+  }
+}
+
 // All threads that have not ended are at the block's barrier.
 bool release_block() {
   Block& b = block();
@@ -152,6 +163,7 @@ bool release_block() {
     b.votes += thread.vote ? 1 : 0;
     b.copies_late = b.copies_late || thread.products.copies_hidden();
   }
+  check_warpgroups();
   for (Thread& thread : b.threads) {
     if (thread.state == State::kAtBlock) thread.state = State::kReady;
   }
@@ -258,9 +270,8 @@ void run_block(const dim3& size, size_t dynamic_bytes) {
   b.met.resize(b.warps());
   b.shared.clear(dynamic_bytes);
   b.copies_late = false;
-  size_t index = 0;
   for (Thread& thread : b.threads) {
-    const auto number = static_cast<unsigned>(index++);
+    const auto number = static_cast<unsigned>(&thread - b.threads.data());
     thread.index = {number % size.x, number / size.x % size.y, number / size.x / size.y};
     thread.lane = static_cast<int>(number % kLanes);
     thread.warp = number / kLanes;
@@ -272,17 +283,10 @@ void run_block(const dim3& size, size_t dynamic_bytes) {
   b.turn.lanes = numbers(kLanes);
   begin_warps();
   Fibre::host().switch_to(make_current(*next_thread()));
+  check_warpgroups();
 }
 
 }  // namespace
-
-bool suits_device(const dim3& grid, const dim3& block) {
-  constexpr unsigned kMaxBlocksAcross = 2147483647, kMaxBlocks = 65535, kMaxDepth = 64;
-  const size_t threads = size_t{block.x} * block.y * block.z;
-  const bool empty = threads == 0 || size_t{grid.x} * grid.y * grid.z == 0;
-  return !empty && threads <= kMaxThreads && block.z <= kMaxDepth && grid.x <= kMaxBlocksAcross &&
-         grid.y <= kMaxBlocks && grid.z <= kMaxBlocks;
-}
 
 void run_grid(const dim3& grid, const dim3& size, size_t dynamic_bytes,
               const std::function<void()>& thread, bool random) {

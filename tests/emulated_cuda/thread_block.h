@@ -16,10 +16,6 @@ inline constexpr size_t kSharedBytes = size_t{48} << 10;
 // With it: on compute capability 8.0, and on 9.0, which has the most.
 inline constexpr size_t kMostSharedBytes80 = size_t{163} << 10;
 inline constexpr size_t kMostSharedBytes = size_t{227} << 10;
-inline constexpr unsigned kMaxThreads = 1024;
-
-// Whether a device accepts it.
-bool suits_device(const dim3& grid, const dim3& block);
 
 // `dynamic_bytes`: of shared memory. `random` shuffles blocks, warps and lanes: an order that the
 // threads have to bear.

@@ -34,6 +34,7 @@ enum class LeftOut {
   kNothing,
   kCopiesShown,
   kCopiesShownInTime,
+  kOneWarp,
   kRegistersShown,
   kGroup,
   kWait,
@@ -62,6 +63,7 @@ __global__ void multiply(const Value* a, const Value* b, float* to, LeftOut left
   const auto right = SwizzledRows::at(instructions::shared_address(shared.b));
   float c[8][4], d[8][4] = {};
   if (left_out != LeftOut::kRegistersShown) instructions::publish_registers();
+  if (left_out == LeftOut::kOneWarp && threadIdx.x >= 96) return;
   instructions::start_product<false>(c, left, right, Value{});
   for (int k = 16; k < kSize; k += 16) {
     instructions::start_product<true>(c, left.columns_on(k), right.columns_on(k), Value{});
@@ -145,6 +147,7 @@ TEST(EmulatedWarpgroup, MultipliesSwizzledMatrices) {
 TEST(EmulatedWarpgroupDeathTest, WhatIsLeftOutIsSeen) {
   EXPECT_DEATH(multiplied(LeftOut::kCopiesShown), "before copies were made visible");
   EXPECT_DEATH(multiplied(LeftOut::kCopiesShownInTime), "visible to others only after a barrier");
+  EXPECT_DEATH(multiplied(LeftOut::kOneWarp), "a warpgroup have called different products");
   EXPECT_DEATH(multiplied(LeftOut::kRegistersShown), "before registers were made visible");
   EXPECT_DEATH(multiplied(LeftOut::kSecondWait), "ends without waiting for its products");
 }
