@@ -163,6 +163,11 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
   require(batch.sequences() <= limits.sequences,
           "a micro-batch has {} sequences, but the model was planned for {}", batch.sequences(),
           limits.sequences);
+  // Training keeps the bits of attention's dropout, for which memory depends on the longest.
+  const int64_t longest = batch.sequence_starts.longest();
+  require(pass == nullptr || limits.longest == 0 || longest <= limits.longest,
+          "a micro-batch has a sequence of {} tokens, but the model was planned for {}", longest,
+          limits.longest);
   require(pass == nullptr || plan_.training,
           "the model was planned for evaluation only; plan it for training");
   int64_t outputs = 0;

@@ -146,12 +146,10 @@ __device__ void query_rows(const AttentionCall<T>& a) {
     }
     if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
     typename KeptKeys<Memory::kRows>::Mine kept;
-    Quad left[kBlocks / 2];
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float score[kBlocks][4], grad_score[kBlocks][4];
       Products::begin_products();
-      if (part == 1) Products::start_adding(left, shared.key[slot], 0, at.lane, sum);
       Products::start_product(query, shared.key[slot], part * kHalf, at.lane, score);
       Products::start_product(grad, shared.value[slot], part * kHalf, at.lane, grad_score);
       Products::end_products();
@@ -160,14 +158,15 @@ __device__ void query_rows(const AttentionCall<T>& a) {
         shared.kept[slot].store(a, at, key);
       }
       if (part == 0 && a.dropout.threshold > 0) kept = shared.kept[slot].mine(at);
-      Products::finish(score, grad_score, sum);
+      Products::finish(score, grad_score);
       query_scores(a, at, key + part * kHalf, row_sums, kept, part * kBlocks, score, grad_score);
+      Quad left[kBlocks / 2];
       pack<T>(grad_score, left);
+      Products::begin_products();
+      Products::start_adding(left, shared.key[slot], part * kHalf, at.lane, sum);
+      Products::end_products();
+      Products::finish(sum);
     }
-    Products::begin_products();
-    Products::start_adding(left, shared.key[slot], kHalf, at.lane, sum);
-    Products::end_products();
-    Products::finish(sum);
   }
   store_rows(sum, a.scale, a.scale, a.grad_qkv + a.place(at.first + at.begin, 0, at.head),
              3 * a.hidden, at.length - at.begin, at.warp, at.lane);

@@ -35,6 +35,15 @@ TEST_F(PlannedModel, RefusesLargerBatches) {
   EXPECT_EQ(message_of([&] { model_.evaluate(context_, batch_.view()); }),
             "a micro-batch has 2 sequences, but the model was planned for 1");
   limits = batch_.limits();
+  limits.longest -= 1;
+  model_.plan(context_, limits, {}, true);
+  EXPECT_EQ(
+      message_of([&] {
+        model_.forward_backward(context_, batch_.view(), {1, 1}, {});
+      }),
+      fmt::format("a micro-batch has a sequence of {} tokens, but the model was planned for {}",
+                  limits.longest + 1, limits.longest));
+  limits = batch_.limits();
   limits.masked = 1;
   model_.plan(context_, limits, {}, true);
   EXPECT_EQ(message_of([&] { model_.predict_masked(context_, batch_.view()); }),
