@@ -136,10 +136,13 @@ set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules th
 set(ONEBIT_EMULATED_ONCE model CACHE STRING "Tests that run in the first schedule alone")
 set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu")  # as GoogleTest names them
 # Sanitizers look at every operation; what only trains with them takes too long there, and so do finite
-# differences of every kind of model, every key of a recipe with every kind of value, and the choice
-# among the emulated cuBLASLt's algorithms at many sizes.
+# differences of models that differ from others in the loss alone, every key of a recipe with every kind
+# of value, statistics, and the choice among the emulated cuBLASLt's algorithms at many sizes.
 set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
-Model/ModelGradient.Embedding/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
+Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:\
+Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/ModelGradient.Values/*:\
+NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
+All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
 function(onebit_emulated_test name timeout)
   if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
@@ -163,10 +166,45 @@ GTEST_OUTPUT=json:${results}/${name}_${suffix}.json")
   endforeach()
 endfunction()
 
-# onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
-# Makes test_<name>, run once alone, and once under mpirun for every number in RANKS. Results lie in
-# test-results/<name>.json, of ranks in test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds,
-# where they are many: ctest begins with the longest, so that none is left alone at the end.
+# What tests say is the same in every build, so one with the emulated device can link the objects of a
+# release build of this tree with its own floors. Not those of tests that know how floors are compiled,
+# such as their instruction sets; the first of these compiles the headers for the others.
+set(ONEBIT_TESTS_FROM "" CACHE PATH "A release build whose test objects a build for tests takes")
+mark_as_advanced(ONEBIT_TESTS_FROM)
+set(ONEBIT_COMPILED_TESTS emulated_cuda compress kernels)
+function(onebit_take_test name)
+  set(list ${ONEBIT_TESTS_FROM}/test-objects/${name}.txt)
+  if(NOT ONEBIT_CUDA STREQUAL "EMULATED" OR NOT EXISTS ${list})
+    message(FATAL_ERROR "ONEBIT_TESTS_FROM is for ONEBIT_CUDA=EMULATED and names a release build of this tree "
+                        "with its tests; there is no ${list}")
+  endif()
+  file(READ ${list} objects)
+  list(FILTER objects INCLUDE REGEX "\\.o$")
+  add_executable(test_${name} ${objects})
+  set_target_properties(test_${name} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
+# onebit_compiled_test(name SOURCE...)
+function(onebit_compiled_test name)
+  add_executable(test_${name} ${ARGN})
+  target_link_libraries(test_${name} PRIVATE onebit_warnings onebit_caller)
+  # What takes time is in the floors; tests compile in two thirds of the time with -O1.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  set(first base)
+  if(ONEBIT_TESTS_FROM)
+    list(GET ONEBIT_COMPILED_TESTS 0 first)
+  endif()
+  onebit_compile_quickly(test_${name} test_${first} ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
+                         <gtest/gtest.h>)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/test-objects/${name}.txt
+       CONTENT "$<TARGET_OBJECTS:test_${name}>")
+endfunction()
+
+# onebit_test(text [SOURCES reference.cc] DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
+# Makes test_<name> of every *_test.cc of the folder and of SOURCES, run once alone, and once under
+# mpirun for every number in RANKS. Results lie in test-results/<name>.json, of ranks in
+# test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds, where they are many: ctest begins with
+# the longest, so that none is left alone at the end.
 function(onebit_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT;COST" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
   if(NOT TEST_TIMEOUT)
@@ -176,17 +214,17 @@ function(onebit_test name)
   if(NOT TEST_COST)
     set(TEST_COST 1)
   endif()
-  add_executable(test_${name} ${TEST_SOURCES})
-  target_link_libraries(test_${name} PRIVATE onebit_warnings onebit_caller GTest::gtest
-    ${TEST_LIBRARIES})
+  file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *_test.cc)
+  if(ONEBIT_TESTS_FROM AND NOT name IN_LIST ONEBIT_COMPILED_TESTS)
+    onebit_take_test(${name})
+  else()
+    onebit_compiled_test(${name} ${tests} ${TEST_SOURCES})
+  endif()
+  target_link_libraries(test_${name} PRIVATE GTest::gtest ${TEST_LIBRARIES})
   foreach(dependency IN LISTS TEST_DEPENDS)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
   endforeach()
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  # What takes time is in the floors; tests compile in two thirds of the time with -O1.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  onebit_compile_quickly(test_${name} test_base ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
-                    <gtest/gtest.h>)
   if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS)
      OR (ONEBIT_SANITIZE AND name IN_LIST ONEBIT_UNSANITIZED_TESTS))
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
