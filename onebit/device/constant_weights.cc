@@ -22,6 +22,10 @@ ConstantWeights& ConstantWeights::operator=(ConstantWeights&& other) noexcept {
   return *this;
 }
 
+void ConstantWeights::changed() {
+  if (onednn_ != nullptr) onednn_->packed_weights().changed(values_);
+}
+
 ConstantWeights::~ConstantWeights() {
   if (onednn_ != nullptr) onednn_->packed_weights().remove(values_);
 }

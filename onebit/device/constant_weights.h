@@ -1,5 +1,5 @@
-// Weights that do not change, as in prediction and evaluation: products may keep copies of them in
-// a layout that they multiply faster.
+// Weights that do not change for a while, as in prediction or between two updates: products may
+// keep copies of them in a layout that they multiply faster.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace onebit {
 
-// While it lives, the memory it was given keeps its contents; copies (on a CPU, at most as large as
-// that memory) are freed with it. On CUDA devices it has no effect. The context must outlive it.
+// While it lives, the memory it was given keeps its contents between calls of changed(); copies (on
+// a CPU, for every direction in which the weights are multiplied as large as that memory) are freed
+// with it. On CUDA devices it has no effect. The context must outlive it.
 class ConstantWeights {
  public:
   ConstantWeights() = default;
@@ -17,6 +18,9 @@ class ConstantWeights {
   ConstantWeights(ConstantWeights&& other) noexcept;
   ConstantWeights& operator=(ConstantWeights&& other) noexcept;
   ~ConstantWeights();
+
+  // The memory was overwritten: copies are refreshed when they are next used.
+  void changed();
 
  private:
   OnednnStream* onednn_ = nullptr;

@@ -1,40 +1,55 @@
 #include "onebit/device/onednn_packed_weights.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace onebit {
 
 void PackedWeights::add(const void* begin, const void* end) {
-  ranges_.push_back({static_cast<const std::byte*>(begin), static_cast<const std::byte*>(end)});
+  ranges_.insert_or_assign(static_cast<Address>(begin), Range{static_cast<Address>(end), {}});
+}
+
+void PackedWeights::changed(const void* begin) {
+  for (auto& [weights, copies] : ranges_.at(static_cast<Address>(begin)).copies) {
+    for (Copy& copy : copies) copy.current = false;
+  }
 }
 
 void PackedWeights::remove(const void* begin) {
-  const auto range = std::find_if(ranges_.begin(), ranges_.end(),
-                                  [begin](const Range& r) { return r.begin == begin; });
-  if (range == ranges_.end()) return;
-  copies_.erase(copies_.lower_bound(range->begin), copies_.lower_bound(range->end));
-  ranges_.erase(range);
+  ranges_.erase(static_cast<Address>(begin));
+}
+
+PackedWeights::Ranges::const_iterator PackedWeights::range_of(const void* weights) const {
+  const auto* address = static_cast<Address>(weights);
+  const auto after = ranges_.upper_bound(address);
+  if (after == ranges_.begin()) return ranges_.end();
+  const auto range = std::prev(after);
+  return address < range->second.end ? range : ranges_.end();
 }
 
 bool PackedWeights::covers(const void* weights) const {
-  const auto* address = static_cast<const std::byte*>(weights);
-  return std::any_of(ranges_.begin(), ranges_.end(), [address](const Range& range) {
-    return range.begin <= address && address < range.end;
-  });
+  return range_of(weights) != ranges_.end();
 }
 
 void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain,
                             const dnnl::memory::desc& layout, dnnl::stream& stream) {
-  std::vector<Copy>& copies = copies_[static_cast<const std::byte*>(weights)];
-  for (const Copy& copy : copies) {
-    if (copy.layout == layout) return copy.values.data();
+  const auto* address = static_cast<Address>(weights);
+  std::vector<Copy>& copies = ranges_.at(range_of(weights)->first).copies[address];
+  auto copy = std::find_if(copies.begin(), copies.end(), [&](const Copy& known) {
+    return known.plain == plain && known.layout == layout;
+  });
+  if (copy == copies.end()) {
+    copies.push_back({plain, layout, Buffer(Device{}, static_cast<int64_t>(layout.get_size()))});
+    copy = std::prev(copies.end());
   }
-  Buffer values(Device{}, static_cast<int64_t>(layout.get_size()));
-  dnnl::memory from(plain, stream.get_engine(), const_cast<void*>(weights));
-  dnnl::memory to(layout, stream.get_engine(), values.data());
-  dnnl::reorder(from, to).execute(stream, from, to);
-  stream.wait();
-  return copies.emplace_back(Copy{layout, std::move(values)}).values.data();
+  if (!copy->current) {
+    dnnl::memory from(plain, stream.get_engine(), const_cast<void*>(weights));
+    dnnl::memory to(layout, stream.get_engine(), copy->values.data());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+    copy->current = true;
+  }
+  return copy->values.data();
 }
 
 }  // namespace onebit

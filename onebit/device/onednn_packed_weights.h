@@ -13,8 +13,10 @@ namespace onebit {
 
 class PackedWeights {
  public:
-  // Promises that the memory in [begin, end) keeps its contents until remove().
+  // Promises that the memory in [begin, end) keeps its contents until changed() or remove().
   void add(const void* begin, const void* end);
+  // The memory that starts at `begin` was overwritten: its copies are made anew when they are used.
+  void changed(const void* begin);
   // Takes the promise back and drops the copies of these weights.
   void remove(const void* begin);
 
@@ -24,17 +26,22 @@ class PackedWeights {
                const dnnl::memory::desc& layout, dnnl::stream& stream);
 
  private:
-  struct Range {
-    const std::byte* begin;
-    const std::byte* end;
-  };
+  using Address = const std::byte*;
   struct Copy {
-    dnnl::memory::desc layout;
+    // Of a square matrix and its transpose, which start at one address, the layouts are equal.
+    dnnl::memory::desc plain, layout;
     Buffer values;
+    bool current = false;
   };
+  struct Range {
+    Address end;
+    std::map<Address, std::vector<Copy>> copies;  // by the address of the weights
+  };
+  using Ranges = std::map<Address, Range>;  // by their begin
 
-  std::vector<Range> ranges_;
-  std::map<const std::byte*, std::vector<Copy>> copies_;  // by the address of the weights
+  Ranges::const_iterator range_of(const void* weights) const;
+
+  Ranges ranges_;
 };
 
 }  // namespace onebit

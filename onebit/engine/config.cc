@@ -126,6 +126,14 @@ void read_transport(Keys& params, TransportRequest& transport) {
                "NCCL where every rank has its own device, otherwise MPI"});
 }
 
+void read_packing(Keys& run, RunConfig& config) {
+  run.boolean(
+      "pack_weights", config.pack_weights,
+      About("on CPUs with bf16 instructions, keep copies of the matrices in the layout of their "
+            "products: faster by a few percent with gradient accumulation, for 4 bytes per element")
+          .without_influence());
+}
+
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
   // A bucket holds at least one block.
@@ -228,6 +236,12 @@ std::string EngineConfig::why_compressed_buckets_wait() const {
   return {};
 }
 
+// Packing once costs what it saves in one micro-batch. In f32 it gains nothing on a Zen 3, and the
+// copies are twice as large.
+bool EngineConfig::packs_weights(int64_t accumulation, bool multiplies_bf16) const {
+  return run.pack_weights && accumulation > 1 && compute == DType::kBF16 && multiplies_bf16;
+}
+
 optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
   return {.total_steps = run.steps,
           .schedule_warmup = schedule.warmup_updates(),
@@ -253,6 +267,7 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   read_dealing(run, config.batch);
   read_watch(run, config);
   read_exchange(run, config);
+  read_packing(run, config.run);
   accept_without_effect(recipe);
   refuse_unsupported(recipe, listed_by_caller);
   recipe.accepted("comment", "a remark for readers of the recipe");

@@ -48,6 +48,7 @@ struct RunConfig {
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
   LevelsWanted levels = LevelsWanted::kOne;
+  bool pack_weights = true;  // keep copies in the layout of the products (packed_matrices.h)
 };
 
 struct EngineConfig {
@@ -65,6 +66,9 @@ struct EngineConfig {
   // Why the buckets of the compressed phase are sent after the backward pass: the factor of their
   // gradients is known only then. Empty: they are sent during it.
   std::string why_compressed_buckets_wait() const;
+  // Whether steps of `accumulation` micro-batches use packed copies of the matrices, on a CPU that
+  // multiplies bf16 or not.
+  bool packs_weights(int64_t accumulation, bool multiplies_bf16) const;
   // What an optimizer needs to know about the run.
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };

@@ -10,6 +10,7 @@
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
 #include "onebit/ops/elementwise.h"
+#include "onebit/ops/linear.h"
 
 namespace onebit::engine {
 namespace {
@@ -29,6 +30,11 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       clipper_(config.gradient_clipping),
       scaler_(config.loss_scale) {
   ONEBIT_INVARIANT(config.optimizer != nullptr);
+  const bool multiplies_bf16 = context.device().is_cpu() && ops::bf16_is_native(context);
+  if (config.packs_weights(batch_.accumulation, multiplies_bf16)) {
+    packed_ = PackedMatrices(context, table);
+    packed_bytes_ = PackedMatrices::bytes(table, config.compute);
+  }
   const Keys scheduler = config.recipe.again("scheduler");
   schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
   scheduler.check();
@@ -70,6 +76,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
 void Engine::begin_update() {
   const PhaseSpan phase(context_, kOptimizerPhase);
   ops::fill(context_, table_.gradients(), 0.0f);
+  packed_.changed();
   wire_bytes_before_ = wire_bytes_sent();
   inside_bytes_before_ = communicator_.bytes_sent_inside_node();
   watch_bytes_before_ = watch_bytes_sent();
@@ -179,6 +186,7 @@ std::optional<StepOutcome> Engine::step() {
   const bool shadows = shadow_ && norm.finite;
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
   StepOutcome outcome = update(norm);
+  packed_.changed();
   if (watched) outcome.watch = watch_->after_step(outcome.learning_rate);
   if (shadows) shadow_->after_step(shadowed);
   if (shadows && is_watched) outcome.adam = shadow_->compare();

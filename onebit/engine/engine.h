@@ -23,6 +23,7 @@
 #include "onebit/engine/config.h"
 #include "onebit/engine/gradient_exchange.h"
 #include "onebit/engine/levels_choice.h"
+#include "onebit/engine/packed_matrices.h"
 #include "onebit/engine/update_watch.h"
 #include "onebit/optim/gradient_clipper.h"
 #include "onebit/optim/loss_scaler.h"
@@ -75,6 +76,8 @@ class Engine {
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }
   const LevelsChoice& levels() const { return levels_; }
+  // Of the copies of matrices that products use; 0 without copies.
+  int64_t packed_bytes() const { return packed_bytes_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients.
   void backward(const std::function<void(const BackwardInput&)>& run);
@@ -87,8 +90,10 @@ class Engine {
   template <typename Work>
   void with_common_values(const Work& work) {
     optimizer_->show_common_values(context_, table_);
+    packed_.changed();
     work();
     optimizer_->restore_own_values(context_, table_);
+    packed_.changed();
   }
 
   // Sets the values of all ranks to those of rank 0, which are sent only if some rank differs, and
@@ -131,6 +136,8 @@ class Engine {
   comm::Communicator& communicator_;
   BatchSizes batch_;
   LevelsChoice levels_;
+  PackedMatrices packed_;
+  int64_t packed_bytes_ = 0;
   std::unique_ptr<optim::Schedule> schedule_;
   std::shared_ptr<const Json> resolved_scheduler_;  // a pointer, to avoid including JSON here
   std::unique_ptr<comm::Communicator> optimizer_communicator_;

@@ -18,6 +18,7 @@ void Engine::broadcast_values() {
     copy(table_.values(), staged);
   }
   optim::refresh_compute_copy(context_, table_);
+  packed_.changed();
 }
 
 Json Engine::resolved_recipe() const {
@@ -64,6 +65,7 @@ void Engine::load(const params::StateReader& reader) {
   micro_step_ = 0;
   reported_waiting_ = reported_noise_ = false;
   optimizer_->load(context_, table_, reader);
+  packed_.changed();
 }
 
 }  // namespace onebit::engine

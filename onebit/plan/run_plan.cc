@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/engine/batch_sizes.h"
+#include "onebit/engine/packed_matrices.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/plan/advice.h"
@@ -63,7 +64,9 @@ class Planner {
   }
 
  private:
-  int64_t memory_bytes(const Choice& choice, int ranks, int64_t micro_batch) const {
+  int64_t memory_bytes(const Choice& choice, int ranks, const engine::BatchSizes& batch) const {
+    const int64_t micro_batch = batch.micro;
+    const bool packs = config_.engine.packs_weights(batch.accumulation, machine_.bf16.has_value());
     const int64_t length = config_.data.pairs.sequence_length;
     const model::BatchLimits limits{.rows = micro_batch * length,
                                     .sequences = micro_batch,
@@ -71,6 +74,7 @@ class Planner {
                                     .masked = micro_batch * config_.data.masks.max_predictions};
     return model::total_bytes(model::memory_report(config_.model, limits, config_.memory,
                                                    config_.engine.compute)) +
+           (packs ? engine::PackedMatrices::bytes(table_, config_.engine.compute) : 0) +
            choice.optimizer->state_bytes(table_, ranks, facts_);
   }
 
@@ -85,7 +89,7 @@ class Planner {
         training::forecast(costs, buckets, config_.engine, batch.accumulation);
     const int64_t updates = config_.engine.run.steps;
     PlannedRun planned{
-        .memory_bytes = memory_bytes(choice, cluster.ranks(), batch.micro),
+        .memory_bytes = memory_bytes(choice, cluster.ranks(), batch),
         .run =
             training::forecast_run(*choice.optimizer, facts_, steps, cluster.ranks(), 0, updates),
         .dense = parts_of(steps.dense, costs.pass, batch.accumulation, costs.update_seconds),

@@ -260,6 +260,9 @@ int64_t Session::copied_bytes() {
 
 StartFacts Session::facts() {
   std::vector<model::MemoryRow> memory = memory_;
+  if (engine_->packed_bytes() > 0) {
+    memory.push_back({"packed copies of matrices", engine_->packed_bytes()});
+  }
   // The copies take no memory of a GPU.
   if (table_.device().is_cpu()) memory.push_back({"copies for a checkpoint", copied_bytes()});
   return {.model = task_.description().config,

@@ -104,6 +104,28 @@ TEST(RunPlan, MemoryIsThatOfTheEngine) {
   }
 }
 
+TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
+  const auto memory_of = [](bool machine_has_bf16, bool packs, int ranks) {
+    training::MachineCosts machine = round_machine();
+    if (machine_has_bf16) machine.bf16 = machine.f32;
+    tasks::PretrainingConfig config =
+        small_config(R"(, "optimizer": {"type": "AdamW"}, "bf16": {"enabled": true})");
+    config.engine.run.pack_weights = packs;
+    PlannedCluster cluster = two_hosts();
+    cluster.hosts = ranks;
+    return plan_of(config, cluster, machine).asked.runs[0].memory_bytes;
+  };
+  params::Table table;
+  const model::PreTrainingModel model(small_config().model, table);
+  const int64_t copies = engine::PackedMatrices::bytes(table, DType::kBF16);
+  EXPECT_GT(copies, 0);
+  constexpr int kFourMicroBatches = 2, kOneMicroBatch = 8;  // ranks
+  EXPECT_EQ(memory_of(true, true, kFourMicroBatches) - memory_of(true, false, kFourMicroBatches),
+            copies);
+  EXPECT_EQ(memory_of(false, true, kFourMicroBatches), memory_of(false, false, kFourMicroBatches));
+  EXPECT_EQ(memory_of(true, true, kOneMicroBatch), memory_of(true, false, kOneMicroBatch));
+}
+
 TEST(RunPlan, OtherRanksAreThoseThatTheBatchAllows) {
   const RunPlan plan = plan_of(small_config(), two_hosts());  // 64 in micro-batches of 8
   ASSERT_EQ(plan.others.size(), 11u);

@@ -1,5 +1,6 @@
 // Pre-training with the 1-bit optimizers, from the recipe to the model: it learns, resumes bit
 // for bit from every phase, and its model is the one that all ranks have in common.
+#include "onebit/ops/linear.h"
 #include "onebit/tasks/pretraining_evaluation.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/pretraining_runs.h"
@@ -59,6 +60,27 @@ TEST_P(OptimizersTest, ResumesBitForBitFromEveryPhase) {
       train(given, world);
       EXPECT_EQ(losses(given.output.filename()), whole) << at << " on " << world << " ranks";
     }
+  }
+}
+
+// Copies of the matrices follow every change of the values, and multiply to the same bits.
+TEST_P(OptimizersTest, PackedMatricesChangeNoBit) {
+  Context context = Context::cpu(1);
+  if (!ops::bf16_is_native(context)) GTEST_SKIP() << "this processor has no bf16 instructions";
+  for (const int world : {1, 2}) {  // 4 and 2 micro-batches a step
+    std::vector<Json> records[2];
+    for (const bool packs : {false, true}) {
+      PretrainingOptions given = options(fmt::format("run{}{}", world, packs));
+      given.recipe["bf16"] = {{"enabled", true}};
+      given.recipe["run"]["pack_weights"] = packs;
+      train(given, world);
+      for (Json& line : lines_in(given.output)) {
+        if (line.contains("held_out")) records[packs].push_back(line.at("held_out"));
+      }
+      for (const double loss : losses(given.output.filename())) records[packs].push_back(loss);
+    }
+    EXPECT_GT(records[0].size(), 26u);
+    EXPECT_EQ(records[0], records[1]) << world << " ranks";
   }
 }
 
