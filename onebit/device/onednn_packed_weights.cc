@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <iterator>
 
+#include "onebit/base/error.h"
+
 namespace onebit {
 
 void PackedWeights::add(const void* begin, const void* end) {
-  ranges_.insert_or_assign(static_cast<Address>(begin), Range{static_cast<Address>(end), {}});
+  const auto* past = static_cast<Address>(end);
+  Range& range = ranges_.try_emplace(static_cast<Address>(begin), Range{past, 0, {}}).first->second;
+  ONEBIT_INVARIANT(range.end == past);
+  ++range.users;
 }
 
 void PackedWeights::changed(const void* begin) {
@@ -16,7 +21,8 @@ void PackedWeights::changed(const void* begin) {
 }
 
 void PackedWeights::remove(const void* begin) {
-  ranges_.erase(static_cast<Address>(begin));
+  const auto range = ranges_.find(static_cast<Address>(begin));
+  if (--range->second.users == 0) ranges_.erase(range);
 }
 
 PackedWeights::Ranges::const_iterator PackedWeights::range_of(const void* weights) const {

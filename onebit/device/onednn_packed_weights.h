@@ -13,7 +13,8 @@ namespace onebit {
 
 class PackedWeights {
  public:
-  // Promises that the memory in [begin, end) keeps its contents until changed() or remove().
+  // Promises that the memory in [begin, end) keeps its contents until changed() or remove(). It may
+  // be promised several times; copies last until the last promise is taken back.
   void add(const void* begin, const void* end);
   // The memory that starts at `begin` was overwritten: its copies are made anew when they are used.
   void changed(const void* begin);
@@ -35,6 +36,7 @@ class PackedWeights {
   };
   struct Range {
     Address end;
+    int users = 0;
     std::map<Address, std::vector<Copy>> copies;  // by the address of the weights
   };
   using Ranges = std::map<Address, Range>;  // by their begin

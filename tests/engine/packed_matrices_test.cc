@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "onebit/ops/linear.h"
@@ -98,6 +99,19 @@ TEST_P(PackedMatricesTest, WithoutThemNothingIsCopied) {
   none = PackedMatrices();
   overwrite(1);
   EXPECT_NE(products(), plain);
+}
+
+TEST_P(PackedMatricesTest, OfTwoTheSecondLastsLonger) {
+  auto first = std::make_unique<PackedMatrices>(context_, table_);
+  PackedMatrices second(context_, table_);
+  const std::vector<float> before = products();
+  first = nullptr;
+  EXPECT_EQ(products(), before);
+  overwrite(2);
+  second.changed();
+  const std::vector<float> after = products();
+  second = PackedMatrices();
+  EXPECT_EQ(products(), after);
 }
 
 TEST_P(PackedMatricesTest, CountsMatricesAlone) {
