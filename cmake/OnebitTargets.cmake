@@ -144,7 +144,7 @@ Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/Mo
 NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
 All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
-function(onebit_emulated_test name timeout)
+function(onebit_emulated_test name timeout cost)
   if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
@@ -160,7 +160,7 @@ function(onebit_emulated_test name timeout)
     add_test(NAME ${name}_${suffix}
       COMMAND test_${name} --gtest_filter=*uda*:*CUDA*:*Nccl*:*Staged*:Emulated*${left_out})
     set(left_out "-${ONEBIT_EMULATED_ONCE_CASES}")
-    set_tests_properties(${name}_${suffix} PROPERTIES TIMEOUT ${timeout}
+    set_tests_properties(${name}_${suffix} PROPERTIES TIMEOUT ${timeout} COST ${cost}
       ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};ONEBIT_EMULATED_CUDA_SCHEDULE=${schedule};\
 GTEST_OUTPUT=json:${results}/${name}_${suffix}.json")
   endforeach()
@@ -233,7 +233,7 @@ function(onebit_test name)
   set(results ${CMAKE_BINARY_DIR}/test-results)
   set(filter "")
   if(ONEBIT_CUDA STREQUAL "EMULATED" AND NOT ONEBIT_SANITIZE)
-    onebit_emulated_test(${name} ${TEST_TIMEOUT})
+    onebit_emulated_test(${name} ${TEST_TIMEOUT} ${TEST_COST})
     return()
   elseif(ONEBIT_SANITIZE)
     set(filter "--gtest_filter=-${ONEBIT_LONG_CASES}")
