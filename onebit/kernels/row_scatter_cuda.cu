@@ -62,7 +62,7 @@ __global__ void scatter(ScatterById call) {
   const unsigned before = (1u << lane) - 1;
   for (int64_t first = 0; first < call.rows; first += kChunk) {
     int found = 0;  // matches so far: the same number in every thread
-    for (int at = 0; at < kChunk; at += kThreads) {
+    for (int at = 0; at < kChunk && first + at < call.rows; at += kThreads) {
       const int offset = at + static_cast<int>(threadIdx.x);
       const int64_t row = first + offset;
       const int64_t slot = row < call.rows ? call.ids[row] - first_id : -1;
