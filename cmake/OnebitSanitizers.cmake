@@ -76,7 +76,7 @@ if(ONEBIT_SANITIZE)
     ASAN_OPTIONS=${asan_options}
     UBSAN_OPTIONS=print_stacktrace=1
     LSAN_OPTIONS=suppressions=${suppressions}/leaks.txt:print_suppressions=0
-    TSAN_OPTIONS=suppressions=${suppressions}/threads.txt:allocator_may_return_null=1)
+    TSAN_OPTIONS=suppressions=${suppressions}/threads.txt:allocator_may_return_null=1:atexit_sleep_ms=0)
   if(ONEBIT_SANITIZE MATCHES "thread")
     # Inside libraries only: their OpenMP runtime is not instrumented (our own loops run on
     # std::thread in this build).

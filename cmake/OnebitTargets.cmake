@@ -144,6 +144,20 @@ Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/Mo
 NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
 All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
+# What the thread sanitizer sees of kernels: each of them once, where it is short.
+set(ONEBIT_RACE_TESTS "")
+if(ONEBIT_CUDA STREQUAL "EMULATED")
+  set(ONEBIT_RACE_TESTS ops emulated_cuda)
+endif()
+set(ONEBIT_RACE_CASES "EmulatedRaces.*:*BlockRaces.*:Backends/*/cuda_f16:Devices/*/cuda:\
+*AttentionTest.RepeatsItself/cuda_f32:-*LinearTest.*:*RepeatsItself/cuda_f16:*CastsRound*:*KeepsTheBits*:\
+*TheSquaredSketch*")
+# What it leaves out elsewhere: numbers that the same threads, calling as in other tests, come to over
+# many steps.
+set(ONEBIT_LONG_THREADED_CASES "OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.LocalUpdatesFollowAdam:\
+ZeroOneReference.FollowsTheRestatement*:ResidualPlacement.AChangedCut*:StateBytes.AreWhatIsHeld*:\
+CompressedOptimizer.LoadsIntoAUsedOne*:EngineClipping.TheNormIsFollowed*:Engine.UpdatesFollowAdams*:\
+WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*")
 function(onebit_emulated_test name timeout cost)
   if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -172,6 +186,10 @@ endfunction()
 set(ONEBIT_TESTS_FROM "" CACHE PATH "A release build whose test objects a build for tests takes")
 mark_as_advanced(ONEBIT_TESTS_FROM)
 set(ONEBIT_COMPILED_TESTS emulated_cuda compress kernels)
+# Nor, for the thread sanitizer, of those whose own functions run on several threads.
+if(ONEBIT_SANITIZE MATCHES "thread")
+  list(APPEND ONEBIT_COMPILED_TESTS base comm data)
+endif()
 function(onebit_take_test name)
   set(list ${ONEBIT_TESTS_FROM}/test-objects/${name}.txt)
   if(NOT ONEBIT_CUDA STREQUAL "EMULATED" OR NOT EXISTS ${list})
@@ -191,7 +209,7 @@ function(onebit_compiled_test name)
   # What takes time is in the floors; tests compile in two thirds of the time with -O1.
   target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set(first base)
-  if(ONEBIT_TESTS_FROM)
+  if(ONEBIT_CUDA STREQUAL "EMULATED")
     list(GET ONEBIT_COMPILED_TESTS 0 first)
   endif()
   onebit_compile_quickly(test_${name} test_${first} ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
@@ -225,7 +243,8 @@ function(onebit_test name)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
   endforeach()
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS)
+  if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS
+      AND NOT name IN_LIST ONEBIT_RACE_TESTS)
      OR (ONEBIT_SANITIZE AND name IN_LIST ONEBIT_UNSANITIZED_TESTS))
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
@@ -235,6 +254,10 @@ function(onebit_test name)
   if(ONEBIT_CUDA STREQUAL "EMULATED" AND NOT ONEBIT_SANITIZE)
     onebit_emulated_test(${name} ${TEST_TIMEOUT} ${TEST_COST})
     return()
+  elseif(ONEBIT_SANITIZE MATCHES "thread" AND name IN_LIST ONEBIT_RACE_TESTS)
+    set(filter "--gtest_filter=${ONEBIT_RACE_CASES}")
+  elseif(ONEBIT_SANITIZE MATCHES "thread")
+    set(filter "--gtest_filter=-${ONEBIT_LONG_CASES}:${ONEBIT_LONG_THREADED_CASES}")
   elseif(ONEBIT_SANITIZE)
     set(filter "--gtest_filter=-${ONEBIT_LONG_CASES}")
   endif()

@@ -8,6 +8,11 @@
 
 namespace emulated_cuda {
 
+void AsyncCopies::reset() {
+  started_.clear();
+  groups_ = 0;
+}
+
 void AsyncCopies::start(SharedMemory& shared, const AsyncCopy& copy) {
   shared.fill_piece(copy.to, 0xFF, copy.size_bytes);
   if (copy.exists && reinterpret_cast<uintptr_t>(copy.from) % copy.size_bytes != 0) {
@@ -33,6 +38,13 @@ bool AsyncCopies::wait(SharedMemory& shared, size_t left) {
     if (copy.exists) shared.write_piece(copy.to, copy.from, copy.size_bytes);
   }
   return std::erase_if(started_, arrives) > 0;
+}
+
+void AsyncProducts::reset() {
+  started_.clear();
+  calls_ = {};
+  copies_hidden_ = false;
+  registers_hidden_ = true;
 }
 
 void AsyncProducts::start(float* result, size_t count, std::function<void(float*)> compute) {

@@ -20,6 +20,9 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
+  AsyncCopies() { started_.reserve(kUsual); }
+  // A thread that has begun nothing.
+  void reset();
   // The place holds NaN from now on. Fault: an address that is no multiple of the size.
   void start(SharedMemory& shared, const AsyncCopy& copy);
   void end_group();
@@ -27,7 +30,7 @@ class AsyncCopies {
   bool wait(SharedMemory& shared, size_t left);
 
  private:
-  static constexpr size_t kNoGroup = SIZE_MAX;
+  static constexpr size_t kNoGroup = SIZE_MAX, kUsual = 64;
   struct Started {
     AsyncCopy copy;
     size_t group;
@@ -40,6 +43,9 @@ class AsyncCopies {
 // A product is computed when it is waited for. Its registers hold NaN until then.
 class AsyncProducts {
  public:
+  AsyncProducts() { started_.reserve(kUsual); }
+  // A thread that has begun nothing.
+  void reset();
   // `compute` changes the `count` values of `result`; several products may have the same one, and
   // each goes on with what the one before leaves. Faults: copies that have arrived, or registers,
   // are hidden from products.
@@ -62,6 +68,7 @@ class AsyncProducts {
   void end_thread() const;
 
  private:
+  static constexpr size_t kUsual = 64;
   struct Started {
     float* result;
     std::vector<float> values;  // at the beginning; empty for a product that goes on

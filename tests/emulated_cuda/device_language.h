@@ -59,7 +59,9 @@ struct WarpOperands {
 // pieces, they cost as much as all the rest.
 const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, uint64_t second = 0,
                              uint64_t third = 0);
-// How many threads of the block gave true.
+// As a collective; orders the memory accesses of the lanes, which exchanges do not.
+void warp_barrier(unsigned mask, const Place& place);
+// How many threads of the block gave true. Orders the memory accesses of the block.
 int block_vote(bool mine, const Place& place);
 int lane_index();
 
@@ -111,7 +113,7 @@ inline int __syncthreads_and(int predicate,
 }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
                        const std::source_location& place = std::source_location::current()) {
-  emulated_cuda::exchange(mask, place, 0);
+  emulated_cuda::warp_barrier(mask, place);
 }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from,
@@ -157,9 +159,7 @@ inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
 }
 inline unsigned long long atomicAdd(unsigned long long* to, unsigned long long value) {
-  const unsigned long long before = *to;
-  *to += value;
-  return before;
+  return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
 inline float normcdff(float x) {
   return static_cast<float>(0.5 * erfc(-double{x} * 0.70710678118654752440));

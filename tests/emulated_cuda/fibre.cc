@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/emulated_cuda/fibre_switch.h"
+#include "tests/emulated_cuda/race_detector.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -35,10 +36,13 @@ Fibre::Fibre() : offset_bytes_(next_offset()), size_bytes_(kStackBytes) {
   if (memory == MAP_FAILED) std::abort();
   memory_ = static_cast<char*>(memory);
   bottom_ = memory;
+  watched_ = race_detector::add_thread();
 }
 
 Fibre::~Fibre() {
-  if (memory_ != nullptr) munmap(memory_, kStackBytes);
+  if (memory_ == nullptr) return;
+  race_detector::remove_thread(watched_);
+  munmap(memory_, kStackBytes);
 }
 
 Fibre& Fibre::host() {
@@ -60,6 +64,10 @@ void Fibre::switch_to(Fibre& to) {
   left = this;
   __sanitizer_start_switch_fiber(&fake_, to.bottom_, to.size_bytes_);
 #endif
+  if (race_detector::watches()) {
+    if (memory_ == nullptr) watched_ = race_detector::running();
+    race_detector::run(to.watched_);
+  }
   switch_stack(&pointer_, to.pointer_);
   arrive();
 }

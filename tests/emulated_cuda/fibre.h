@@ -34,6 +34,7 @@ class Fibre {
   const void* bottom_ = nullptr;  // for the address sanitizer
   size_t size_bytes_ = 0;
   void* fake_ = nullptr;
+  void* watched_ = nullptr;  // what the thread sanitizer takes for a thread
 };
 
 }  // namespace emulated_cuda

@@ -1,8 +1,12 @@
 #include "tests/emulated_cuda/shared_memory.h"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/emulated_cuda/device_language.h"
+#include "tests/emulated_cuda/race_detector.h"
 #include "tests/emulated_cuda/thread_block.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,15 +33,22 @@ void allow([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
 
 }  // namespace
 
-SharedMemory::SharedMemory() : memory_(kMemoryBytes + kAlignmentBytes) {
-  const auto address = reinterpret_cast<uintptr_t>(memory_.data());
-  base_ = memory_.data() + (kAlignmentBytes - address % kAlignmentBytes) % kAlignmentBytes;
-  used_bytes_ = kMemoryBytes;
+SharedMemory::SharedMemory() : used_bytes_(kMemoryBytes) {
+  void* const memory =
+      mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  base_ = static_cast<char*>(memory);
   clear();
+}
+
+SharedMemory::~SharedMemory() {
+  allow(base_, kMemoryBytes);
+  munmap(base_, kMemoryBytes);
 }
 
 void SharedMemory::clear(size_t dynamic_bytes) {
   allow(base_, used_bytes_);
+  race_detector::forget_pages(base_, used_bytes_);
   std::memset(base_, 0xFF, used_bytes_);
   forbid(base_, used_bytes_);
   objects_.clear();
@@ -84,22 +95,28 @@ char* SharedMemory::piece(uint32_t at, size_t size_bytes) const {
 
 uint16_t SharedMemory::half(uint32_t row, int index) const {
   uint16_t bits = 0;
-  std::memcpy(&bits, piece(row) + 2 * index, sizeof bits);
+  const char* const from = piece(row) + 2 * index;
+  race_detector::read(from, sizeof bits);
+  std::memcpy(&bits, from, sizeof bits);
   return bits;
 }
 
 std::array<uint16_t, 8> SharedMemory::whole_piece(uint32_t at) const {
   std::array<uint16_t, 8> values;
   static_assert(sizeof values == kPieceBytes);
+  race_detector::read(piece(at), sizeof values);
   std::memcpy(&values, piece(at), sizeof values);
   return values;
 }
 
 void SharedMemory::fill_piece(uint32_t to, int value, size_t size_bytes) {
+  race_detector::wrote(piece(to, size_bytes), size_bytes);
   std::memset(piece(to, size_bytes), value, size_bytes);
 }
 
 void SharedMemory::write_piece(uint32_t to, const void* from, size_t size_bytes) {
+  race_detector::read(from, size_bytes);
+  race_detector::wrote(piece(to, size_bytes), size_bytes);
   std::memcpy(piece(to, size_bytes), from, size_bytes);
 }
 

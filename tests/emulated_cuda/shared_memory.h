@@ -13,6 +13,9 @@ class SharedMemory {
   static constexpr size_t kPieceBytes = 16;  // what asynchronous copies move at most
 
   SharedMemory();
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
   // A new block: no objects, and NaN in every byte that was used.
   void clear(size_t dynamic_bytes = 0);
   void* object(const void* type, size_t size_bytes, size_t alignment_bytes);
@@ -29,8 +32,7 @@ class SharedMemory {
   };
   char* piece(uint32_t at, size_t size_bytes = kPieceBytes) const;
 
-  std::vector<char> memory_;
-  char* base_;  // aligned
+  char* base_ = nullptr;
   std::vector<Object> objects_;
   size_t used_bytes_ = 0;     // with the gaps
   size_t objects_bytes_ = 0;  // as the device counts

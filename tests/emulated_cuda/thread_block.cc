@@ -4,170 +4,25 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <numeric>
-#include <vector>
 
-#include "tests/emulated_cuda/asynchronous.h"
-#include "tests/emulated_cuda/fibre.h"
+#include "tests/emulated_cuda/running_block.h"
 #include "tests/emulated_cuda/schedule.h"
-#include "tests/emulated_cuda/shared_memory.h"
 
 namespace emulated_cuda {
-namespace {
-
-constexpr size_t kLanes = 32, kWarpgroup = 4 * kLanes;
-
-enum class State { kReady, kAtBlock, kAtWarp, kEnded };
-
-struct Thread {
-  uint3 index{};
-  int lane = 0;
-  size_t warp = 0;
-  State state = State::kReady;
-  Fibre* fibre = nullptr;  // while it has begun and has not ended
-  Place place;
-  unsigned mask = 0;
-  bool vote = false;
-  Operands operands{};
-  AsyncCopies copies;
-  AsyncProducts products;
-};
-
-// Whose turn it is: warps in an order, each as far as it gets, its lanes in an order.
-struct Turn {
-  std::vector<size_t> warps, lanes;
-  size_t warp = 0, lane = 0;  // the next of them
-};
-
-// The block that runs; there is one at a time.
-struct Block {
-  const std::function<void()>* body = nullptr;
-  std::vector<Thread> threads;
-  std::vector<WarpOperands> met;  // what the lanes of a warp brought that met last
-  int votes = 0;
-  Turn turn;
-  Thread* current = nullptr;
-  SharedMemory shared;
-  std::vector<std::unique_ptr<Fibre>> fibres;
-  std::vector<Fibre*> idle;
-  bool random = false;
-  bool copies_late = false;  // a barrier was passed by a thread whose copies products do not see
-
-  size_t warps() const { return (threads.size() + kLanes - 1) / kLanes; }
-  size_t end_of(size_t warp) const { return std::min(threads.size(), (warp + 1) * kLanes); }
-};
 
 Block* const the_block = new Block;  // outlives what waits at the end of the process
-Block& block() {
-  return *the_block;
-}
 
-Fibre* take_fibre() {
+namespace {
+
+Fibre* take_fibre(const Thread& thread) {
   Block& b = block();
+  const auto number = static_cast<size_t>(&thread - b.threads.data());
+  if (b.watched) return b.fibres[number].get();
   if (b.idle.empty()) return b.fibres.emplace_back(std::make_unique<Fibre>()).get();
   Fibre* const fibre = b.idle.back();
   b.idle.pop_back();
   return fibre;
-}
-
-bool is_same(const Place& a, const Place& b) {
-  if (std::memcmp(&a, &b, sizeof a) == 0) return true;
-  return a.line() == b.line() && a.column() == b.column() && a.file_name() == b.file_name();
-}
-
-[[noreturn]] void fault_of(Thread& thread, const char* what) {
-  block().current = &thread;
-  fault(what);
-}
-
-// The usual case: all lanes of a whole warp have come to the same collective, which is for all.
-bool release_whole_warp(size_t warp) {
-  Block& b = block();
-  const size_t begin = warp * kLanes;
-  if (b.end_of(warp) != begin + kLanes) return false;
-  Thread* const lanes = &b.threads[begin];
-  for (size_t i = 0; i < kLanes; ++i) {
-    if (lanes[i].state != State::kAtWarp || lanes[i].mask != ~0u) return false;
-    if (!is_same(lanes[i].place, lanes[0].place)) return false;
-  }
-  for (size_t i = 0; i < kLanes; ++i) {
-    b.met[warp].lane[i] = lanes[i].operands;
-    lanes[i].state = State::kReady;
-  }
-  return true;
-}
-
-// Frees the lanes that wait for each other and have all come; false if there are none.
-bool release_warp(size_t warp) {
-  if (release_whole_warp(warp)) return true;
-  Block& b = block();
-  const size_t begin = warp * kLanes, end = b.end_of(warp);
-  const unsigned present = end - begin == kLanes ? ~0u : (1u << (end - begin)) - 1;
-  for (size_t first = begin; first < end; ++first) {
-    Thread& leader = b.threads[first];
-    if (leader.state != State::kAtWarp) continue;
-    unsigned here = 0, ended = 0;
-    for (size_t i = begin; i < end; ++i) {
-      const Thread& other = b.threads[i];
-      const unsigned bit = 1u << (i - begin);
-      if (other.state == State::kEnded) ended |= bit;
-      if (other.state == State::kAtWarp && other.mask == leader.mask) here |= bit;
-    }
-    const unsigned wanted = leader.mask & present;
-    if ((wanted & ended) != 0) {
-      fault_of(leader, "a collective of a warp waits for a lane that has ended");
-    }
-    if ((here & wanted) != wanted) continue;
-    for (size_t i = begin; i < end; ++i) {
-      Thread& other = b.threads[i];
-      if ((wanted >> (i - begin) & 1u) == 0) continue;
-      if (!is_same(other.place, leader.place)) {
-        fault_of(other, "lanes of a warp meet in different collectives");
-      }
-      b.met[warp].lane[i - begin] = other.operands;
-      other.state = State::kReady;
-    }
-    return true;
-  }
-  return false;
-}
-
-// Where the warps of a warpgroup have to have called the same products.
-void check_warpgroups() {
-  Block& b = block();
-  for (size_t i = 0; i < b.threads.size(); ++i) {
-    Thread& thread = b.threads[i];
-    if (thread.products.calls() != b.threads[i / kWarpgroup * kWarpgroup].products.calls()) {
-      fault_of(thread, "the warps of a warpgroup have called different products");
-    }
-  }
-}
-
-// All threads that have not ended are at the block's barrier.
-bool release_block() {
-  Block& b = block();
-  const Thread* first = nullptr;
-  b.votes = 0;
-  for (Thread& thread : b.threads) {
-    if (thread.state == State::kEnded) continue;
-    if (thread.state != State::kAtBlock) {
-      fault_of(thread,
-               "a lane waits for its warp, of which other lanes are at a barrier of the "
-               "block or in another collective");
-    }
-    if (first != nullptr && !is_same(first->place, thread.place)) {
-      fault_of(thread, "threads of a block meet in different barriers");
-    }
-    first = &thread;
-    b.votes += thread.vote ? 1 : 0;
-    b.copies_late = b.copies_late || thread.products.copies_hidden();
-  }
-  check_warpgroups();
-  for (Thread& thread : b.threads) {
-    if (thread.state == State::kAtBlock) thread.state = State::kReady;
-  }
-  return first != nullptr;
 }
 
 void shuffle_if_random(std::vector<size_t>& order) {
@@ -223,7 +78,7 @@ Fibre& make_current(Thread& thread) {
   block().current = &thread;
   threadIdx = thread.index;
   if (thread.fibre == nullptr) {
-    thread.fibre = take_fibre();
+    thread.fibre = take_fibre(thread);
     thread.fibre->reset(&run_bodies);
   }
   return *thread.fibre;
@@ -236,18 +91,20 @@ void run_bodies() {
   Fibre& mine = *b.current->fibre;
   mine.arrive();
   while (true) {
+    race_detector::acquire(&b.order.begin);
     (*b.body)();
     b.current->products.end_thread();
+    race_detector::release(&b.order.end);
     b.current->state = State::kEnded;
     b.current->fibre = nullptr;
     Thread* const next = next_thread();
-    if (next != nullptr && next->fibre == nullptr) {
+    if (next != nullptr && next->fibre == nullptr && !b.watched) {
       next->fibre = &mine;
       make_current(*next);
       continue;
     }
     Fibre& to = next == nullptr ? Fibre::host() : make_current(*next);
-    b.idle.push_back(&mine);
+    if (!b.watched) b.idle.push_back(&mine);
     mine.switch_to(to);
     std::abort();  // this stack is not come back to: it begins anew
   }
@@ -268,6 +125,11 @@ void run_block(const dim3& size, size_t dynamic_bytes) {
   Block& b = block();
   b.threads.resize(size_t{size.x} * size.y * size.z);
   b.met.resize(b.warps());
+  b.order.warp.resize(b.warps());
+  b.order.part_of_warp.resize(b.warps());
+  while (b.watched && b.fibres.size() < b.threads.size()) {
+    b.fibres.push_back(std::make_unique<Fibre>());
+  }
   b.shared.clear(dynamic_bytes);
   b.copies_late = false;
   for (Thread& thread : b.threads) {
@@ -276,12 +138,14 @@ void run_block(const dim3& size, size_t dynamic_bytes) {
     thread.lane = static_cast<int>(number % kLanes);
     thread.warp = number / kLanes;
     thread.state = State::kReady;
-    thread.copies = {};
-    thread.products = {};
+    thread.copies.reset();
+    thread.products.reset();
+    thread.block_barriers = thread.warp_barriers = 0;
   }
   b.turn.warps = numbers(b.warps());
   b.turn.lanes = numbers(kLanes);
   begin_warps();
+  race_detector::release(&b.order.begin);
   Fibre::host().switch_to(make_current(*next_thread()));
   check_warpgroups();
 }
@@ -305,6 +169,7 @@ void run_grid(const dim3& grid, const dim3& size, size_t dynamic_bytes,
                 static_cast<unsigned>(index / grid.x / grid.y)};
     run_block(size, dynamic_bytes);
   }
+  race_detector::acquire(&b.order.end);
   b.current = nullptr;
 }
 
@@ -340,10 +205,25 @@ const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, 
   return b.met[thread.warp];
 }
 
+void warp_barrier(unsigned mask, const Place& place) {
+  Block& b = block();
+  Thread& thread = *b.current;
+  void* const order = mask == ~0u ? &b.order.warp[thread.warp][thread.warp_barriers++ % 2]
+                                  : &b.order.part_of_warp[thread.warp];
+  race_detector::release(order);
+  exchange(mask, place, 0);
+  race_detector::acquire(order);
+}
+
 int block_vote(bool mine, const Place& place) {
-  block().current->vote = mine;
+  Block& b = block();
+  Thread& thread = *b.current;
+  void* const order = &b.order.block[thread.block_barriers++ % 2];
+  race_detector::release(order);
+  thread.vote = mine;
   wait_as(State::kAtBlock, place);
-  return block().votes;
+  race_detector::acquire(order);
+  return b.votes;
 }
 
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes) {

@@ -86,11 +86,8 @@ build_stage() {
     # What has no CUDA half is the same in both.
     configure "$preset" "-DONEBIT_FLOORS_FROM=${release_is_built:+$PWD/build}" "$tests_from" || return 1
     build "$preset" onebit_tests || return 1
-  elif [ "$preset" = dev ]; then
-    configure "$preset" "$tests_from" || return 1
-    build "$preset" onebit_tests || return 1
   else
-    configure "$preset" || return 1
+    configure "$preset" "$tests_from" || return 1
     build "$preset" onebit_tests || return 1
   fi
   read_processor_seconds after
