@@ -1,7 +1,6 @@
 #include "onebit/cli/transport_choice.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -11,24 +10,6 @@
 #include "onebit/device/memory.h"
 
 namespace onebit::cli {
-namespace {
-
-constexpr size_t kUuidCharacters = 36;
-
-// Of the devices of all ranks, empty on a CPU; `mine` is this rank's. Collective.
-std::vector<std::string> uuids_of_ranks(comm::Communicator& world, std::string mine) {
-  mine.resize(kUuidCharacters, '\0');
-  std::string all(mine.size() * static_cast<size_t>(world.world_size()), '\0');
-  world.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  std::vector<std::string> uuids;
-  for (size_t at = 0; at < all.size(); at += mine.size()) {
-    uuids.push_back(all[at] == '\0' ? "" : all.substr(at, mine.size()));
-  }
-  return uuids;
-}
-
-}  // namespace
-
 void choose_transport(comm::World& world, const Context& context,
                       const engine::TransportRequest& request) {
   const bool on_cpu = context.device().is_cpu();
@@ -38,7 +19,7 @@ void choose_transport(comm::World& world, const Context& context,
   }
   if (world.communicator().world_size() == 1) return;
   const std::vector<std::string> uuids =
-      uuids_of_ranks(world.communicator(), on_cpu ? "" : memory::cuda_device_uuid(index));
+      comm::device_uuids_of_ranks(world.communicator(), context.device());
   if (std::ranges::all_of(uuids, [](const auto& uuid) { return uuid.empty(); })) return;
   const comm::DeviceTransport transport =
       comm::transport_of({.backend = request.backend,

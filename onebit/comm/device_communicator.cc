@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -64,6 +65,19 @@ std::string_view name_of(DeviceTransport transport) {
       break;
   }
   return "mpi, cuda-aware";
+}
+
+std::vector<std::string> device_uuids_of_ranks(Communicator& world, Device mine) {
+  constexpr size_t kCharacters = 36;
+  std::string own = mine.is_cpu() ? "" : memory::cuda_device_uuid(mine.index);
+  own.resize(kCharacters, '\0');
+  std::string all(kCharacters * static_cast<size_t>(world.world_size()), '\0');
+  world.all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+  std::vector<std::string> uuids;
+  for (size_t at = 0; at < all.size(); at += kCharacters) {
+    uuids.push_back(all[at] == '\0' ? "" : all.substr(at, kCharacters));
+  }
+  return uuids;
 }
 
 DeviceTransport transport_of(const TransportFacts& facts) {

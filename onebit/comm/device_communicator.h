@@ -26,6 +26,9 @@ struct TransportFacts {
   bool mpi_takes_device_memory = false;
 };
 
+// The device of every rank, by UUID; empty for a CPU. `mine` is this rank's. Collective.
+std::vector<std::string> device_uuids_of_ranks(Communicator& world, Device mine);
+
 // Without a backend: NCCL if it is built in and no two ranks share a device, else
 // MPI, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested where
 // ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers;

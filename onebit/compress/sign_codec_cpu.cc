@@ -133,7 +133,10 @@ struct PaddedBlock {
     if (elements % 8 != 0) {
       bits[elements / 8] = static_cast<uint8_t>(bits[elements / 8] & ((1u << (elements % 8)) - 1));
     }
-    std::memcpy(bits_to, bits, static_cast<size_t>(sign_bytes(elements)));
+    // What no element has is zero, to the end of the chunk.
+    const int64_t used_bytes = sign_bytes(elements), end = padded_bytes(used_bytes);
+    std::memset(bits + used_bytes, 0, static_cast<size_t>(end - used_bytes));
+    std::memcpy(bits_to, bits, static_cast<size_t>(end));
   }
 };
 

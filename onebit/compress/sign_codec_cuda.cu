@@ -123,16 +123,13 @@ struct Averaged {
   }
 };
 
-// Stores the 64 sign words of a block, two per lane.
+// Stores the 64 sign words of a block, two per lane. The bits of the last word that no element has
+// are zero, and a chunk ends with a whole word.
 __device__ void store_signs(const Sink& sink, int64_t first, int lane, const unsigned (&word)[2]) {
   for (int half = 0; half < 2; ++half) {
     const int64_t element = first + (int64_t{half} * kWarp + lane) * kWarp;
-    if (element + kWarp <= sink.elements) {
+    if (element < sink.elements) {
       *reinterpret_cast<uint32_t*>(sink.wire.bits + element / 8) = word[half];
-    } else {
-      for (int byte = 0; element + byte * 8 < sink.elements; ++byte) {
-        sink.wire.bits[element / 8 + byte] = static_cast<uint8_t>(word[half] >> (8 * byte));
-      }
     }
   }
 }

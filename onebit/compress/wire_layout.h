@@ -57,9 +57,11 @@ constexpr int64_t header_offset(int64_t block) {
 constexpr int64_t signs_offset(int64_t elements) {
   return header_offset(blocks_in(elements));
 }
-constexpr int64_t chunk_bytes(int64_t elements) {
-  const int64_t used_bytes = signs_offset(elements) + sign_bytes(elements);
+constexpr int64_t padded_bytes(int64_t used_bytes) {
   return (used_bytes + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
+}
+constexpr int64_t chunk_bytes(int64_t elements) {
+  return signs_offset(elements) + padded_bytes(sign_bytes(elements));
 }
 
 }  // namespace onebit::compress

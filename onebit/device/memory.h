@@ -29,8 +29,8 @@ inline constexpr const char* kOutOfMemoryAdvice =
 // The CUDA implementations of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(std::byte* data) noexcept;
-void cuda_fill_zero(void* data, int64_t size_bytes);
-void cuda_copy(void* to, const void* from, int64_t size_bytes);
+void cuda_fill_zero(int device_index, void* data, int64_t size_bytes);
+void cuda_copy(int device_index, void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
 // Why devices cannot be used although there are a driver and devices ("the NVIDIA driver supports
 // CUDA 12.4, ..."); empty otherwise.

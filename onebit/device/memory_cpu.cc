@@ -49,7 +49,7 @@ void fill_zero(Device device, void* data, int64_t size_bytes) {
   if (device.is_cpu()) {
     std::memset(data, 0, static_cast<size_t>(size_bytes));
   } else {
-    cuda_fill_zero(data, size_bytes);
+    cuda_fill_zero(device.index, data, size_bytes);
   }
 }
 
@@ -58,7 +58,7 @@ void copy(Device to_device, void* to, Device from_device, const void* from, int6
   if (to_device.is_cpu() && from_device.is_cpu()) {
     std::memcpy(to, from, static_cast<size_t>(size_bytes));
   } else {
-    cuda_copy(to, from, size_bytes);
+    cuda_copy(from_device.is_cpu() ? to_device.index : from_device.index, to, from, size_bytes);
   }
 }
 

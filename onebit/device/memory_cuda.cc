@@ -25,12 +25,15 @@ void cuda_release(std::byte* data) noexcept {
   cudaFree(data);
 }
 
-void cuda_fill_zero(void* data, int64_t size_bytes) {
+// The default stream is that of the calling thread's device: it has to be the memory's.
+void cuda_fill_zero(int device_index, void* data, int64_t size_bytes) {
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaMemset(data, 0, static_cast<size_t>(size_bytes)), "cudaMemset");
   check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
 }
 
-void cuda_copy(void* to, const void* from, int64_t size_bytes) {
+void cuda_copy(int device_index, void* to, const void* from, int64_t size_bytes) {
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaMemcpy(to, from, static_cast<size_t>(size_bytes), cudaMemcpyDefault),
              "cudaMemcpy");
   check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");

@@ -15,10 +15,10 @@ std::byte* cuda_allocate(int, int64_t) {
   absent();
 }
 void cuda_release(std::byte*) noexcept {}
-void cuda_fill_zero(void*, int64_t) {
+void cuda_fill_zero(int, void*, int64_t) {
   absent();
 }
-void cuda_copy(void*, const void*, int64_t) {
+void cuda_copy(int, void*, const void*, int64_t) {
   absent();
 }
 void copy_beside(void*, const void*, int64_t) {

@@ -4,6 +4,8 @@
 #include "onebit/comm/device_communicator.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
 #include "tests/base/message_of.h"
 #include "tests/comm/mpi_environment.h"
 
@@ -61,6 +63,26 @@ TEST(DeviceTransport, SomeRanksOnCpusAreAnError) {
     EXPECT_NE(error.find("rank 0 uses a CUDA device, and rank 1 the CPU"), std::string::npos);
     EXPECT_NE(error.find("--device cpu"), std::string::npos) << error;
   }
+}
+
+// What counts is which device it is, not its number in the process, nor how many a rank sees.
+TEST(CudaTransport, RanksKnowWhetherTheyShareADevice) {
+  const int devices = memory::cuda_device_count();
+  if (devices < 2) GTEST_SKIP() << "no two CUDA devices here";
+  run_thread_world(4, [&](Communicator& world) {
+    const Device one_of_two{DeviceType::kCuda, world.rank() % 2};
+    EXPECT_EQ(
+        transport_of({.backend = "", .device_uuids = device_uuids_of_ranks(world, one_of_two)}),
+        DeviceTransport::kStaged);
+    const std::unique_ptr<Communicator> pair = world.split(world.rank() / 2);
+    const Device mine{DeviceType::kCuda, pair->rank()};
+    EXPECT_EQ(transport_of({.backend = "", .device_uuids = device_uuids_of_ranks(*pair, mine)}),
+              nccl_is_built() ? DeviceTransport::kNccl : DeviceTransport::kStaged);
+    const Device same{DeviceType::kCuda, 1}, host{};
+    const std::vector<std::string> shared = device_uuids_of_ranks(*pair, same);
+    EXPECT_EQ(shared, std::vector<std::string>(2, memory::cuda_device_uuid(1)));
+    EXPECT_EQ(device_uuids_of_ranks(*pair, host), std::vector<std::string>(2));
+  });
 }
 
 TEST(MpiDeviceTransport, RanksOfOneJobHearTheSameOfMpi) {

@@ -23,6 +23,8 @@ View view_of(std::vector<T>& values) {
   return values.empty() ? View() : View::of(values.data(), {static_cast<int64_t>(values.size())});
 }
 
+constexpr uint8_t kUnwritten = 0xA5;  // every byte of a chunk is the codec's to write
+
 struct Encoded {
   std::vector<uint8_t> chunk;
   std::vector<float> residual;
@@ -35,7 +37,7 @@ Encoded encode_all(std::vector<float> values, std::vector<float> residual,
   Context context = Context::cpu(threads);
   const auto elements = static_cast<int64_t>(values.size());
   Encoded encoded;
-  encoded.chunk.assign(static_cast<size_t>(chunk_bytes(elements)), 0);
+  encoded.chunk.assign(static_cast<size_t>(chunk_bytes(elements)), kUnwritten);
   encoded.squares.resize(static_cast<size_t>(2 * blocks_in(elements)));
   encoded.residual = std::move(residual);
   encode(context, {.values = view_of(values),
@@ -143,11 +145,11 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
   const int64_t size_bytes = chunk_bytes(elements);
   std::vector<uint8_t> still = c.still ? still_of(elements) : std::vector<uint8_t>(), chunks;
   std::vector<float> extras(static_cast<size_t>(blocks), 0.3f);
-  Encoded result{std::vector<uint8_t>(static_cast<size_t>(size_bytes)), values_of(3, 0, elements),
-                 std::vector<double>(static_cast<size_t>(2 * blocks))};
+  Encoded result{std::vector<uint8_t>(static_cast<size_t>(size_bytes), kUnwritten),
+                 values_of(3, 0, elements), std::vector<double>(static_cast<size_t>(2 * blocks))};
   for (int rank = 0; rank < 3; ++rank) {
     std::vector<float> values = values_of(rank, 1, elements), owed = values_of(rank, 2, elements);
-    std::vector<uint8_t> chunk(static_cast<size_t>(size_bytes));
+    std::vector<uint8_t> chunk(static_cast<size_t>(size_bytes), kUnwritten);
     ops::Mirror mirror(context);
     encode(context, {.values = mirror(ConstView(view_of(values))),
                      .residual = mirror(view_of(owed)),

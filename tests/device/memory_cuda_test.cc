@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "onebit/device/buffer.h"
 #include "onebit/device/context.h"
 #include "onebit/device/memory.h"
+#include "onebit/device/staging.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {
@@ -69,6 +71,36 @@ TEST_F(CudaDevice, AContextWaitsForAMilestoneOfAnother) {
   second.wait_for(Milestone());
   second.wait_for(first.milestone());
   second.synchronize();
+}
+
+// Also on a thread that has never named that device: each device has a default stream of its own.
+TEST_F(CudaDevice, CopiesAndFillsFollowTheWorkOfTheirDevice) {
+  if (memory::cuda_device_count() < 2) GTEST_SKIP() << "one CUDA device here";
+  constexpr Device kSecond{DeviceType::kCuda, 1};
+  constexpr int64_t kBytes = 4096;
+  const Context context = Context::cuda(1);
+  Staging staging(kSecond, kBytes);
+  std::fill_n(staging.data(), kBytes, std::byte{0x5A});
+  Buffer read(kSecond, kBytes), filled(kSecond, kBytes);
+  staging.upload(context, read.data(), kBytes);
+  staging.upload(context, filled.data(), kBytes);
+  std::vector<std::byte> seen, zeros;
+  std::thread([&] {
+    seen = contents(read);
+    filled.fill_zero();
+    zeros = contents(filled);
+  }).join();
+  staging.wait();
+  EXPECT_EQ(seen, std::vector<std::byte>(kBytes, std::byte{0x5A}));
+  EXPECT_EQ(zeros, std::vector<std::byte>(kBytes));
+}
+
+TEST_F(CudaDevice, EveryDeviceHasAUuidOfItsOwn) {
+  const std::string first = memory::cuda_device_uuid(0);
+  EXPECT_THAT(first, testing::MatchesRegex("[0-9a-f]+-[0-9a-f]+-[0-9a-f]+-[0-9a-f]+-[0-9a-f]+"));
+  EXPECT_EQ(first.size(), 36u);
+  if (memory::cuda_device_count() < 2) GTEST_SKIP() << "one CUDA device here";
+  EXPECT_NE(memory::cuda_device_uuid(1), first);
 }
 
 TEST_F(CudaDevice, AnAbsentIndexIsAnError) {
