@@ -134,7 +134,7 @@ set(ONEBIT_EMULATED_TESTS device ops comm compress model training tasks emulated
 set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules they run in")
 # What takes long and is about results, not about orders, runs in the first schedule alone.
 set(ONEBIT_EMULATED_ONCE model CACHE STRING "Tests that run in the first schedule alone")
-set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu")  # as GoogleTest names them
+set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu:*FewRowsOfALargeMatrix*")  # as GoogleTest names them
 # Sanitizers look at every operation; what only trains with them takes too long there, and so do finite
 # differences of models that differ from others in the loss alone, every key of a recipe with every kind
 # of value, statistics, and the choice among the emulated cuBLASLt's algorithms at many sizes.

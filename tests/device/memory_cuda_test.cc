@@ -82,14 +82,12 @@ TEST_F(CudaDevice, CopiesAndFillsFollowTheWorkOfTheirDevice) {
   Staging staging(kSecond, kBytes);
   std::fill_n(staging.data(), kBytes, std::byte{0x5A});
   Buffer read(kSecond, kBytes), filled(kSecond, kBytes);
+  std::vector<std::byte> seen;
   staging.upload(context, read.data(), kBytes);
+  std::thread([&] { seen = contents(read); }).join();
   staging.upload(context, filled.data(), kBytes);
-  std::vector<std::byte> seen, zeros;
-  std::thread([&] {
-    seen = contents(read);
-    filled.fill_zero();
-    zeros = contents(filled);
-  }).join();
+  std::thread([&] { filled.fill_zero(); }).join();
+  const std::vector<std::byte> zeros = contents(filled);
   staging.wait();
   EXPECT_EQ(seen, std::vector<std::byte>(kBytes, std::byte{0x5A}));
   EXPECT_EQ(zeros, std::vector<std::byte>(kBytes));

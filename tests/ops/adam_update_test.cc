@@ -131,7 +131,7 @@ TEST_P(AdamUpdateTest, WritesTheComputeCopy) {
 }
 
 // What the CUDA kernel does to an element, on the host: the bits of the vector loops but for what
-// instruction sets without fused multiply-adds round twice.
+// instruction sets without fused multiply-adds round twice, relative to what is added.
 TEST(AdamUpdate, TheFormulaForCudaAgrees) {
   const std::vector<UpdateRange> ranges{{0, 4096, 0.1}};
   for (const bool decoupled : {true, false}) {

@@ -249,6 +249,14 @@ TEST_P(LinearTest, RowsThatAreNoWholeTilesGiveTheSameBits) {
   check_other_contexts({1130, 128, 152});
 }
 
+// An algorithm's sample has one token then, of which there are no two halves.
+TEST_P(LinearTest, FewRowsOfALargeMatrix) {
+  if (context().device().is_cpu() || dtype() != DType::kF32) {
+    GTEST_SKIP() << "the choice among algorithms is the same in every type";
+  }
+  check_other_contexts({5, 2048, 1032});
+}
+
 TEST_P(LinearTest, AddsToGradX) {
   const Matrix grad = random(40, 24, 1), weight = random(24, 56, 2), before = random(40, 56, 3);
   const Tensor on_grad = upload(grad), on_weight = upload(weight), grad_x = upload(before);
