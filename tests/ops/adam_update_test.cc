@@ -1,6 +1,7 @@
 #include "onebit/ops/adam_update.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <vector>
@@ -134,23 +135,29 @@ TEST_P(AdamUpdateTest, WritesTheComputeCopy) {
 // instruction sets without fused multiply-adds round twice, relative to what is added.
 TEST(AdamUpdate, TheFormulaForCudaAgrees) {
   const std::vector<UpdateRange> ranges{{0, 4096, 0.1}};
-  for (const bool decoupled : {true, false}) {
-    State state(4096);
-    const State before = state;
-    AdamUpdate args = state.arguments(ranges);
-    args.decoupled = decoupled;
-    Context context = Context::cpu(1);
-    adam_update(context, args);
-    const AdamFactors factors(args);
-    for (size_t i = 0; i < state.value.size(); ++i) {
-      const AdamElement made =
-          adam_element({before.value[i], before.momentum[i], before.variance[i]},
-                       before.gradient[i], 0.1f, factors);
-      ASSERT_NEAR(made.value, state.value[i], 0x1p-22 * std::abs(made.value)) << i;
-      ASSERT_NEAR(made.momentum, state.momentum[i], 0x1p-22 * std::abs(made.momentum)) << i;
-      ASSERT_NEAR(made.variance, state.variance[i], 0x1p-22 * made.variance) << i;
+  Context context = Context::cpu(1);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    for (const bool decoupled : {true, false}) {
+      State state(4096);
+      const State before = state;
+      AdamUpdate args = state.arguments(ranges);
+      args.decoupled = decoupled;
+      adam_update(context, args);
+      const AdamFactors factors(args);
+      for (size_t i = 0; i < state.value.size(); ++i) {
+        const float value = before.value[i], gradient = before.gradient[i];
+        const AdamElement made =
+            adam_element({value, before.momentum[i], before.variance[i]}, gradient, 0.1f, factors);
+        const float added = std::abs(before.momentum[i]) + std::abs(gradient) + std::abs(value);
+        ASSERT_NEAR(made.momentum, state.momentum[i], 0x1p-23 * added) << hwy::TargetName(target);
+        ASSERT_NEAR(made.variance, state.variance[i], 0x1p-22 * made.variance) << i;
+        const float step = std::abs(value - made.value);
+        ASSERT_NEAR(made.value, state.value[i], 0x1p-22 * std::abs(value) + 0x1p-18 * step) << i;
+      }
     }
   }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 ONEBIT_ON_EVERY_DEVICE(AdamUpdateTest);
