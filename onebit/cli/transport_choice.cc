@@ -10,6 +10,7 @@
 #include "onebit/device/memory.h"
 
 namespace onebit::cli {
+
 void choose_transport(comm::World& world, const Context& context,
                       const engine::TransportRequest& request) {
   const bool on_cpu = context.device().is_cpu();

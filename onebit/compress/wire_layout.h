@@ -57,6 +57,7 @@ constexpr int64_t header_offset(int64_t block) {
 constexpr int64_t signs_offset(int64_t elements) {
   return header_offset(blocks_in(elements));
 }
+// With the zeros behind them.
 constexpr int64_t padded_bytes(int64_t used_bytes) {
   return (used_bytes + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
 }

@@ -29,6 +29,8 @@ inline constexpr const char* kOutOfMemoryAdvice =
 // The CUDA implementations of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(std::byte* data) noexcept;
+// In the order of what contexts have submitted to CUDA device `device_index`; of a copy between two
+// devices that is the one that is read.
 void cuda_fill_zero(int device_index, void* data, int64_t size_bytes);
 void cuda_copy(int device_index, void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();

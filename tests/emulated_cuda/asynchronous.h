@@ -20,6 +20,7 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
+  // To the race detector, threads that made their lists grow would have a race for the memory.
   AsyncCopies() { started_.reserve(kUsual); }
   // A thread that has begun nothing.
   void reset();

@@ -34,6 +34,14 @@ def of(number):
     return {"number": number, "of_several": True}
 
 
+WAIT = '  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");\n'
+OWN_DEVICE = '  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");\n'
+
+
+def memory(name, line, number, program, tests):
+    return Fault(name, "onebit/device/memory_cuda.cc", line, "", program, tests, **of(number))
+
+
 BARRIER = "    __syncthreads();\n"
 FREED = "      if (Products::kOwnTileIsFreed) __syncthreads();\n"
 WARPGROUP = OPS + "attention_warpgroup_products_cuda.h"
@@ -212,18 +220,10 @@ FAULTS = [
     ops("ragged_rows_compared", KERNELS + "cublas_choice.cc", "    counts.push_back(count);\n", "",
         "*RowsThatAreNoWholeTiles*/cuda_f32"),
     # Streams and events.
-    Fault("fill_zero_wait", "onebit/device/memory_cuda.cc",
-          '  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");\n', "",
-          "comm", "NcclContract*", **of(1)),
-    Fault("copy_wait", "onebit/device/memory_cuda.cc",
-          '  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");\n', "",
-          "comm", "NcclContract*", **of(2)),
-    Fault("fill_zero_device", "onebit/device/memory_cuda.cc",
-          '  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");\n', "",
-          "device", "CudaDevice.CopiesAndFills*", **of(2)),
-    Fault("copy_device", "onebit/device/memory_cuda.cc",
-          '  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");\n', "",
-          "device", "CudaDevice.CopiesAndFills*", **of(3)),
+    memory("fill_zero_wait", WAIT, 1, "comm", "NcclContract*"),
+    memory("copy_wait", WAIT, 2, "comm", "NcclContract*"),
+    memory("fill_zero_device", OWN_DEVICE, 2, "device", "CudaDevice.CopiesAndFills*"),
+    memory("copy_device", OWN_DEVICE, 3, "device", "CudaDevice.CopiesAndFills*"),
     ops("one_row_sampled", KERNELS + "product_sample_cuda.cu", "half > 0 && p >= half", "p >= half",
         "*FewRowsOfALargeMatrix/cuda_f32"),
     Fault("copy_beside_wait", "onebit/device/memory_cuda.cc",

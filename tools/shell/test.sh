@@ -76,18 +76,16 @@ build_stage() {
   read_processor_seconds before
   rm -rf "$(build_folder_of "$preset")/test-results"
   # The tests' own objects are the same in these builds, too.
-  local tests_from="-DONEBIT_TESTS_FROM=${release_is_built:+$PWD/build}"
+  local -a from=("-DONEBIT_TESTS_FROM=${release_is_built:+$PWD/build}")
   say "$preset: building"
   if [ "$preset" = release ]; then
     configure_release || return 1
     build "$preset" "${release_targets[@]}" || return 1
     release_is_built=yes
-  elif [ "$preset" = emulated ]; then
-    # What has no CUDA half is the same in both.
-    configure "$preset" "-DONEBIT_FLOORS_FROM=${release_is_built:+$PWD/build}" "$tests_from" || return 1
-    build "$preset" onebit_tests || return 1
   else
-    configure "$preset" "$tests_from" || return 1
+    # What has no CUDA half is the same in the emulated build.
+    [ "$preset" != emulated ] || from+=("-DONEBIT_FLOORS_FROM=${release_is_built:+$PWD/build}")
+    configure "$preset" "${from[@]}" || return 1
     build "$preset" onebit_tests || return 1
   fi
   read_processor_seconds after
