@@ -25,4 +25,9 @@ NormParameters declare_norm(params::Table& table, const std::string& name, int64
   return {gamma, table.add({.name = name + ".bias", .shape = {hidden}})};
 }
 
+ConstView bias_to_add(const Context& context, const params::Table& table, int bias) {
+  const bool is_rounded = context.device().type == DeviceType::kCuda;
+  return is_rounded ? table.compute_value(bias) : table.value(bias);
+}
+
 }  // namespace onebit::model

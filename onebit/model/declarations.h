@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/device/context.h"
 #include "onebit/params/table.h"
 
 namespace onebit::model {
@@ -24,5 +25,9 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
                                 const std::vector<std::string>& parts = {});
 // "NAME.weight" and "NAME.bias", initialised to 1 and 0.
 NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden);
+
+// The bias in the type that the device's products add to results of the compute type: as computed
+// with on CUDA, which would round it in a kernel of its own before every product; f32 on a CPU.
+ConstView bias_to_add(const Context& context, const params::Table& table, int bias);
 
 }  // namespace onebit::model

@@ -154,11 +154,6 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
   return grad_branch.empty() ? grad_residual : grad_branch;
 }
 
-ConstView EncoderLayer::bias_of(const Context& context, const LinearParameters& linear) const {
-  const bool rounded = context.device().type == DeviceType::kCuda;
-  return rounded ? table_->compute_value(linear.bias) : table_->value(linear.bias);
-}
-
 int64_t EncoderLayer::kept_words(DeviceType device, DType dtype, int64_t longest) const {
   if (config_.attention_dropout == 0) return 0;
   return ops::attention_kept_words(device, dtype, config_.hidden_size / config_.heads, longest);
@@ -180,7 +175,7 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   View attention_output = rows_of(saved.context, rows);
   ops::linear(context, {.x = rows_of(pass.input->y, rows),
                         .weight = table_->compute_value(qkv_.weight),
-                        .bias = bias_of(context, qkv_),
+                        .bias = bias_to_add(context, *table_, qkv_.bias),
                         .y = qkv});
   ops::attention(context, {.qkv = qkv,
                            .sequence_starts = pass.batch->sequence_starts,
@@ -209,7 +204,7 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   ONEBIT_INVARIANT(attention_output.extent(1) == hidden);
   ops::linear(context, {.x = attention_output,
                         .weight = table_->compute_value(attention_output_.weight),
-                        .bias = bias_of(context, attention_output_),
+                        .bias = bias_to_add(context, *table_, attention_output_.bias),
                         .y = branch_of(pass, saved.attention_norm)});
   add_and_norm(context, pass, DropoutPlace::kAttentionOutput, residual, saved.attention_norm,
                attention_norm_);
@@ -269,12 +264,12 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
   ops::linear_activation(context, {.kind = config_.activation,
                                    .x = rows_of(saved.attention_norm.y, rows),
                                    .weight = table_->compute_value(intermediate_.weight),
-                                   .bias = bias_of(context, intermediate_),
+                                   .bias = bias_to_add(context, *table_, intermediate_.bias),
                                    .pre_activation = pre_activation,
                                    .y = activated});
   ops::linear(context, {.x = activated,
                         .weight = table_->compute_value(output_.weight),
-                        .bias = bias_of(context, output_),
+                        .bias = bias_to_add(context, *table_, output_.bias),
                         .y = branch_of(pass, *pass.output)});
   add_and_norm(context, pass, DropoutPlace::kFeedForwardOutput,
                residual_after(pass, saved.attention_norm), *pass.output, *pass.output_norm);

@@ -105,8 +105,6 @@ class EncoderLayer {
 
   kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
   View kept_of(const LayerPass& pass) const;
-  // In the type that the device's products add.
-  ConstView bias_of(const Context& context, const LinearParameters& linear) const;
   // The memory of pre-LN's running sum if no norm keeps it.
   View running_sum(const LayerPass& pass) const;
   // The residual that the sublayer after `norm` adds to.

@@ -46,7 +46,7 @@ void MaskedLmHead::transform(Context& context, ConstView hidden) const {
   ops::linear_activation(context, {.kind = config_.activation,
                                    .x = hidden,
                                    .weight = table_->compute_value(dense_.weight),
-                                   .bias = table_->value(dense_.bias),
+                                   .bias = bias_to_add(context, *table_, dense_.bias),
                                    .pre_activation = rows_of(pre_activation_, rows),
                                    .y = rows_of(activated_, rows)});
   ops::layer_norm(context, {.x = rows_of(activated_, rows),
@@ -86,7 +86,7 @@ View MaskedLmHead::decode(Context& context, int64_t begin, int64_t end) const {
   const View logits = rows_of(logits_, end - begin);
   ops::linear(context, {.x = normed_.view().rows(begin, end),
                         .weight = table_->compute_value(word_),
-                        .bias = table_->value(bias_),
+                        .bias = bias_to_add(context, *table_, bias_),
                         .y = logits});
   return logits;
 }

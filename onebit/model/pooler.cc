@@ -22,7 +22,7 @@ View Pooler::forward(Context& context, ConstView hidden) const {
   const View pooled = rows_of(pooled_, hidden.extent(0));
   ops::linear(context, {.x = hidden,
                         .weight = table_->compute_value(dense_.weight),
-                        .bias = table_->value(dense_.bias),
+                        .bias = bias_to_add(context, *table_, dense_.bias),
                         .y = pooled});
   ops::activation(context, {.kind = ops::ActivationKind::kTanh, .x = pooled, .y = pooled});
   return pooled;

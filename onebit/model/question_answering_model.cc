@@ -35,7 +35,7 @@ View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
   const View result = rows_of(logits_, hidden.extent(0));
   ops::linear(context, {.x = hidden,
                         .weight = bert_.table().compute_value(outputs_.weight),
-                        .bias = bert_.table().value(outputs_.bias),
+                        .bias = bias_to_add(context, bert_.table(), outputs_.bias),
                         .y = result});
   return result;
 }

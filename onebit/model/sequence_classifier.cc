@@ -28,7 +28,7 @@ View SequenceClassifier::logits(Context& context, ConstView pooled) const {
   const View result = rows_of(logits_, pooled.extent(0));
   ops::linear(context, {.x = pooled,
                         .weight = table_->compute_value(dense_.weight),
-                        .bias = table_->value(dense_.bias),
+                        .bias = bias_to_add(context, *table_, dense_.bias),
                         .y = result});
   return result;
 }

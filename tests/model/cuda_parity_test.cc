@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "onebit/device/memory.h"
+#include "onebit/device/profile.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/model/question_answering_model.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/elementwise.h"
 #include "tests/model/test_model.h"
@@ -36,7 +40,7 @@ class Placed {
   Placed(Device device, TinyBatch& host) : device_(device), batch_(host.view()) {
     for (ConstView* view : {&batch_.tokens, &batch_.segments, &batch_.positions, &batch_.row_keys,
                             &batch_.sequence_starts.device, &batch_.masked_rows,
-                            &batch_.masked_targets, &batch_.next_sentence}) {
+                            &batch_.masked_targets, &batch_.next_sentence, &batch_.spans}) {
       place(*view);
     }
   }
@@ -119,6 +123,49 @@ TEST(CudaParity, KeptBitsOfDropoutChangeNothing) {
     const Trained other = train(cuda, DType::kBF16, kStepsOfEachType, kGelu, options);
     EXPECT_EQ(other.losses, kept.losses);
     EXPECT_EQ(other.values, kept.values);
+  }
+}
+
+// How often each operation runs in one pass in bf16.
+template <class Model, class Pass>
+std::map<std::string, int64_t> operations(Context& context, const Pass& pass) {
+  const BertConfig config = small_config();
+  params::Table table;
+  Model model(config, table);
+  table.allocate(context.device(), DType::kBF16);
+  table.initialize(11);
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+  TinyBatch host = random_batch(config, {70, 5}, 1);
+  const Placed placed(context.device(), host);
+  model.plan(context, host.limits(), {}, true);
+  Profile profile;
+  context.set_profile_track(&profile.track("pass"));
+  profile.start({});
+  pass(model, placed.batch());
+  profile.stop();
+  context.set_profile_track(nullptr);
+  std::map<std::string, int64_t> calls;
+  for (const ProfileSum& sum : profile.tracks().front()->sums()) {
+    if (sum.place.operation != nullptr) calls[sum.place.operation] += sum.calls;
+  }
+  return calls;
+}
+
+// The compute copy has the biases in the type that cuBLASLt adds.
+TEST(CudaParity, NoPassRoundsBiases) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  Context cuda = Context::cuda(0);
+  const auto pretraining =
+      operations<PreTrainingModel>(cuda, [&](PreTrainingModel& model, const DeviceBatch& batch) {
+        model.forward_backward(cuda, batch, {.masked_lm = 1, .next_sentence = 1}, {});
+      });
+  const auto squad = operations<QuestionAnsweringModel>(
+      cuda, [&](QuestionAnsweringModel& model, const DeviceBatch& batch) {
+        model.forward_backward(cuda, batch, 1, {});
+      });
+  for (const auto& calls : {pretraining, squad}) {
+    EXPECT_GT(calls.at("matrix_product"), 0);
+    EXPECT_EQ(calls.count("cast"), 0);
   }
 }
 
