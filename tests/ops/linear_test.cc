@@ -103,6 +103,20 @@ TEST_P(LinearTest, ForwardAndBackward) {
   }
 }
 
+// A head of two outputs over the tokens of a large micro-batch: the last part of the rows is
+// neither as long as the others nor whole tiles.
+TEST_P(LinearTest, WeightGradientOfFewOutputs) {
+  constexpr int64_t kRows = 4103, kIn = 512, kOut = 2;
+  const Matrix x = random(kRows, kIn, 1), grad = random(kRows, kOut, 2);
+  const Matrix before = random_f32(kOut, kIn, 3);
+  const Tensor on_x = upload(x), on_grad = upload(grad);
+  const Tensor grad_weight = upload(before, DType::kF32, {kOut, kIn});
+  linear_backward_weight(
+      context(), {.grad_y = on_grad.view(), .x = on_x.view(), .grad_weight = grad_weight.view()});
+  expect_product(grad_weight, sum(before, product(transposed(grad), x)), transposed(grad), x,
+                 DType::kF32, "grad_weight");
+}
+
 // A bias that has been rounded beforehand is what a CUDA device makes of the f32 one.
 TEST_P(LinearTest, BiasOfTheType) {
   for (const auto& [rows, in, out] : kSizes) {
