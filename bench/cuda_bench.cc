@@ -4,6 +4,8 @@
 //   cuda_bench [--rounds 3] [--steps] [--preset bert-large] [--json FILE]
 // Rates are the best of the rounds; all are measured in the same run.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -20,6 +22,7 @@
 #include "onebit/ops/attention.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/elementwise.h"
+#include "onebit/ops/embedding.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/residual_norm.h"
 
@@ -37,7 +40,7 @@ void bench_products(DeviceBench& bench, DType type) {
                              Layer{"qkv", 1024, 3072}, Layer{"attention out", 1024, 1024}}) {
     const Tensor x = bench.make(type, {kRows, layer.in}), y = bench.make(type, {kRows, layer.out});
     const Tensor weight = bench.make(type, {layer.out, layer.in});
-    const Tensor bias = bench.make(DType::kF32, {layer.out});
+    const Tensor bias = bench.make(type, {layer.out});
     const Tensor grad = bench.make(DType::kF32, {layer.out, layer.in});
     const double work = 2.0 * kRows * static_cast<double>(layer.in * layer.out);
     const std::string name = fmt::format("{} {}", name_of(type), layer.name);
@@ -172,6 +175,58 @@ void bench_rows(DeviceBench& bench, DType type) {
   });
 }
 
+// Words as frequent as in a text and, as in BERT's vocabulary, most of them in a row: the k-th has
+// a share of about 1 / k (Zipf's law).
+std::vector<int32_t> words_of_a_text(int64_t count, int64_t vocab) {
+  constexpr int64_t kFirst = 999;  // special and unused words, characters
+  RandomSequence random(1, 2, 3);
+  std::vector<int32_t> words(static_cast<size_t>(count));
+  for (int32_t& word : words) {
+    const double rank = std::pow(static_cast<double>(vocab - kFirst), random.uniform());
+    word = static_cast<int32_t>(std::min(kFirst + static_cast<int64_t>(rank), vocab - 1));
+  }
+  return words;
+}
+
+void bench_embedding(DeviceBench& bench, DType type) {
+  constexpr int64_t kRows = 16384, kHidden = 1024, kVocab = 30528, kLength = 128;
+  std::vector<int32_t> places(kRows);
+  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int32_t>(i % kLength);
+  const Tensor tokens = bench.upload(words_of_a_text(kRows, kVocab));
+  const Tensor positions = bench.upload(places);
+  const Tensor segments = Tensor::zeros(bench.context().device(), DType::kI32, {kRows});
+  const Tensor word = bench.make(type, {kVocab, kHidden}), place = bench.make(type, {512, kHidden});
+  const Tensor segment = bench.make(type, {2, kHidden}), grad = bench.make(type, {kRows, kHidden});
+  const Tensor gamma = bench.make(DType::kF32, {kHidden}), mean = bench.make(DType::kF32, {kRows});
+  const Tensor inverse = bench.positive(DType::kF32, {kRows});
+  const Tensor grad_word = bench.make(DType::kF32, {kVocab, kHidden});
+  const Tensor grad_place = bench.make(DType::kF32, {512, kHidden});
+  const Tensor grad_segment = bench.make(DType::kF32, {2, kHidden});
+  const Tensor gamma_sum = bench.make(DType::kF32, {kHidden});
+  const Tensor beta_sum = bench.make(DType::kF32, {kHidden});
+  // The gradient and the table's rows in, the sum's gradient out and twice in.
+  const int64_t moved_bytes = 2 * grad.view().size_bytes() + 3 * kRows * kHidden * 4;
+  Context& context = bench.context();
+  bench.bytes(fmt::format("{} embedding backward", name_of(type)), moved_bytes, [&] {
+    ops::embedding_backward(context, {.grad_y = grad.view(),
+                                      .tokens = tokens.view(),
+                                      .positions = positions.view(),
+                                      .segments = segments.view(),
+                                      .word = word.view(),
+                                      .position = place.view(),
+                                      .segment = segment.view(),
+                                      .gamma = gamma.view(),
+                                      .mean = mean.view(),
+                                      .inverse_stddev = inverse.view(),
+                                      .dropout = {},
+                                      .grad_word = grad_word.view(),
+                                      .grad_position = grad_place.view(),
+                                      .grad_segment = grad_segment.view(),
+                                      .grad_gamma = gamma_sum.view(),
+                                      .grad_beta = beta_sum.view()});
+  });
+}
+
 // A micro-batch of sequences of one length, on the device.
 struct StepBatch {
   std::vector<int32_t> starts{0};
@@ -180,19 +235,19 @@ struct StepBatch {
   StepBatch(const DeviceBench& bench, int64_t sequences, int64_t length, int64_t masked,
             int64_t vocab) {
     RandomSequence random(1, 2, 3);
-    std::vector<int32_t> words, places, masks, wanted;
+    const std::vector<int32_t> words = words_of_a_text(sequences * length, vocab);
+    std::vector<int32_t> places, masks, wanted;
     std::vector<uint64_t> row_keys;
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
       for (int64_t i = 0; i < length; ++i) {
         row_keys.push_back(row_keys.size());
-        words.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocab))));
         places.push_back(static_cast<int32_t>(i));
       }
       for (int64_t i = 0; i < masked; ++i) {
         masks.push_back(static_cast<int32_t>(sequence * length + 1 + i * (length - 1) / masked));
         wanted.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocab))));
       }
-      starts.push_back(static_cast<int32_t>(words.size()));
+      starts.push_back(static_cast<int32_t>(places.size()));
     }
     tokens = bench.upload(words);
     segments = bench.upload(std::vector<int32_t>(words.size(), 0));
@@ -287,6 +342,7 @@ int main(int count, char** arguments) {
       }
     }
     bench_rows(bench, DType::kBF16);
+    bench_embedding(bench, DType::kBF16);
     bench_flat_passes(bench);
   }
   bench_step(bench, preset, 128, 128, 20);
