@@ -30,6 +30,7 @@ ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|_IN
 PROTOCOL_MACRO = re.compile(r"HWY_\w+|\w+_INL_H_|__(global|device|host|launch_bounds)__")
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
 MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|build))[/-][\w.-]")
+EXACT_EXP2 = re.compile(r"\b(exp2f?|__exp2f)\(")
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
@@ -112,6 +113,13 @@ def check_words(report, path, text):
             if host.rstrip(".") not in LINK_HOSTS:
                 report.add(path, number, f"links to {host}, which is not in LINK_HOSTS of "
                                          "tools/check_layout.py")
+
+
+def check_kernel_functions(report, path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if EXACT_EXP2.search(line):
+            report.add(path, number, "exp2f() takes three instructions more for denormal results: "
+                                     "approximate_exp2() of onebit/kernels/approximate_cuda.h")
 
 
 def family_of(stem, ops):
@@ -197,6 +205,8 @@ def main(root=ROOT):
         if path in sources:
             check_preprocessor(report, path, text, macros)
             check_comments(report, path, text)
+            if path.parts[0] == "onebit" and path.stem.endswith("_cuda"):
+                check_kernel_functions(report, path, text)
         if path.suffix == ".h":
             check_header(report, path, text)
     names = {str(path) for path in files}

@@ -139,11 +139,18 @@ TEST_P(SignCodec, GivesTheSameBitsOnEveryInstructionSetAndThreadCount) {
   EXPECT_GE(targets, 1);
 }
 
-// Encodes, averages over three ranks and decodes on one device.
-Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded) {
+// Encodes, averages over three ranks and decodes on one device, with still bits `still_at` bytes
+// after an aligned address.
+Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded,
+                   int64_t still_at = 0) {
   const int64_t elements = c.elements, blocks = blocks_in(elements);
   const int64_t size_bytes = chunk_bytes(elements);
   std::vector<uint8_t> still = c.still ? still_of(elements) : std::vector<uint8_t>(), chunks;
+  still.insert(still.begin(), static_cast<size_t>(still_at), 0);
+  const auto on_device = [&](ops::Mirror& mirror) {
+    const ConstView all = mirror(ConstView(view_of(still)));
+    return all.empty() ? all : all.rows(still_at, all.elements());
+  };
   std::vector<float> extras(static_cast<size_t>(blocks), 0.3f);
   Encoded result{std::vector<uint8_t>(static_cast<size_t>(size_bytes), kUnwritten),
                  values_of(3, 0, elements), std::vector<double>(static_cast<size_t>(2 * blocks))};
@@ -153,7 +160,7 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
     ops::Mirror mirror(context);
     encode(context, {.values = mirror(ConstView(view_of(values))),
                      .residual = mirror(view_of(owed)),
-                     .still = mirror(ConstView(view_of(still))),
+                     .still = on_device(mirror),
                      .extras = mirror(ConstView(view_of(extras))),
                      .chunk = mirror(view_of(chunk)),
                      .block_squares = {},
@@ -163,7 +170,7 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
   }
   ops::Mirror mirror(context);
   const View chunk = mirror(view_of(result.chunk));
-  const ConstView on_still = mirror(ConstView(view_of(still)));
+  const ConstView on_still = on_device(mirror);
   average(context, {.chunks = mirror(ConstView(View::of(chunks.data(), {3, size_bytes}))),
                     .residual = mirror(view_of(result.residual)),
                     .still = on_still,
@@ -187,6 +194,17 @@ TEST_P(SignCodec, GivesTheSameBitsOnCuda) {
   std::vector<float> decoded, expected;
   EXPECT_EQ(round_trip(cuda, GetParam(), decoded), round_trip(cpu, GetParam(), expected));
   EXPECT_EQ(decoded, expected);
+}
+
+TEST(SignCodecStill, MayBeginAtAnyByteOnCuda) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  Context cpu = Context::cpu(1), cuda = Context::cuda(0);
+  constexpr Case kCase{.elements = 3 * 2048 + 70, .still = true};
+  std::vector<float> decoded, expected;
+  for (const int64_t at : {1, 2, 7}) {  // bytes are loaded instead of words
+    EXPECT_EQ(round_trip(cuda, kCase, decoded, at), round_trip(cpu, kCase, expected)) << at;
+    EXPECT_EQ(decoded, expected) << at;
+  }
 }
 
 std::vector<Case> cases() {

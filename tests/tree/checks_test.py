@@ -155,6 +155,10 @@ class Layout(unittest.TestCase):
         self.breach("docs/a.md", "see /" "home/me/x\n", "absolute path")
         self.breach("docs/a.md", "get it from https:/" "/packages.example/x\n", "LINK_HOSTS")
 
+    def test_exact_power_in_a_kernel(self):
+        self.breach("onebit/kernels/a_cuda.h", "#pragma once\nfloat y = exp2f(x);\n",
+                    "approximate_exp2()")
+
     def test_op_family(self):
         status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": ""})
         self.assertEqual(status, 1)
