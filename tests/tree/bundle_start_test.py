@@ -79,6 +79,35 @@ class BundleStart(unittest.TestCase):
         self.assertIn(str(place), folders)
         self.assertEqual(messages, "")
 
+    def test_stub_answers_for_a_library_that_is_absent(self):
+        """With the versions of the symbols that the loader looks for."""
+        sources = {"real.c": 'int cublasLtCreate(void) { return 0; }\n'
+                             'const char *cublasLtGetStatusString(void) { return "there"; }\n',
+                   "program.c": "#include <stdio.h>\n"
+                                "int cublasLtCreate(void); char *cublasLtGetStatusString(void);\n"
+                                'int main(void) { int status = cublasLtCreate();\n'
+                                'printf("%d %s", status, cublasLtGetStatusString()); }\n',
+                   "versions": LIBRARY + " { global: *; };\n"}
+        for name, text in sources.items():
+            (self.folder / name).write_text(text)
+        built = self.folder / LIBRARY
+        program = self.bundle / "bin/program"
+        shutil.rmtree(self.bundle / "lib/stubs")
+
+        def run(*command, **options):
+            return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True,
+                                  **options).stdout
+
+        run("gcc", "-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}",
+            f"-Wl,--version-script={self.folder / 'versions'}", self.folder / "real.c", "-o", built)
+        run("gcc", self.folder / "program.c", built, "-o", program)
+        self.assertEqual(run(program, env={"LD_LIBRARY_PATH": str(self.folder)}), "0 there")
+        shell = STARTER.parent
+        run("bash", "-c", f"set -euo pipefail; source {shell}/base.sh; source {shell}/bundle.sh; "
+            f"write_stubs {self.bundle}")
+        self.assertEqual(run(program, env={"LD_LIBRARY_PATH": str(self.bundle / "lib/stubs")}),
+                         f"1 {LIBRARY} is not installed")
+
     def test_newer_c_library_of_the_machine_is_used(self):
         (self.bundle / "lib/runtime/version").write_text("glibc 2.1\n")
         shutil.copy("/bin/true", self.bundle / "bin/program")
