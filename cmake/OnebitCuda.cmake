@@ -11,7 +11,6 @@ if(ONEBIT_CUDA STREQUAL "EMULATED")
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/emulated_cuda/include>)
   set(ONEBIT_CUDA_LIBRARIES onebit_emulated_cuda)
   set(ONEBIT_HAS_NCCL ON)
-  set(ONEBIT_NCCL_LIBRARY onebit_emulated_cuda)
   message(NOTICE "onebit: CUDA is emulated on the CPU, for tests only")
   return()
 endif()
@@ -41,7 +40,11 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
                       "CUDA 12.4 or newer, or build with -DONEBIT_CUDA=OFF")
 endif()
 find_package(CUDAToolkit REQUIRED)
-set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublasLt)
+set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static)
+# Loaded at run time (device/cuda_cublas_library.cc, comm/nccl_library.cc), by names with their versions.
+get_target_property(cublas CUDA::cublasLt IMPORTED_LOCATION)
+get_filename_component(ONEBIT_CUBLAS_LIBRARY ${cublas} DIRECTORY)
+string(APPEND ONEBIT_CUBLAS_LIBRARY /libcublasLt.so.${CUDAToolkit_VERSION_MAJOR})
 
 # As on the CPU, products and sums are contracted where the code says so, never by the compiler.
 target_compile_options(onebit_warnings INTERFACE
@@ -54,10 +57,13 @@ target_compile_definitions(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 
 find_path(ONEBIT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(ONEBIT_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+find_library(ONEBIT_NCCL_FILE nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+mark_as_advanced(ONEBIT_NCCL_FILE)
 set(ONEBIT_HAS_NCCL OFF)
-if(ONEBIT_NCCL_INCLUDE AND ONEBIT_NCCL_LIBRARY)
+if(ONEBIT_NCCL_INCLUDE AND ONEBIT_NCCL_FILE)
   set(ONEBIT_HAS_NCCL ON)
+  get_filename_component(ONEBIT_NCCL_LIBRARY ${ONEBIT_NCCL_FILE} DIRECTORY)
+  string(APPEND ONEBIT_NCCL_LIBRARY /libnccl.so.2)
 endif()
 message(NOTICE "onebit: CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, "
                "NCCL ${ONEBIT_HAS_NCCL}")

@@ -15,10 +15,10 @@ class BundleStart(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.bundle = self.folder / "bundle"
-        for name in ("lib/runtime", "lib/stubs", "bin"):
+        for name in ("lib/runtime", "bin"):
             (self.bundle / name).mkdir(parents=True)
         shutil.copy(STARTER, self.bundle / "start")
-        (self.bundle / "lib/stubs" / LIBRARY).touch()
+        (self.bundle / "lib/cuda-libraries").write_text(LIBRARY + "\n")
         self.set_bundled_libc("glibc 99.0", self.bundle / "lib/runtime/ld-linux-x86-64.so.2")
 
     def set_bundled_libc(self, version, loader):
@@ -47,7 +47,6 @@ class BundleStart(unittest.TestCase):
         self.assertEqual(others, [f"{self.bundle}/bin/program", "--flag", "2000",
                                   f"{self.bundle}/onebit", "devices: "])
         self.assertEqual(folders[:2], [f"{self.bundle}/lib/runtime", f"{self.bundle}/lib"])
-        self.assertEqual(folders[-1], f"{self.bundle}/lib/stubs")
 
     def test_missing_library_is_named(self):
         _, _, messages = self.start()
@@ -55,7 +54,7 @@ class BundleStart(unittest.TestCase):
         self.assertIn("LD_LIBRARY_PATH", messages)
 
     def test_missing_nccl_leaves_the_devices(self):
-        (self.bundle / "lib/stubs" / LIBRARY).rename(self.bundle / "lib/stubs/libnccl.so.99")
+        (self.bundle / "lib/cuda-libraries").write_text("libnccl.so.99\n")
         _, others, messages = self.start()
         self.assertEqual(others[-1], "devices: all")
         self.assertIn("libnccl.so.99 not found, so NCCL cannot be used", messages)
@@ -78,35 +77,6 @@ class BundleStart(unittest.TestCase):
         folders, _, messages = self.start(PYTHONPATH=str(self.folder / "site"))
         self.assertIn(str(place), folders)
         self.assertEqual(messages, "")
-
-    def test_stub_answers_for_a_library_that_is_absent(self):
-        """With the versions of the symbols that the loader looks for."""
-        sources = {"real.c": 'int cublasLtCreate(void) { return 0; }\n'
-                             'const char *cublasLtGetStatusString(void) { return "there"; }\n',
-                   "program.c": "#include <stdio.h>\n"
-                                "int cublasLtCreate(void); char *cublasLtGetStatusString(void);\n"
-                                'int main(void) { int status = cublasLtCreate();\n'
-                                'printf("%d %s", status, cublasLtGetStatusString()); }\n',
-                   "versions": LIBRARY + " { global: *; };\n"}
-        for name, text in sources.items():
-            (self.folder / name).write_text(text)
-        built = self.folder / LIBRARY
-        program = self.bundle / "bin/program"
-        shutil.rmtree(self.bundle / "lib/stubs")
-
-        def run(*command, **options):
-            return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True,
-                                  **options).stdout
-
-        run("gcc", "-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}",
-            f"-Wl,--version-script={self.folder / 'versions'}", self.folder / "real.c", "-o", built)
-        run("gcc", self.folder / "program.c", built, "-o", program)
-        self.assertEqual(run(program, env={"LD_LIBRARY_PATH": str(self.folder)}), "0 there")
-        shell = STARTER.parent
-        run("bash", "-c", f"set -euo pipefail; source {shell}/base.sh; source {shell}/bundle.sh; "
-            f"write_stubs {self.bundle}")
-        self.assertEqual(run(program, env={"LD_LIBRARY_PATH": str(self.bundle / "lib/stubs")}),
-                         f"1 {LIBRARY} is not installed")
 
     def test_newer_c_library_of_the_machine_is_used(self):
         (self.bundle / "lib/runtime/version").write_text("glibc 2.1\n")

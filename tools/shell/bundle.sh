@@ -53,7 +53,9 @@ make_bundle() {
   copy_libraries "$to"
   cp -r recipes "$to/recipes"
   cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
-  write_stubs "$to"
+  # What the programs load where a GPU is used (device/cuda_cublas_library.cc, comm/nccl_library.cc).
+  grep -aohE 'lib(cublasLt|nccl)\.so\.[0-9]+' "$to"/bin/* | sort -u >"$to/lib/cuda-libraries"
+  grep -q cublasLt "$to/lib/cuda-libraries" || die "the programs of $from name no cuBLASLt"
   getconf GNU_LIBC_VERSION >"$to/lib/runtime/version"
   write_starters "$to"
   tar -C "$(dirname "$to")" -cJf "$to.tar.xz" "$(basename "$to")"
@@ -80,28 +82,6 @@ copy_libraries() {
       [[ "$name" =~ $BUNDLE_RUNTIME ]] && name="runtime/$name"
       cp -L "$path" "$to/lib/$name"
     done
-}
-
-# Libraries that are loaded where the machine has no cuBLASLt or NCCL, so that the program runs on
-# the CPU there: every function of theirs that a program uses. It returns an error, or where the
-# function describes errors, which library is not installed.
-write_stubs() {
-  local to="$1" library symbols version
-  mkdir -p "$to/lib/stubs"
-  for library in $(readelf -d "$to"/bin/* |
-    sed -nE 's/.*NEEDED.*\[(lib(cublasLt|nccl)\.so\.[0-9]+)\]/\1/p' | sort -u); do
-    symbols="$(nm -D --undefined-only "$to"/bin/* | awk '{print $2}' |
-      grep "^$([[ $library == libnccl* ]] && echo nccl || echo cublasLt)" | sort -u)"
-    version="$(sed -n 's/.*@//p' <<<"$symbols" | sort -u)"
-    echo "${version:-} { global: *; };" >"$to/lib/stubs/versions"
-    # 1: CUBLAS_STATUS_NOT_INITIALIZED and ncclUnhandledCudaError.
-    awk -F@ -v library="$library" '
-      $1 ~ /String$/ { printf "const char *%s(void) { return \"%s is not installed\"; }\n", $1, library }
-      $1 !~ /String$/ { printf "int %s(void) { return 1; }\n", $1 }' <<<"$symbols" |
-      gcc -x c -shared -fPIC -Wl,-soname,"$library" \
-        ${version:+-Wl,--version-script="$to/lib/stubs/versions"} -o "$to/lib/stubs/$library" -
-  done
-  rm -f "$to/lib/stubs/versions"
 }
 
 # onebit, gpu-check: run with the bundle's libraries, its C library and loader included.

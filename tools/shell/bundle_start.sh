@@ -24,8 +24,7 @@ folder_of() {
 
 missing=()
 in_python=()
-for stub in "$here"/lib/stubs/*; do
-  library="$(basename "$stub")"
+while read -r library; do
   [ -z "$(folder_of "$library")" ] || continue
   if [ ${#in_python[@]} -eq 0 ] && command -v python3 >/dev/null; then
     mapfile -t in_python < <(python3 -c '
@@ -36,7 +35,7 @@ for place in found.submodule_search_locations if found else []:
     [ ${#in_python[@]} -eq 0 ] || folders+=("${in_python[@]}")
   fi
   [ -n "$(folder_of "$library")" ] || missing+=("$library")
-done
+done <"$here/lib/cuda-libraries"
 for library in "${missing[@]}"; do
   what="NCCL cannot be used"
   if [[ $library == libcublasLt* ]]; then
@@ -63,4 +62,4 @@ else
   loader="$here/lib/runtime/ld-linux-x86-64.so.2"
   libraries="$here/lib/runtime:$libraries"
 fi
-exec "$loader" --library-path "$libraries:$here/lib/stubs" "$here/bin/$program" "$@"
+exec "$loader" --library-path "$libraries" "$here/bin/$program" "$@"

@@ -1,0 +1,37 @@
+#include "onebit/base/shared_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace onebit {
+
+SharedLibrary::SharedLibrary(const char* path, const char* remedy)
+    : name_(std::filesystem::path(path).filename()) {
+  handle_ = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ != nullptr) return;
+  const char* const said = dlerror();
+  problem_ = fmt::format("{}; {}", said != nullptr ? said : name_.c_str(), remedy);
+  handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle_ != nullptr) problem_.clear();
+}
+
+void* SharedLibrary::find(const char* function) {
+  void* const found = handle_ == nullptr ? nullptr : dlsym(handle_, function);
+  if (found == nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (problem_.empty()) {
+      problem_ = fmt::format("{} has no {}: it is of another version than the one built with",
+                             name_, function);
+    }
+  }
+  return found;
+}
+
+const char* SharedLibrary::problem() {
+  const std::lock_guard lock(mutex_);
+  return problem_.c_str();
+}
+
+}  // namespace onebit
