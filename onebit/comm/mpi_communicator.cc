@@ -33,8 +33,9 @@ constexpr size_t kEagerPieceBytes = 60 * 1024;
 constexpr size_t kMaxEagerBytes = size_t{4} << 20;
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
-// failed rank: first without pauses, then with pauses of an eighth of the time waited so far. If
-// the rank has a single core, every poll interrupts its computation.
+// failed rank: first without pauses, then with short ones, since ranks on one machine wait about a
+// millisecond for each other. In a longer wait they are long: if the rank has a single core, every
+// poll interrupts its computation.
 class Backoff {
  public:
   // Returns true when it is time to check for failures.
@@ -44,16 +45,17 @@ class Backoff {
       sched_yield();
       return false;
     }
-    const double eighth = waited_.seconds() / 8;
+    const bool is_long = waited_.seconds() > kShortWaitSeconds;
     std::this_thread::sleep_for(
-        std::chrono::duration<double>(std::clamp(eighth, kShortestSeconds, kLongestSeconds)));
+        std::chrono::duration<double>(is_long ? kLongPauseSeconds : kShortPauseSeconds));
     if (waited_.seconds() < next_check_seconds_) return false;
     next_check_seconds_ = waited_.seconds() + kCheckSeconds;
     return true;
   }
 
  private:
-  static constexpr double kShortestSeconds = 20e-6, kLongestSeconds = 500e-6;
+  static constexpr double kShortWaitSeconds = 4e-3;
+  static constexpr double kShortPauseSeconds = 20e-6, kLongPauseSeconds = 500e-6;
   static constexpr double kCheckSeconds = 5e-3;
 
   Stopwatch waited_;
