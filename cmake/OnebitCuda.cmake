@@ -42,9 +42,13 @@ endif()
 find_package(CUDAToolkit REQUIRED)
 set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static)
 # Loaded at run time (device/cuda_cublas_library.cc, comm/nccl_library.cc), by names with their versions.
+if(NOT TARGET CUDA::cublasLt)
+  message(FATAL_ERROR "cuBLASLt of CUDA ${CUDAToolkit_VERSION} was not found: install it beside nvcc "
+                      "(libcublas-dev), or build with -DONEBIT_CUDA=OFF")
+endif()
 get_target_property(cublas CUDA::cublasLt IMPORTED_LOCATION)
-get_filename_component(ONEBIT_CUBLAS_LIBRARY ${cublas} DIRECTORY)
-string(APPEND ONEBIT_CUBLAS_LIBRARY /libcublasLt.so.${CUDAToolkit_VERSION_MAJOR})
+get_filename_component(ONEBIT_CUBLAS_PATH ${cublas} DIRECTORY)
+string(APPEND ONEBIT_CUBLAS_PATH /libcublasLt.so.${CUDAToolkit_VERSION_MAJOR})
 
 # As on the CPU, products and sums are contracted where the code says so, never by the compiler.
 target_compile_options(onebit_warnings INTERFACE
@@ -57,13 +61,12 @@ target_compile_definitions(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 
 find_path(ONEBIT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(ONEBIT_NCCL_FILE nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-mark_as_advanced(ONEBIT_NCCL_FILE)
+find_library(ONEBIT_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
 set(ONEBIT_HAS_NCCL OFF)
-if(ONEBIT_NCCL_INCLUDE AND ONEBIT_NCCL_FILE)
+if(ONEBIT_NCCL_INCLUDE AND ONEBIT_NCCL_LIBRARY)
   set(ONEBIT_HAS_NCCL ON)
-  get_filename_component(ONEBIT_NCCL_LIBRARY ${ONEBIT_NCCL_FILE} DIRECTORY)
-  string(APPEND ONEBIT_NCCL_LIBRARY /libnccl.so.2)
+  get_filename_component(ONEBIT_NCCL_PATH ${ONEBIT_NCCL_LIBRARY} DIRECTORY)
+  string(APPEND ONEBIT_NCCL_PATH /libnccl.so.2)
 endif()
 message(NOTICE "onebit: CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, "
                "NCCL ${ONEBIT_HAS_NCCL}")

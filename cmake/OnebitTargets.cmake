@@ -136,11 +136,14 @@ set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules th
 set(ONEBIT_EMULATED_ONCE model CACHE STRING "Tests that run in the first schedule alone")
 set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu:*FewRowsOfALargeMatrix*")  # as GoogleTest names them
 # Sanitizers look at every operation; what only trains with them takes too long there, and so do finite
-# differences of models that differ from others in the loss alone, every key of a recipe with every kind
-# of value, statistics, and the choice among the emulated cuBLASLt's algorithms at many sizes.
+# differences of models that differ from others in the head alone (training with each is looked at), every
+# key of a recipe with every kind of value, statistics, and the choice among the emulated cuBLASLt's
+# algorithms at many sizes.
 set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
 Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:\
 Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/ModelGradient.Values/*:\
+Model/ModelGradient.Tagging/*:Model/ModelGradient.Classification/*:Model/ModelGradient.QuestionAnswering/*:\
+All/OptimizersTest.PackedMatricesChangeNoBit/*:*ElementwiseTest.CastsRound*/cuda*:\
 NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
 All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")

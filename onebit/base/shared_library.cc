@@ -11,10 +11,11 @@ SharedLibrary::SharedLibrary(const char* path, const char* remedy)
     : name_(std::filesystem::path(path).filename()) {
   handle_ = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ != nullptr) return;
-  const char* const said = dlerror();
-  problem_ = fmt::format("{}; {}", said != nullptr ? said : name_.c_str(), remedy);
+  std::string reason = dlerror();
   handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (handle_ != nullptr) problem_.clear();
+  if (handle_ != nullptr) return;
+  if (std::filesystem::exists(path)) reason = dlerror();
+  problem_ = fmt::format("{}; {}", reason, remedy);
 }
 
 void* SharedLibrary::find(const char* function) {
@@ -31,7 +32,7 @@ void* SharedLibrary::find(const char* function) {
 
 const char* SharedLibrary::problem() {
   const std::lock_guard lock(mutex_);
-  return problem_.c_str();
+  return problem_.empty() ? "" : problem_.c_str();
 }
 
 }  // namespace onebit

@@ -16,14 +16,14 @@ class SharedLibrary {
 
   // The address of a function; null where the library does not exist or does not have it.
   void* find(const char* function);
-  // Why find() last returned null, one line; "" if it never has. Valid for the process's life.
+  // Why find() first returned null, one line; "" if it never has. Valid as long as the library.
   const char* problem();
 
  private:
   std::string name_;
   void* handle_ = nullptr;
   std::mutex mutex_;
-  std::string problem_;  // written once
+  std::string problem_;  // not changed once it says something
 };
 
 // Calls the function `declared` of the library, whose name is `name`; returns `missing` if there is

@@ -113,7 +113,7 @@ void add_program(metrics::TextTable& table, const training::ProgramFacts& progra
   for (int index = 0; index < program.cuda_devices; ++index) {
     table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
   }
-  table.add_row({"NCCL", comm::nccl_is_built() ? "built in" : "not built in"});
+  table.add_row({"NCCL", comm::describe_nccl()});
   table.add_row(
       {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
 }

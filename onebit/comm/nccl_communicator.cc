@@ -1,7 +1,8 @@
-// The only file that uses NCCL.
+// The only file that calls NCCL.
 #include "onebit/comm/nccl_communicator.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <nccl.h>
 
 #include <chrono>
@@ -150,6 +151,8 @@ class NcclCommunicator final : public DeviceCommunicator {
   // NCCL takes some hundred megabytes of each device, and duplicates for checkpoints or agreements
   // send host memory alone.
   void connect() {
+    int version = 0;  // where NCCL is missing, before the others wait for this rank
+    check_nccl(ncclGetVersion(&version), nullptr, "ncclGetVersion");
     ncclUniqueId id{};
     if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
     host().broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
@@ -174,6 +177,13 @@ int64_t nccl_communicators_made() {
 
 bool nccl_is_built() {
   return true;
+}
+
+std::string describe_nccl() {
+  int version = 0;
+  const ncclResult_t status = ncclGetVersion(&version);
+  if (status != ncclSuccess) return fmt::format("not usable: {}", ncclGetErrorString(status));
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> host,

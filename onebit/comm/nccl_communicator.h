@@ -1,14 +1,17 @@
-// Device buffers through NCCL, which is linked, not opened at run time (cmake/OnebitCuda.cmake).
+// Device buffers through NCCL, which is loaded with the first message (nccl_library.cc).
 // Implemented in nccl_communicator.cc, or no_nccl.cc without NCCL.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "onebit/comm/communicator.h"
 
 namespace onebit::comm {
 
 bool nccl_is_built();
+// The version that is loaded, or why there is none. Loads it.
+std::string describe_nccl();
 
 // Collective. A collective is a group of pairwise sends and receives, so that every transport gives
 // the same bits; callers compute sums, in rank order.

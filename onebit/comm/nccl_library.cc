@@ -7,9 +7,10 @@
 namespace {
 
 onebit::SharedLibrary& nccl() {
-  static onebit::SharedLibrary library(
-      ONEBIT_NCCL_LIBRARY,
-      "install NCCL (or PyTorch for this CUDA version), or name its folder in LD_LIBRARY_PATH");
+  static auto& library = *new onebit::SharedLibrary(
+      ONEBIT_NCCL_PATH,
+      "install NCCL, or name the folder that has it in LD_LIBRARY_PATH (PyTorch's is "
+      "site-packages/nvidia/nccl/lib)");
   return library;
 }
 
@@ -21,13 +22,17 @@ ncclResult_t call(const char* name, Arguments... arguments) {
 }  // namespace
 
 const char* ncclGetErrorString(ncclResult_t status) {
-  const char* const known = onebit::call_of<ncclGetErrorString>(nccl(), __func__, "", status);
   const char* const problem = nccl().problem();
-  return *problem != '\0' ? problem : known;
+  if (*problem != '\0') return problem;
+  return onebit::call_of<ncclGetErrorString>(nccl(), __func__, "", status);
 }
 
 const char* ncclGetLastError(ncclComm_t comm) {
   return onebit::call_of<ncclGetLastError>(nccl(), __func__, "", comm);
+}
+
+ncclResult_t ncclGetVersion(int* version) {
+  return call<ncclGetVersion>(__func__, version);
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {

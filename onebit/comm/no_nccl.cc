@@ -8,6 +8,10 @@ bool nccl_is_built() {
   return false;
 }
 
+std::string describe_nccl() {
+  return "not built in";
+}
+
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator>, Device) {
   fail(
       "this onebit is built without NCCL: install it with the CUDA toolkit and build again with "

@@ -1,5 +1,5 @@
 // The functions of cuBLASLt, which is loaded when the first of them is called. Where it is missing,
-// they report CUBLAS_STATUS_NOT_SUPPORTED, and its text is what to do.
+// they report CUBLAS_STATUS_NOT_INITIALIZED, and its text is what to do.
 #include <cublasLt.h>
 
 #include "onebit/base/shared_library.h"
@@ -7,25 +7,24 @@
 namespace {
 
 onebit::SharedLibrary& cublas() {
-  static onebit::SharedLibrary library(
-      ONEBIT_CUBLAS_LIBRARY,
-      "install the CUDA toolkit's libraries (or PyTorch for this CUDA version), name their folder "
-      "in LD_LIBRARY_PATH, or use --device cpu");
+  static auto& library = *new onebit::SharedLibrary(
+      ONEBIT_CUBLAS_PATH,
+      "install the CUDA toolkit's libraries, name the folder that has it in LD_LIBRARY_PATH "
+      "(PyTorch's is site-packages/nvidia/cublas/lib or nvidia/cu13/lib), or use --device cpu");
   return library;
 }
 
 template <auto declared, class... Arguments>
 cublasStatus_t call(const char* name, Arguments... arguments) {
-  return onebit::call_of<declared>(cublas(), name, CUBLAS_STATUS_NOT_SUPPORTED, arguments...);
+  return onebit::call_of<declared>(cublas(), name, CUBLAS_STATUS_NOT_INITIALIZED, arguments...);
 }
 
 }  // namespace
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
-  const char* const known =
-      onebit::call_of<cublasLtGetStatusString>(cublas(), __func__, "", status);
   const char* const problem = cublas().problem();
-  return *problem != '\0' ? problem : known;
+  if (*problem != '\0') return problem;
+  return onebit::call_of<cublasLtGetStatusString>(cublas(), __func__, "", status);
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {

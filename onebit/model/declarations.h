@@ -27,7 +27,7 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
 NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden);
 
 // The bias in the type that the device's products add to results of the compute type: as computed
-// with on CUDA, which would round it in a kernel of its own before every product; f32 on a CPU.
+// with on CUDA, where cuBLASLt would need it rounded by a kernel before every product; f32 on CPUs.
 ConstView bias_to_add(const Context& context, const params::Table& table, int bias);
 
 }  // namespace onebit::model

@@ -95,6 +95,7 @@ void add_by_parts(CudaStream& cuda, const MatrixProduct& p) {
   const int64_t most = std::max<int64_t>(1, kManyBlocks / (int64_t{tiles.x} * tiles.y));
   const int64_t part = kTile * blocks_of(blocks_of(k, kTile), most);  // rows
   const unsigned parts = blocks_of(k, part);
+  if (parts == 1) return run_plain<T, float>(cuda, p);
   DevicePartials partials(cuda, parts, m * n, 1);
   launch("product_of_parts", cuda, dim3(tiles.x, tiles.y, parts), dim3(kTile, kTile),
          product_of_parts<T>, Operand<T>{pointer<T>(p.a), 1, m}, Operand<T>{pointer<T>(p.b), n, 1},
@@ -147,7 +148,8 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   if (!plain) return false;
   with_device_type(p.a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    if (p.a_transposed && p.accumulate && p.c.dtype() == DType::kF32) {
+    if (p.a_transposed && !p.b_transposed && p.accumulate && p.epilogue == Epilogue::kNone &&
+        p.c.dtype() == DType::kF32) {
       add_by_parts<T>(CudaStream::of(context), p);
     } else if (p.c.dtype() == DType::kF32) {
       run_plain<T, float>(CudaStream::of(context), p);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/base/temporary_folder.h"
@@ -45,6 +46,15 @@ TEST(SharedLibrary, MissingLibraryIsOneLineWithTheRemedy) {
   EXPECT_EQ(library.find("cos"), nullptr);
   EXPECT_THAT(library.problem(), AllOf(StartsWith("libnone.so.7: "), HasSubstr("; install it")));
   EXPECT_EQ(std::string(library.problem()).find('\n'), std::string::npos);
+}
+
+TEST(SharedLibrary, DamagedLibraryIsNotReportedAsMissing) {
+  const TemporaryFolder folder;
+  const std::filesystem::path damaged = folder.path() / "libdamaged.so.6";
+  std::ofstream(damaged) << "no library";
+  SharedLibrary library(damaged.c_str(), "install it");
+  EXPECT_EQ(library.find("cos"), nullptr);
+  EXPECT_THAT(library.problem(), AllOf(StartsWith(damaged.string()), HasSubstr("; install it")));
 }
 
 TEST(SharedLibrary, FunctionOfAnotherVersionIsNamed) {

@@ -54,6 +54,14 @@ Machine& Machine::one() {
   return *machine;
 }
 
+namespace {
+
+// Made before there are threads: GCC 12's thread sanitizer has reported that one thread made it and
+// another locked it, although a function's static orders the two.
+[[maybe_unused]] const Machine& made_at_start = Machine::one();
+
+}  // namespace
+
 Machine::Machine() {
   if (const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_DEVICES")) {
     devices_ = std::clamp(std::atoi(text), 0, kMaxDevices);

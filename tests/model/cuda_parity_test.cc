@@ -9,8 +9,8 @@
 
 #include "onebit/device/memory.h"
 #include "onebit/device/profile.h"
+#include "onebit/model/classification_model.h"
 #include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/elementwise.h"
 #include "tests/model/test_model.h"
@@ -40,7 +40,7 @@ class Placed {
   Placed(Device device, TinyBatch& host) : device_(device), batch_(host.view()) {
     for (ConstView* view : {&batch_.tokens, &batch_.segments, &batch_.positions, &batch_.row_keys,
                             &batch_.sequence_starts.device, &batch_.masked_rows,
-                            &batch_.masked_targets, &batch_.next_sentence, &batch_.spans}) {
+                            &batch_.masked_targets, &batch_.next_sentence, &batch_.classes}) {
       place(*view);
     }
   }
@@ -127,11 +127,11 @@ TEST(CudaParity, KeptBitsOfDropoutChangeNothing) {
 }
 
 // How often each operation runs in one pass in bf16.
-template <class Model, class Pass>
-std::map<std::string, int64_t> operations(Context& context, const Pass& pass) {
+template <class Make, class Pass>
+std::map<std::string, int64_t> operations(Context& context, const Make& make, const Pass& pass) {
   const BertConfig config = small_config();
   params::Table table;
-  Model model(config, table);
+  auto model = make(config, table);
   table.allocate(context.device(), DType::kBF16);
   table.initialize(11);
   ops::cast(context, {.from = table.values(), .to = table.compute_values()});
@@ -151,19 +151,28 @@ std::map<std::string, int64_t> operations(Context& context, const Pass& pass) {
   return calls;
 }
 
-// The compute copy has the biases in the type that cuBLASLt adds.
+// The compute copy has the biases in the type that cuBLASLt adds. It takes rows of 16 bytes, such
+// as those of eight labels.
 TEST(CudaParity, NoPassRoundsBiases) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);
-  const auto pretraining =
-      operations<PreTrainingModel>(cuda, [&](PreTrainingModel& model, const DeviceBatch& batch) {
+  const auto pretraining = operations(
+      cuda,
+      [](const BertConfig& config, params::Table& table) {
+        return PreTrainingModel(config, table);
+      },
+      [&](PreTrainingModel& model, const DeviceBatch& batch) {
         model.forward_backward(cuda, batch, {.masked_lm = 1, .next_sentence = 1}, {});
       });
-  const auto squad = operations<QuestionAnsweringModel>(
-      cuda, [&](QuestionAnsweringModel& model, const DeviceBatch& batch) {
+  const auto classification = operations(
+      cuda,
+      [](const BertConfig& config, params::Table& table) {
+        return ClassificationModel(config, {.outputs = 8}, table);
+      },
+      [&](ClassificationModel& model, const DeviceBatch& batch) {
         model.forward_backward(cuda, batch, 1, {});
       });
-  for (const auto& calls : {pretraining, squad}) {
+  for (const auto& calls : {pretraining, classification}) {
     EXPECT_GT(calls.at("matrix_product"), 0);
     EXPECT_EQ(calls.count("cast"), 0);
   }

@@ -54,7 +54,8 @@ make_bundle() {
   cp -r recipes "$to/recipes"
   cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
   # What the programs load where a GPU is used (device/cuda_cublas_library.cc, comm/nccl_library.cc).
-  grep -aohE 'lib(cublasLt|nccl)\.so\.[0-9]+' "$to"/bin/* | sort -u >"$to/lib/cuda-libraries"
+  { grep -aohE 'lib(cublasLt|nccl)\.so\.[0-9]+' "$to"/bin/* || true; } |
+    sort -u >"$to/lib/cuda-libraries"
   grep -q cublasLt "$to/lib/cuda-libraries" || die "the programs of $from name no cuBLASLt"
   getconf GNU_LIBC_VERSION >"$to/lib/runtime/version"
   write_starters "$to"

@@ -18,6 +18,7 @@ struct ncclUniqueId {
 struct ncclComm;
 using ncclComm_t = ncclComm*;
 
+ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
