@@ -12,6 +12,7 @@ namespace onebit::kernels {
 struct DropoutPlan {
   explicit DropoutPlan(const Dropout& dropout)
       : threshold(dropout_threshold(dropout.probability)),
+        comparison(dropout_comparison(threshold)),
         scale(dropout_scale(threshold)),
         round_keys(dropout_keys(dropout.seed)),
         site(dropout.site),
@@ -20,16 +21,18 @@ struct DropoutPlan {
   bool active() const { return threshold > 0; }
 
   uint32_t threshold;
+  DropoutComparison comparison;
   float scale;
   DropoutKeys round_keys;
   uint32_t site;
   const uint64_t* row_keys;
 };
 
-// The number of 16-bit lanes for `columns` columns, rounded up to what the widest vectors write.
+// The number of 16-bit words that take a bit for each of `columns` columns: what the widest vectors
+// write, and what they read behind it.
 inline int64_t dropout_bits_elements(int64_t columns) {
-  constexpr int64_t kWidest = 8 * 16;
-  return (columns + kWidest - 1) / kWidest * kWidest;
+  constexpr int64_t kWidest = 16, kRead = 4;
+  return (columns + kWidest * kDropoutLanes - 1) / (kWidest * kDropoutLanes) * kWidest + kRead;
 }
 
 }  // namespace onebit::kernels

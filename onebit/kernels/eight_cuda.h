@@ -10,7 +10,8 @@
 
 namespace onebit::kernels::cuda {
 
-// Elements that a thread processes together: those of one Philox call, 16 bytes of a 16-bit type.
+// Elements that a thread processes together: half of those of one Philox call, 16 bytes of a 16-bit
+// type.
 inline constexpr int kEight = 8;
 __device__ inline float widen(float value) {
   return value;
@@ -94,6 +95,20 @@ __device__ Eight load_eight(const T* from, int64_t count) {
   return result;
 }
 
+// load_eight() of two rows, whose loads are in flight together.
+template <typename T>
+__device__ void load_eight_of_both(const T* first, const T* second, int64_t count, Eight& x,
+                                   Eight& y) {
+  if (count >= kEight && is_aligned(first) && is_aligned(second)) {
+    const Stored<T> stored = load_stored(first), other = load_stored(second);
+    x = widen(stored);
+    y = widen(other);
+    return;
+  }
+  x = load_eight(first, count);
+  y = load_eight(second, count);
+}
+
 template <typename T>
 __device__ void store_eight(const Eight& from, T* to, int64_t count) {
   if (count >= kEight && is_aligned(to)) return store_whole(from, to);
@@ -111,8 +126,9 @@ __device__ inline uint64_t row_key_of(const DropoutPlan& plan, int64_t row) {
 __device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, uint64_t row_key,
                                   uint32_t column_block) {
   if (plan.threshold == 0) return;
-  const uint32_t kept =
-      dropout_keep_bits(plan.round_keys, plan.site, row_key, column_block, plan.threshold);
+  const uint32_t both =
+      dropout_kept_16(plan.round_keys, plan.site, row_key, column_block / 2, plan.comparison);
+  const uint32_t kept = both >> (8 * (column_block % 2));
   for (int i = 0; i < kEight; ++i) {
     values.lane[i] = (kept >> i & 1u) != 0 ? values.lane[i] * plan.scale : 0.0f;
   }

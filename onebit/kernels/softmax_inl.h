@@ -19,8 +19,7 @@ namespace onebit::kernels::HWY_NAMESPACE {
 // The dropout bits of one query's probabilities.
 HWY_INLINE void draw_score_bits(const DropoutPlan& plan, int64_t row, int64_t head, int64_t keys,
                                 uint16_t* bits) {
-  if (!plan.active()) return;
-  draw_dropout_bits(plan, plan.row_keys[row], static_cast<uint32_t>(head * 8192), keys, bits);
+  draw_dropout_bits(plan, row, first_score_block(static_cast<uint32_t>(head)), keys, bits);
 }
 
 // Scores of one query become exp(score - maximum), or 0 if dropped. Returns log(sum exp(score)).
@@ -40,7 +39,7 @@ HWY_INLINE float softmax_row(float* score, int64_t keys, const DropoutPlan& plan
   for_lanes_chained(keys, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
     const Vector e = exponential(hn::Sub(load(score + i, lanes), set(maximum)));
     sums.chain[chain] = hn::Add(sums.chain[chain], keep(e, lanes));
-    store(dropped(e, plan, bits + i), score + i, lanes);
+    store(dropped(e, plan, bits, i), score + i, lanes);
   });
   const float sum = sums.sum();
   inverse_sum = 1.0f / sum;
@@ -54,8 +53,8 @@ HWY_INLINE void softmax_backward_row(float* probability, float* grad_score, int6
                                      const DropoutPlan& plan, const uint16_t* bits) {
   for_lanes(keys, [&](int64_t i, auto lanes) HWY_ATTR {
     const Vector p = exponential(hn::Sub(load(probability + i, lanes), set(log_sum_exp)));
-    const Vector grad = dropped(load(grad_score + i, lanes), plan, bits + i);
-    store(dropped(p, plan, bits + i), probability + i, lanes);
+    const Vector grad = dropped(load(grad_score + i, lanes), plan, bits, i);
+    store(dropped(p, plan, bits, i), probability + i, lanes);
     store(hn::Mul(p, hn::Sub(grad, set(grad_dot_context))), grad_score + i, lanes);
   });
 }

@@ -48,11 +48,12 @@ struct AttentionCall {
   __device__ float* bias_place(int part, int head) const {
     return bias_sums + place(int64_t{blockIdx.z} * gridDim.x + blockIdx.x, part, head);
   }
-  // Keep bits of keys [8 * block, + 8) for the query with this row key.
-  __device__ uint32_t keep_bits(uint64_t row_key, int head, int block) const {
-    return kernels::dropout_keep_bits(
-        dropout.round_keys, dropout.site, row_key,
-        static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block), dropout.threshold);
+  // Keep bits of keys [key, key + 32) for the query with this row key; `key` is a multiple of 32.
+  __device__ uint32_t keep_bits(uint64_t row_key, int head, int key) const {
+    return kernels::dropout_kept_32(dropout.round_keys, dropout.site, row_key,
+                                    kernels::first_score_block(static_cast<uint32_t>(head)) +
+                                        static_cast<uint32_t>(key) / kernels::kDropoutLanes,
+                                    dropout.comparison);
   }
 };
 

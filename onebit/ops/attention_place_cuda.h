@@ -75,14 +75,10 @@ struct KeptKeys {
   __device__ void draw(const AttentionCall<T>& a, const RowKeys<kRows>& keys, const TilePlace& at,
                        int key) {
     __syncwarp();  // the previous words have been read
-    auto* bytes = reinterpret_cast<uint8_t*>(word + at.warp * 16);
-    const int block = at.lane % 8;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int query = i * 4 + at.lane / 8;
-      bytes[query * 8 + block] = static_cast<uint8_t>(
-          a.keep_bits(keys.of[at.warp * 16 + query], at.head, key / 8 + block));
-    }
+    // Half a word a thread, of 16 queries.
+    auto* halves = reinterpret_cast<uint32_t*>(word + at.warp * 16);
+    halves[at.lane] =
+        a.keep_bits(keys.of[at.warp * 16 + at.lane / 2], at.head, key + at.lane % 2 * kWarp);
     __syncwarp();
   }
   // Copies them to global memory, for kernels to come.

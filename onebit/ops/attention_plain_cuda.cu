@@ -75,7 +75,7 @@ __device__ void store_head(const float (&sum)[kParts], float factor, T* to, int 
 template <typename T>
 __device__ float drop_factor(const AttentionCall<T>& a, int64_t row, int head, int key) {
   if (a.dropout.threshold == 0) return 1.0f;
-  return a.kept(a.keep_bits(a.dropout.row_keys[row], head, key / kEight), key % kEight);
+  return a.kept(a.keep_bits(a.dropout.row_keys[row], head, key / kWarp * kWarp), key % kWarp);
 }
 
 // One warp per query, one lane per key.

@@ -29,9 +29,9 @@ void dropout(Context& context, const DropoutForward& a) {
       for (int64_t row = begin; row < end; ++row) {
         const T* x = a.x.data<T>() + row * columns;
         T* y = a.y.data<T>() + row * columns;
-        if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, columns, bits);
+        draw_dropout_bits(plan, row, 0, columns, bits);
         for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
-          store(dropped(load(x + i, lanes), plan, bits + i), y + i, lanes);
+          store(dropped(load(x + i, lanes), plan, bits, i), y + i, lanes);
         });
       }
     });

@@ -72,11 +72,11 @@ void embedding(Context& context, const Embedding& a) {
       for (int64_t row = begin; row < end; ++row) {
         const float sum = look_up.sum_row(row, buffer);
         const RowStatistics statistics = row_statistics(buffer, hidden, sum, a.epsilon);
-        if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+        draw_dropout_bits(plan, row, 0, hidden, bits);
         T* y = a.y.template data<T>() + row * hidden;
         for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
           const Vector value = normalised(buffer, i, lanes, statistics, gamma, beta);
-          store(dropped(value, plan, bits + i), y + i, lanes);
+          store(dropped(value, plan, bits, i), y + i, lanes);
         });
         if (!a.mean.empty()) {
           a.mean.data<float>()[row] = statistics.mean;
@@ -111,12 +111,12 @@ void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartial
             for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
               float* looked_up = grad_sum + row * hidden;  // the sum itself, until overwritten
               look_up.sum_row(row, looked_up);
-              if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+              draw_dropout_bits(plan, row, 0, hidden, bits);
               const FromInput<float> source{grad_sum, a.mean.data<float>(), inverse_stddev};
               const T* grad_y = a.grad_y.template data<T>() + row * hidden;
               gradient.gather(source, row, hidden, gamma, sums.of(kGamma, block),
                               sums.of(kBeta, block), [&](int64_t i, auto lanes) HWY_ATTR {
-                                return dropped(load(grad_y + i, lanes), plan, bits + i);
+                                return dropped(load(grad_y + i, lanes), plan, bits, i);
                               });
               float* segment = sums.of(kSegments + a.segments.data<int32_t>()[row], block);
               for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {

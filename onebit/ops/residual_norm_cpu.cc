@@ -26,10 +26,10 @@ void forward_row(const ResidualNorm& a, const DropoutPlan& plan, int64_t row, in
   const T* x = a.x.data<T>() + row * hidden;
   T* sum = a.sum.empty() ? nullptr : a.sum.data<T>() + row * hidden;
   T* y = a.y.data<T>() + row * hidden;
-  if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+  draw_dropout_bits(plan, row, 0, hidden, bits);
   Chains total;
   for_lanes_chained(hidden, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
-    const Vector added = hn::Mul(dropped(load(x + i, lanes), plan, bits + i), set(a.factor));
+    const Vector added = hn::Mul(dropped(load(x + i, lanes), plan, bits, i), set(a.factor));
     const Vector value = hn::Add(load(residual + i, lanes), added);
     store(value, buffer + i, lanes);
     if (sum != nullptr) store(value, sum + i, lanes);
@@ -82,11 +82,11 @@ HWY_INLINE void backward_row(const ResidualNormBackward& a, const Source& source
   T* grad_x = optional(a.grad_x);
   float* grad_bias = a.grad_bias.empty() ? nullptr : sums.of(kBias, block);
   const float inverse_stddev = a.inverse_stddev.data<float>()[row];
-  if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+  draw_dropout_bits(plan, row, 0, hidden, bits);
   for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
     Vector grad_sum = gradient.grad_input(i, lanes, inverse_stddev);
     if (grad_sum_extra != nullptr) grad_sum = hn::Add(grad_sum, load(grad_sum_extra + i, lanes));
-    const Vector into_x = hn::Mul(dropped(grad_sum, plan, bits + i), set(a.factor));
+    const Vector into_x = hn::Mul(dropped(grad_sum, plan, bits, i), set(a.factor));
     store(grad_sum, grad_residual + i, lanes);
     if (grad_x != nullptr) store(into_x, grad_x + i, lanes);
     if (grad_bias != nullptr) {

@@ -23,8 +23,8 @@ template <typename T>
 __global__ void forward(Forward<T> a, int64_t hidden, DropoutPlan plan) {
   const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const int64_t at = row * hidden + column;
-  Eight values = load_eight(a.x + at, count);
-  const Eight residual = load_eight(a.residual + at, count);
+  Eight values, residual;
+  load_eight_of_both(a.x + at, a.residual + at, count, values, residual);
   if (count > 0) drop_eight(values, plan, row_key_of(plan, row), threadIdx.x);
   for (int i = 0; i < kEight; ++i) {
     values.lane[i] = residual.lane[i] + values.lane[i] * a.factor;
