@@ -289,7 +289,8 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
              {}, true);
   const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   const auto step = [&] {
-    ops::fill(context, table.gradients(), 0.0f);
+    ops::fill_zero(context, table.gradients(),
+                   table.stale_gradients().begin_update(table.size_elements()));
     model.forward_backward(context, batch.view(),
                            {.masked_lm = 1.0 / static_cast<double>(guessed),
                             .next_sentence = 1.0 / static_cast<double>(sequences)},

@@ -268,7 +268,8 @@ class TrainingStep {
         }};
     const double sequences = static_cast<double>(settings_.batch);
     const double masked = static_cast<double>(settings_.batch * settings_.masked);
-    ops::fill(context, table_.gradients(), 0);
+    ops::fill_zero(context, table_.gradients(),
+                   table_.stale_gradients().begin_update(table_.size_elements()));
     const auto result = model_.forward_backward(
         context, batch_.view(), {.masked_lm = 1 / masked, .next_sentence = 1 / sequences}, pass);
     loss = result.mlm_loss_sum / masked + result.nsp_loss_sum / sequences;

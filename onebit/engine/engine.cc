@@ -75,7 +75,8 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
 
 void Engine::begin_update() {
   const PhaseSpan phase(context_, kOptimizerPhase);
-  ops::fill(context_, table_.gradients(), 0.0f);
+  ops::fill_zero(context_, table_.gradients(),
+                 table_.stale_gradients().begin_update(table_.size_elements()));
   packed_.changed();
   wire_bytes_before_ = wire_bytes_sent();
   inside_bytes_before_ = communicator_.bytes_sent_inside_node();
@@ -92,10 +93,16 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
   const bool last = micro_step_ + 1 == batch_.accumulation;
   if (last) prepare_last_micro_step(input);
   run(input);
+  clear_stale_gradients({0, table_.size_elements()});
   if (last && !input.gradients_ready && route_ == GradientRoute::kAveraged && exchange_) {
     exchange_->ready({0, table_.size_elements()});
   }
   ++micro_step_;
+}
+
+// Of parameters that the pass has not used, as layers that were dropped.
+void Engine::clear_stale_gradients(Range range) {
+  ops::fill_zero(context_, table_.gradients(), table_.stale_gradients().take(range));
 }
 
 void Engine::prepare_last_micro_step(BackwardInput& input) {
@@ -106,14 +113,20 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     exchange_->begin(
         context_, [this](Context& context, Range range) { show_local_gradients(context, range); });
     if (config_.run.overlap) {
-      input.gradients_ready = [this](Range range) { exchange_->ready(range); };
+      input.gradients_ready = [this](Range range) {
+        clear_stale_gradients(range);
+        exchange_->ready(range);
+      };
     }
     return;
   }
   find_local_route();
   if (route_ == GradientRoute::kLocalEarly) {
     optimizer_->begin_step(context_, table_, step_input(1));
-    input.gradients_ready = [this](Range range) { optimizer_->gradients_ready(range); };
+    input.gradients_ready = [this](Range range) {
+      clear_stale_gradients(range);
+      optimizer_->gradients_ready(range);
+    };
   }
 }
 

@@ -34,8 +34,8 @@ namespace onebit::engine {
 
 struct BackwardInput {
   double loss_scale = 1;  // every gradient must be multiplied by it
-  // The model calls this with each range of the flat gradient buffer once it is complete, from the
-  // end to the start, until all is covered; empty if nothing waits for it.
+  // The model calls this with each range of the flat gradient buffer, of whole parameters, once it
+  // is complete, from the end to the start, until all is covered; empty if nothing waits for it.
   std::function<void(Range)> gradients_ready;
 };
 
@@ -79,7 +79,8 @@ class Engine {
   // Of the copies of matrices that products use; 0 without copies.
   int64_t packed_bytes() const { return packed_bytes_; }
 
-  // One micro-step: calls `run`, which adds to the table's gradients.
+  // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones
+  // (params/stale_gradients.h).
   void backward(const std::function<void(const BackwardInput&)>& run);
   // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty.
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
@@ -115,6 +116,7 @@ class Engine {
   enum class GradientRoute { kAveraged, kLocalEarly, kLocalLate };
 
   void begin_update();
+  void clear_stale_gradients(Range range);
   void prepare_last_micro_step(BackwardInput& input);
   void find_local_route();
   void report_unknown_noise();

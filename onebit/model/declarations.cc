@@ -17,12 +17,22 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
     bias.parts.push_back(name + "." + part + ".bias");
   }
   const int weight_index = table.add(std::move(weight));
+  table.overwrite_gradient(weight_index);
   return {weight_index, table.add(std::move(bias))};
 }
 
 NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden) {
   const int gamma = table.add({.name = name + ".weight", .shape = {hidden}, .init = Init::kOnes});
   return {gamma, table.add({.name = name + ".bias", .shape = {hidden}})};
+}
+
+ops::LinearBackwardWeight weight_gradient(params::Table& table, int weight, ConstView grad_y,
+                                          ConstView x, View grad_bias) {
+  return {.grad_y = grad_y,
+          .x = x,
+          .grad_weight = table.gradient(weight),
+          .overwrite_weight = table.stale_gradients().take(weight),
+          .grad_bias = grad_bias};
 }
 
 ConstView bias_to_add(const Context& context, const params::Table& table, int bias) {

@@ -1,5 +1,6 @@
 #include "onebit/model/embeddings.h"
 
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/embedding.h"
 
 namespace onebit::model {
@@ -62,6 +63,8 @@ void Embeddings::forward(Context& context, const DeviceBatch& batch, const Train
 
 void Embeddings::backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
                           ConstView grad_y) const {
+  // Stale where a masked-word head would have overwritten it, but had no masked words.
+  if (table_->stale_gradients().take(word_)) ops::fill(context, table_->gradient(word_), 0);
   ops::embedding_backward(context,
                           {.grad_y = grad_y,
                            .tokens = batch.tokens,

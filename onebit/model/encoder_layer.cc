@@ -219,10 +219,9 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
       add_and_norm_backward(context, pass, DropoutPlace::kAttentionOutput, saved.attention_norm,
                             attention_norm_, attention_output_.bias, true);
   ops::linear_backward_weight(
-      context,
-      {.grad_y = grad_branch,
-       .x = rows_of(only_output_rows ? scratch.output_context : saved.context, pass.output_count),
-       .grad_weight = table_->gradient(attention_output_.weight)});
+      context, weight_gradient(*table_, attention_output_.weight, grad_branch,
+                               rows_of(only_output_rows ? scratch.output_context : saved.context,
+                                       pass.output_count)));
   const View grad_context = rows_of(scratch.grad_context, rows);
   const View grad_attention_output =
       only_output_rows ? rows_of(scratch.output_grad_context, pass.output_count) : grad_context;
@@ -246,10 +245,8 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
                            .grad_qkv = grad_qkv,
                            .grad_bias = table_->gradient(qkv_.bias)});
-  ops::linear_backward_weight(context, {.grad_y = grad_qkv,
-                                        .x = rows_of(pass.input->y, rows),
-                                        .grad_weight = table_->gradient(qkv_.weight),
-                                        .grad_bias = {}});
+  ops::linear_backward_weight(
+      context, weight_gradient(*table_, qkv_.weight, grad_qkv, rows_of(pass.input->y, rows)));
   ops::linear_backward_input(context, {.grad_y = grad_qkv,
                                        .weight = table_->compute_value(qkv_.weight),
                                        .grad_x = rows_of(scratch.grad_y, rows)});
@@ -288,9 +285,8 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
     activated = rows_of(scratch.activated, rows);
     ops::activation(context, {.kind = config_.activation, .x = pre_activation, .y = activated});
   }
-  ops::linear_backward_weight(
-      context,
-      {.grad_y = grad_branch, .x = activated, .grad_weight = table_->gradient(output_.weight)});
+  ops::linear_backward_weight(context,
+                              weight_gradient(*table_, output_.weight, grad_branch, activated));
   const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.intermediate_size);
   ops::linear_backward_activation(context, {.kind = config_.activation,
                                             .grad_y = grad_branch,
@@ -298,9 +294,8 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
                                             .saved = pre_activation,
                                             .grad_x = grad_wide,
                                             .grad_bias = table_->gradient(intermediate_.bias)});
-  ops::linear_backward_weight(context, {.grad_y = grad_wide,
-                                        .x = rows_of(saved.attention_norm.y, rows),
-                                        .grad_weight = table_->gradient(intermediate_.weight)});
+  ops::linear_backward_weight(context, weight_gradient(*table_, intermediate_.weight, grad_wide,
+                                                       rows_of(saved.attention_norm.y, rows)));
   ops::linear_backward_input(
       context,
       {.grad_y = grad_wide,

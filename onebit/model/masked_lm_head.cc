@@ -21,7 +21,9 @@ MaskedLmHead::MaskedLmHead(const BertConfig& config, params::Table& table, int w
                        .storage_rows = config.stored_vocab_size()})),
       dense_(declare_linear(table, "cls.predictions.transform.dense", config.hidden_size,
                             config.hidden_size, config.initializer_range)),
-      norm_(declare_norm(table, "cls.predictions.transform.LayerNorm", config.hidden_size)) {}
+      norm_(declare_norm(table, "cls.predictions.transform.LayerNorm", config.hidden_size)) {
+  table.overwrite_gradient(word_);  // the embeddings' backward pass adds to it later
+}
 
 void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute) {
   const int64_t hidden = config_.hidden_size;
@@ -75,8 +77,7 @@ void MaskedLmHead::transform_backward(Context& context, ConstView hidden, View g
                                      .saved = rows_of(pre_activation_, rows),
                                      .grad_x = grad,
                                      .grad_bias = table_->gradient(dense_.bias)});
-  ops::linear_backward_weight(
-      context, {.grad_y = grad, .x = hidden, .grad_weight = table_->gradient(dense_.weight)});
+  ops::linear_backward_weight(context, weight_gradient(*table_, dense_.weight, grad, hidden));
   ops::linear_backward_input(
       context,
       {.grad_y = grad, .weight = table_->compute_value(dense_.weight), .grad_x = grad_hidden});
@@ -108,10 +109,9 @@ void MaskedLmHead::loss(Context& context, const Loss& call) const {
                                  .correct = correct_.view().rows(begin, end)});
     if (!training) continue;
     const PhaseSpan backward(context, kHeadsBackward);
-    ops::linear_backward_weight(context, {.grad_y = logits,
-                                          .x = normed_.view().rows(begin, end),
-                                          .grad_weight = table_->gradient(word_),
-                                          .grad_bias = table_->gradient(bias_)});
+    ops::linear_backward_weight(
+        context, weight_gradient(*table_, word_, logits, normed_.view().rows(begin, end),
+                                 table_->gradient(bias_)));
     ops::linear_backward_input(context, {.grad_y = logits,
                                          .weight = table_->compute_value(word_),
                                          .grad_x = grad_normed_.view().rows(begin, end)});

@@ -36,9 +36,8 @@ void Pooler::backward(Context& context, ConstView hidden, View grad_pooled,
                                      .saved = rows_of(pooled_, hidden.extent(0)),
                                      .grad_x = grad_pooled,
                                      .grad_bias = table_->gradient(dense_.bias)});
-  ops::linear_backward_weight(
-      context,
-      {.grad_y = grad_pooled, .x = hidden, .grad_weight = table_->gradient(dense_.weight)});
+  ops::linear_backward_weight(context,
+                              weight_gradient(*table_, dense_.weight, grad_pooled, hidden));
   ops::linear_backward_input(context, {.grad_y = grad_pooled,
                                        .weight = table_->compute_value(dense_.weight),
                                        .grad_x = grad_hidden});

@@ -57,11 +57,9 @@ View QuestionAnsweringModel::scores_and_loss(Context& context, const DeviceBatch
 void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scores,
                                            ConstView hidden) const {
   const PhaseSpan phase(context, kHeadsBackward);
-  const params::Table& table = bert_.table();
-  ops::linear_backward_weight(context, {.grad_y = grad_scores,
-                                        .x = hidden,
-                                        .grad_weight = table.gradient(outputs_.weight),
-                                        .grad_bias = table.gradient(outputs_.bias)});
+  params::Table& table = bert_.table();
+  ops::linear_backward_weight(context, weight_gradient(table, outputs_.weight, grad_scores, hidden,
+                                                       table.gradient(outputs_.bias)));
   ops::linear_backward_input(context, {.grad_y = grad_scores,
                                        .weight = table.compute_value(outputs_.weight),
                                        .grad_x = bert_.output_gradient()});

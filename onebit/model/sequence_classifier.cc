@@ -71,10 +71,8 @@ void SequenceClassifier::loss(Context& context, const Loss& call) const {
   output_loss(context, call, scores);
   if (!training) return;
   const PhaseSpan backward(context, kHeadsBackward);
-  ops::linear_backward_weight(context, {.grad_y = scores,
-                                        .x = input,
-                                        .grad_weight = table_->gradient(dense_.weight),
-                                        .grad_bias = table_->gradient(dense_.bias)});
+  ops::linear_backward_weight(context, weight_gradient(*table_, dense_.weight, scores, input,
+                                                       table_->gradient(dense_.bias)));
   ops::linear_backward_input(context, {.grad_y = scores,
                                        .weight = table_->compute_value(dense_.weight),
                                        .grad_x = call.grad_pooled});

@@ -13,7 +13,8 @@ namespace onebit::model {
 // run from the end of the buffer to its beginning, adjacent to each other, and cover the model.
 using GradientsReady = std::function<void(Range)>;
 
-// One forward and backward pass over one micro-batch. Gradients are added to those in the table.
+// One forward and backward pass over one micro-batch. Gradients are added to those in the table, or
+// written over those that are stale (params/stale_gradients.h).
 // The loss of a pass is a weighted sum over its items (masked tokens, sequences), with weights from
 // the caller: 1 / (items of the whole global batch) makes the mean over it exact, however it is
 // split into micro-batches and ranks.

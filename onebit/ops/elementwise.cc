@@ -14,6 +14,7 @@ static Work work_of(const Add& a) {
 
 ONEBIT_DEVICE_OP(void, cast, const Cast&);
 ONEBIT_DEVICE_OP(void, fill, View, float);
+ONEBIT_DEVICE_OP(void, fill_zero, View, std::span<const Range>);
 ONEBIT_DEVICE_OP(void, add, const Add&);
 
 namespace {
@@ -38,6 +39,17 @@ void cast(Context& context, const Cast& a) {
 void fill(Context& context, View x, float value) {
   check_floating(kernels::ArgumentCheck(context, "fill"), "x", x);
   on_device::fill(context, x, value);
+}
+
+void fill_zero(Context& context, View x, std::span<const Range> ranges) {
+  const kernels::ArgumentCheck check(context, "fill_zero");
+  check.view("x", x, DType::kF32, x.shape());
+  for (const Range& range : ranges) {
+    check.that(range.begin % 16 == 0 && range.end % 16 == 0 && range.begin >= 0 &&
+                   range.begin <= range.end && range.end <= x.elements(),
+               "ranges must be multiples of 16 elements of x");
+  }
+  if (!ranges.empty()) on_device::fill_zero(context, x, ranges);
 }
 
 void add(Context& context, const Add& a) {

@@ -1,7 +1,10 @@
 // Flat element-wise passes: conversion, fill, add.
 #pragma once
 
+#include <span>
+
 #include "onebit/device/context.h"
+#include "onebit/tensor/range.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
@@ -16,6 +19,9 @@ void cast(Context&, const Cast&);
 
 // x = value. f32, bf16 or f16.
 void fill(Context&, View x, float value);
+
+// x = 0 in these ranges of its elements, whose bounds are multiples of 16. f32.
+void fill_zero(Context&, View x, std::span<const Range> ranges);
 
 // y += x. Any two of f32, bf16, f16; the sum is rounded to y's type.
 struct Add {

@@ -69,6 +69,10 @@ ONEBIT_CPU_OP(add, Add);
 
 namespace cpu {
 
+void fill_zero(Context& context, View x, std::span<const Range> ranges) {
+  for (const Range& range : ranges) fill(context, x.rows(range.begin, range.end), 0.0f);
+}
+
 void fill(Context& context, View x, float value) {
   HWY_DYNAMIC_DISPATCH(fill)(context, x, value);
 }

@@ -43,6 +43,22 @@ __global__ void fill_with(T* to, int64_t count, float value) {
   store_eight(values, to + at, count - at);
 }
 
+// By value, so that nothing has to be copied to the device first.
+struct RangeList {
+  static constexpr int kMost = 128;
+  Range range[kMost];
+};
+constexpr int64_t kLongRange = 1 << 20;  // elements; these are filled one by one
+
+// grid: (blocks of a range, ranges)
+__global__ void fill_ranges_with_zero(float* to, RangeList list) {
+  const Range range = list.range[blockIdx.y];
+  const int64_t first = range.begin + (int64_t{blockIdx.x} * kThreads + threadIdx.x) * 4;
+  for (int64_t at = first; at < range.end; at += int64_t{gridDim.x} * kThreads * 4) {
+    *reinterpret_cast<float4*>(to + at) = float4{};
+  }
+}
+
 template <class Function>
 void run(Context& context, const ConstView& from, const View& to, const Function& function) {
   const int64_t count = to.elements();
@@ -67,6 +83,27 @@ void cast(Context& context, const Cast& a) {
 
 void add(Context& context, const Add& a) {
   run(context, a.x, a.y, Added{});
+}
+
+void fill_zero(Context& context, View x, std::span<const Range> ranges) {
+  CudaStream& cuda = CudaStream::of(context);
+  RangeList list;
+  int count = 0;
+  const auto fill_listed = [&] {
+    if (count == 0) return;
+    const dim3 grid(16, static_cast<unsigned>(count));
+    launch("fill_zero", cuda, grid, kThreads, fill_ranges_with_zero, pointer<float>(x), list);
+    count = 0;
+  };
+  for (const Range& range : ranges) {
+    if (range.elements() > kLongRange) {
+      fill(context, x.rows(range.begin, range.end), 0.0f);
+      continue;
+    }
+    list.range[count++] = range;
+    if (count == RangeList::kMost) fill_listed();
+  }
+  fill_listed();
 }
 
 void fill(Context& context, View x, float value) {

@@ -3,6 +3,7 @@
 #include "onebit/kernels/argument_check.h"
 #include "onebit/kernels/device_switch.h"
 #include "onebit/kernels/matrix_product.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
 
 namespace onebit::kernels {
@@ -144,9 +145,15 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
   check.view("x", a.x, a.grad_y.dtype(), {rows, in});
   check.view("grad_weight", a.grad_weight, DType::kF32, {out, in});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {out});
-  if (rows == 0) return;
-  const kernels::MatrixProduct product{
-      .a = a.grad_y, .a_transposed = true, .b = a.x, .c = a.grad_weight, .accumulate = true};
+  if (rows == 0) {
+    if (a.overwrite_weight) fill(context, a.grad_weight, 0);
+    return;
+  }
+  const kernels::MatrixProduct product{.a = a.grad_y,
+                                       .a_transposed = true,
+                                       .b = a.x,
+                                       .c = a.grad_weight,
+                                       .accumulate = !a.overwrite_weight};
   if (!a.grad_bias.empty()) {
     kernels::MatrixProduct whole = product;
     whole.epilogue = kernels::Epilogue::kRowSums;

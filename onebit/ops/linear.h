@@ -56,8 +56,9 @@ void linear_backward_activation(Context&, const LinearBackwardActivation&);
 struct LinearBackwardWeight {
   ConstView grad_y;  // [rows, out]
   ConstView x;       // [rows, in]
-  View grad_weight;  // f32 [out, in]  added to
-  View grad_bias;    // f32 [out]      added to; empty: not computed (or summed elsewhere)
+  View grad_weight;  // f32 [out, in]  added to, or overwritten
+  bool overwrite_weight = false;
+  View grad_bias;  // f32 [out]      added to; empty: not computed (or summed elsewhere)
 };
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 

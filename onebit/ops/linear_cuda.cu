@@ -86,11 +86,12 @@ __global__ void product_of_parts(Operand<T> a, Operand<T> b, int64_t m, int64_t 
   if (row < m && column < n) partials[(blockIdx.z * m + row) * n + column] = sum;
 }
 
-// c += a^T . b. The gradient of a head's few outputs has few tiles and as many rows as a
-// micro-batch has tokens: the rows are cut into parts.
+// c = a^T . b, or added to c. The gradient of a head's few outputs has few tiles and as many rows
+// as a micro-batch has tokens: the rows are cut into parts.
 template <typename T>
-void add_by_parts(CudaStream& cuda, const MatrixProduct& p) {
+void multiply_by_parts(CudaStream& cuda, const MatrixProduct& p) {
   const int64_t m = p.m(), n = p.n(), k = p.k();
+  if (k == 0) return run_plain<T, float>(cuda, p);
   const dim3 tiles(blocks_of(n, kTile), blocks_of(m, kTile));
   const int64_t most = std::max<int64_t>(1, kManyBlocks / (int64_t{tiles.x} * tiles.y));
   const int64_t part = kTile * blocks_of(blocks_of(k, kTile), most);  // rows
@@ -100,6 +101,10 @@ void add_by_parts(CudaStream& cuda, const MatrixProduct& p) {
   launch("product_of_parts", cuda, dim3(tiles.x, tiles.y, parts), dim3(kTile, kTile),
          product_of_parts<T>, Operand<T>{pointer<T>(p.a), 1, m}, Operand<T>{pointer<T>(p.b), n, 1},
          m, n, k, part, partials.data());
+  if (!p.accumulate) {
+    check_cuda(cudaMemsetAsync(p.c.raw(), 0, static_cast<size_t>(p.c.size_bytes()), cuda.stream()),
+               "cudaMemsetAsync");
+  }
   partials.add_to({p.c.data<float>()});
 }
 
@@ -148,9 +153,9 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   if (!plain) return false;
   with_device_type(p.a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    if (p.a_transposed && !p.b_transposed && p.accumulate && p.epilogue == Epilogue::kNone &&
+    if (p.a_transposed && !p.b_transposed && p.epilogue == Epilogue::kNone &&
         p.c.dtype() == DType::kF32) {
-      add_by_parts<T>(CudaStream::of(context), p);
+      multiply_by_parts<T>(CudaStream::of(context), p);
     } else if (p.c.dtype() == DType::kF32) {
       run_plain<T, float>(CudaStream::of(context), p);
     } else if (p.bias.dtype() == p.c.dtype()) {

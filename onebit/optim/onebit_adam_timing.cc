@@ -74,7 +74,6 @@ class Passes {
   }
 
   void step(Context& context) {
-    ops::fill(context, gradient_.view(), 0.0f);
     if (alone_) return move(context, {0, elements_}, momentum_.view());
     const int64_t part = SignExchange::blocks_of_part(context, blocks_);
     for (int64_t first = 0; first < blocks_; first += part) {

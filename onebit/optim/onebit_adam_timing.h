@@ -12,7 +12,7 @@ namespace onebit::optim {
 // Processor seconds per element in the compressed phase, excluding coding.
 struct OneBitAdamTiming {
   double bucket_seconds = 0;  // for a bucket, before it is sent and after it has arrived
-  double step_seconds = 0;    // after all have arrived, including setting gradients to zero
+  double step_seconds = 0;    // after all have arrived
 };
 
 // Measures on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().

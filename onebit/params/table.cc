@@ -13,6 +13,11 @@ Shape with_rows(const Shape& shape, int64_t rows) {
   return result;
 }
 
+int64_t aligned(int64_t elements) {
+  constexpr int64_t kAlignment = Table::kAlignmentElements;
+  return (elements + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 int64_t row_elements(const Shape& shape) {
   return shape.rank() == 1 ? 1 : shape.elements() / std::max<int64_t>(shape[0], 1);
 }
@@ -44,8 +49,7 @@ int Table::add(Declaration declaration) {
          .lookup = declaration.lookup,
          .parameter = index});
   }
-  size_elements_ =
-      (begin + count + kAlignmentElements - 1) / kAlignmentElements * kAlignmentElements;
+  size_elements_ = aligned(begin + count);
   const Shape storage_shape = with_rows(shape, storage_rows);
   parameters_.push_back({std::move(declaration), {begin, begin + count}, storage_shape});
   return index;
@@ -84,6 +88,12 @@ View Table::compute_value(int parameter) const {
 
 View Table::gradient(int parameter) const {
   return slice(gradients_, parameter);
+}
+
+void Table::overwrite_gradient(int parameter) {
+  Range range = parameters_[static_cast<size_t>(parameter)].range;
+  range.end = aligned(range.end);
+  stale_gradients_.cover(parameter, range);
 }
 
 const Entry& Table::entry(std::string_view name) const {

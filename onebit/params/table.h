@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/params/stale_gradients.h"
 #include "onebit/tensor/range.h"
 #include "onebit/tensor/tensor.h"
 
@@ -78,6 +79,11 @@ class Table {
   View compute_value(int parameter) const;
   View gradient(int parameter) const;
 
+  // Layers overwrite the gradient of this parameter before any of them adds to it; they ask
+  // stale_gradients() when.
+  void overwrite_gradient(int parameter);
+  StaleGradients& stale_gradients() { return stale_gradients_; }
+
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<Entry>& entries() const { return entries_; }
   // Error: no such name; the message suggests the nearest one.
@@ -104,6 +110,7 @@ class Table {
   Device device_;
   DType compute_type_ = DType::kF32;
   Tensor values_, gradients_, compute_values_;
+  StaleGradients stale_gradients_;
 };
 
 }  // namespace onebit::params

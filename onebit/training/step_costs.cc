@@ -105,7 +105,6 @@ double measure_update(Context& context, int64_t elements, DType compute) {
   const Tensor copy = copies ? zeros(compute) : Tensor();
   const ops::UpdateRange all{0, elements, 0.01};
   const auto run = [&] {
-    ops::fill(context, gradient.view(), 0.0f);
     ops::squared_norm(context, gradient.view());
     ops::adam_update(context, {.value = value.view(),
                                .compute_value = copies ? copy.view() : View(),

@@ -24,8 +24,8 @@ PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communica
 // More elements than caches hold: enough to measure a pass over all parameters per element.
 inline constexpr int64_t kSampledElements = int64_t{1} << 22;
 
-// Seconds per element of the passes over all parameters outside the exchange: zeroing gradients,
-// their norm, Adam.
+// Seconds per element of the passes over all parameters outside the exchange: the norm of the
+// gradients, Adam. The few gradients that are filled with zeros are left out.
 double measure_update(Context& context, int64_t elements, DType compute);
 
 // Processor time (seconds) of a whole bucket on the slowest rank: packing or compressing,

@@ -1,13 +1,17 @@
-// Ranges of gradients are announced from the end of the buffer to its beginning, each complete.
+// Ranges of gradients are announced from the end of the buffer to its beginning, each complete;
+// what an earlier update has left in them is overwritten or cleared until then.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <vector>
 
 #include "onebit/model/classification_model.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
 #include "onebit/model/tagging_model.h"
+#include "onebit/ops/elementwise.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 
@@ -45,6 +49,32 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(ranges_.size(), ranges);
   }
 
+  void clear(const std::vector<Range>& ranges) {
+    float* all = table_.gradients().data<float>();
+    for (const Range& range : ranges) std::fill(all + range.begin, all + range.end, 0.0f);
+  }
+
+  // Two passes add up to the same gradients whether they begin with zeros or with old numbers.
+  void check_begin_of_update(const std::function<void(const TrainingPass&)>& run) {
+    const TrainingPass plain{.dropout_seed = 0, .loss_scale = 1, .gradients_ready = {}};
+    clear_gradients(table_);
+    for (int i = 0; i < 2; ++i) run(plain);
+    const Gradients wanted = gradients_of(table_);
+    params::StaleGradients& stale = table_.stale_gradients();
+    ops::fill(context_, table_.gradients(), std::nanf(""));
+    const std::vector<Range> cleared = stale.begin_update(table_.size_elements());
+    int64_t count = 0;
+    for (const Range& range : cleared) count += range.elements();
+    EXPECT_LT(count, table_.size_elements() * 3 / 4) << "most of it is matrices";
+    clear(cleared);
+    TrainingPass first = plain;
+    first.gradients_ready = [&](Range range) { clear(stale.take(range)); };
+    run(first);
+    EXPECT_TRUE(stale.take(Range{0, table_.size_elements()}).empty());
+    run(plain);
+    expect_equal(gradients_of(table_), wanted);
+  }
+
   BertConfig config_;
   TinyBatch batch_;
   params::Table table_;
@@ -57,32 +87,63 @@ TEST_P(GradientsAnnounced, ByPretraining) {
   PreTrainingModel model(config_, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
-  model.forward_backward(context_, batch_.view(), {1, 1}, watching_pass());
+  const auto run = [&](const TrainingPass& pass) {
+    model.forward_backward(context_, batch_.view(), {1, 1}, pass);
+  };
+  run(watching_pass());
   check();
+  check_begin_of_update(run);
+}
+
+// The word embeddings' gradient is then that of the look-ups alone, which nothing has overwritten.
+TEST_P(GradientsAnnounced, ByPretrainingWithoutMaskedWords) {
+  PreTrainingModel model(config_, table_);
+  fill_by_name(table_, DType::kF32);
+  model.plan(context_, batch_.limits(), {}, true);
+  batch_.masked_rows.clear();
+  batch_.masked_targets.clear();
+  const auto run = [&](const TrainingPass& pass) {
+    model.forward_backward(context_, batch_.view(), {1, 1}, pass);
+  };
+  run(watching_pass());
+  check();
+  check_begin_of_update(run);
 }
 
 TEST_P(GradientsAnnounced, ByQuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
-  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  const auto run = [&](const TrainingPass& pass) {
+    model.forward_backward(context_, batch_.view(), 1, pass);
+  };
+  run(watching_pass());
   check();
+  check_begin_of_update(run);
 }
 
 TEST_P(GradientsAnnounced, ByClassification) {
   ClassificationModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
-  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  const auto run = [&](const TrainingPass& pass) {
+    model.forward_backward(context_, batch_.view(), 1, pass);
+  };
+  run(watching_pass());
   check();
+  check_begin_of_update(run);
 }
 
 TEST_P(GradientsAnnounced, ByTagging) {
   TaggingModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
-  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  const auto run = [&](const TrainingPass& pass) {
+    model.forward_backward(context_, batch_.view(), 1, pass);
+  };
+  run(watching_pass());
   check();
+  check_begin_of_update(run);
 }
 
 class GradientsAnnouncedPreLn : public GradientsAnnounced {};
@@ -106,6 +167,10 @@ TEST_P(GradientsAnnouncedPreLn, WithLayersLeftOut) {
     const auto computed =
         factors.size() - static_cast<size_t>(std::count(factors.begin(), factors.end(), 0.0f));
     check(2 + 2 * computed);
+    check_begin_of_update([&](TrainingPass pass_of_layers) {
+      pass_of_layers.layer_factors = factors;
+      model.forward_backward(context_, batch_.view(), {1, 1}, pass_of_layers);
+    });
   }
 }
 

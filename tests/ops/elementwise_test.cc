@@ -55,6 +55,30 @@ TEST_P(ElementwiseTest, FillAndAdd) {
   expect_near(on_y, sum(x, y), epsilon(), 0x1p-22, "add");
 }
 
+// More ranges than one launch takes, one of them longer than those that share a launch.
+TEST_P(ElementwiseTest, FillsRangesWithZero) {
+  constexpr int64_t kRanges = 131, kLong = (1 << 20) + 16, kCount = kRanges * 48 + kLong;
+  const Tensor x = zeros_f32({kCount});
+  fill(context(), x.view(), 3);
+  std::vector<Range> ranges;
+  std::vector<bool> cleared(kCount);
+  const auto add_range = [&](int64_t begin, int64_t end) {
+    ranges.push_back({begin, end});
+    std::fill(cleared.begin() + begin, cleared.begin() + end, true);
+  };
+  for (int64_t i = 0; i < kRanges; ++i) add_range(i * 48, i * 48 + 16 * (1 + i % 2));
+  add_range(kRanges * 48, kCount - 16);
+  fill_zero(context(), x.view(), ranges);
+  const Tensor got = to_cpu_f32(x.view());
+  for (int64_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(got.data<float>()[i], cleared[static_cast<size_t>(i)] ? 0 : 3) << i;
+  }
+  fill_zero(context(), x.view(), {});
+  EXPECT_THROW(fill_zero(context(), x.view(), std::vector<Range>{{0, 8}}), std::exception);
+  EXPECT_THROW(fill_zero(context(), x.view(), std::vector<Range>{{0, kCount + 16}}),
+               std::exception);
+}
+
 ONEBIT_ON_EVERY_BACKEND(ElementwiseTest);
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "onebit/device/constant_weights.h"
 #include "onebit/device/profile.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/activation.h"
@@ -100,6 +101,16 @@ TEST_P(LinearTest, ForwardAndBackward) {
                    DType::kF32, "grad_weight");
     expect_near(grad_bias, sum(bias_before, column_sum(grad)), 0x1p-23,
                 static_cast<double>(rows + 1) * 0x1p-22, "grad_bias");
+
+    linear_backward_weight(context(), {.grad_y = on_grad.view(),
+                                       .x = on_x.view(),
+                                       .grad_weight = grad_weight.view(),
+                                       .overwrite_weight = true,
+                                       .grad_bias = grad_bias.view()});
+    expect_product(grad_weight, product(transposed(grad), x), transposed(grad), x, DType::kF32,
+                   "grad_weight, overwritten");
+    expect_near(grad_bias, sum(sum(bias_before, column_sum(grad)), column_sum(grad)), 0x1p-23,
+                static_cast<double>(2 * rows + 1) * 0x1p-22, "grad_bias, twice");
   }
 }
 
@@ -115,6 +126,13 @@ TEST_P(LinearTest, WeightGradientOfFewOutputs) {
       context(), {.grad_y = on_grad.view(), .x = on_x.view(), .grad_weight = grad_weight.view()});
   expect_product(grad_weight, sum(before, product(transposed(grad), x)), transposed(grad), x,
                  DType::kF32, "grad_weight");
+  linear_backward_weight(context(), {.grad_y = on_grad.view(),
+                                     .x = on_x.view(),
+                                     .grad_weight = grad_weight.view(),
+                                     .overwrite_weight = true,
+                                     .grad_bias = {}});
+  expect_product(grad_weight, product(transposed(grad), x), transposed(grad), x, DType::kF32,
+                 "grad_weight, overwritten");
 }
 
 // A bias that has been rounded beforehand is what a CUDA device makes of the f32 one.
@@ -319,10 +337,15 @@ TEST_P(LinearTest, NoRows) {
   const Tensor weight = upload(random(4, 3, 1)), x = zeros({0, 3}), y = zeros({0, 4});
   const Tensor grad_weight = zeros_f32({4, 3});
   linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
-  linear_backward_weight(
-      context(),
-      {.grad_y = y.view(), .x = x.view(), .grad_weight = grad_weight.view(), .grad_bias = {}});
-  EXPECT_EQ(squared_norm(context(), grad_weight.view()), 0);
+  fill(context(), grad_weight.view(), 3);
+  for (const bool overwrites : {false, true}) {
+    linear_backward_weight(context(), {.grad_y = y.view(),
+                                       .x = x.view(),
+                                       .grad_weight = grad_weight.view(),
+                                       .overwrite_weight = overwrites,
+                                       .grad_bias = {}});
+    EXPECT_EQ(squared_norm(context(), grad_weight.view()), overwrites ? 0 : 4 * 3 * 9);
+  }
 }
 
 ONEBIT_ON_EVERY_BACKEND(LinearTest);
