@@ -31,7 +31,8 @@ std::string describe_types(const formats::TensorSource& source) {
 }
 
 // Groups tensors by reason: reasons are few, tensors may be hundreds.
-void tell_skipped(const std::vector<NamePlan::Skipped>& skipped, std::vector<std::string>& lines) {
+void report_skipped(const std::vector<NamePlan::Skipped>& skipped,
+                    std::vector<std::string>& lines) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [name, reason] : skipped) by_reason[reason].push_back(name);
   for (const auto& [reason, names] : by_reason) {
@@ -87,7 +88,7 @@ class Conversion {
     formats::cut_vocabulary(plan_, model.config.vocab_size);
     auto tensors = std::make_shared<formats::RenamedSource>(opened_.tensors, std::move(plan_));
     match(model.config, *tensors);
-    tell_skipped(tensors->skipped(), lines_);
+    report_skipped(tensors->skipped(), lines_);
     model.config.torch_dtype = written_type(*tensors);
     write(output, model, std::move(tensors));
     return std::move(lines_);

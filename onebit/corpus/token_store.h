@@ -47,7 +47,6 @@ class TokenStore : public Store {
   uint64_t document_of(uint64_t sentence) const;
   // The sentence_begin() of every sentence, [sentences + 1].
   std::span<const uint64_t> sentence_offsets() const { return sentences_; }
-  std::span<const uint64_t> document_offsets() const { return documents_; }
 
   // Copies `count` ids from `first` on. Error: an id outside the vocabulary (a damaged store).
   void copy_tokens(uint64_t first, uint64_t count, int32_t* out) const;

@@ -150,7 +150,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
       "one bit between nodes; auto: two where the placement of ranks on hosts allows it");
   const bool compresses = !engine.optimizer || engine.optimizer->compresses();
   run.require(compresses || engine.run.levels != LevelsWanted::kTwo, "levels",
-              "is \"two\", but this optimizer has no 1-bit phase; remove the key");
+              "is \"two\", but this optimizer has no compressed phase; remove the key");
   run.require(!engine.run.watch_adam || engine.run.levels == LevelsWanted::kOne, "levels",
               "must be \"one\" with watch_adam, which reads the gradients of every rank; remove "
               "one of the two keys");
@@ -170,7 +170,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
   if (clips && compresses) return;
   run.note("clip", "no effect, {}",
            clips
-               ? "this optimizer has no 1-bit phase"
+               ? "this optimizer has no compressed phase"
                : "gradients are not clipped: gradient_clipping sets the norm above which they are");
   run.leave_out("clip");
 }

@@ -45,10 +45,11 @@ LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes,
           "\"one\" or \"auto\" (a run that may continue on fewer hosts needs one of these)",
           config.place, why_not);
   if (!why_not.empty()) return {.text = fmt::format("one (run.levels \"auto\"): {}", why_not)};
-  return {.two = true,
-          .text = fmt::format("two: {} nodes of {} ranks; the 1-bit phase uses exact means inside "
-                              "a node and one bit per element between nodes",
-                              nodes.count(), nodes.ranks_per_node())};
+  return {
+      .two = true,
+      .text = fmt::format("two: {} nodes of {} ranks; the compressed phase uses exact means inside "
+                          "a node and one bit per element between nodes",
+                          nodes.count(), nodes.ranks_per_node())};
 }
 
 }  // namespace onebit::engine

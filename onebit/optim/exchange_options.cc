@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const Fre
                                                                        const RunFacts& run,
                                                                        int world_size) {
   const std::string when = describe(options, beta2, run);
-  return {{"1-bit phase",
+  return {{"compressed phase",
            world_size == 1 ? fmt::format("a run on one rank sends nothing; {}{}",
                                          run.compressed ? "frozen " : "freeze ", when)
                            : fmt::format("{}{}; gradient / sqrt(variance) at one bit per element",

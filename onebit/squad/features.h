@@ -59,7 +59,6 @@ class Features {
   // The windows of a question are [first_window(question), first_window(question + 1)).
   size_t first_window(size_t question) const { return first_window_[question]; }
   const std::vector<ContextPiece>& pieces(size_t paragraph) const { return contexts_[paragraph]; }
-  const std::vector<int32_t>& question_ids(size_t question) const { return questions_[question]; }
   // The number of questions that were longer than max_question_length.
   int64_t questions_cut() const { return questions_cut_; }
   // The number of windows that were left out because they do not contain the answer.

@@ -62,11 +62,11 @@ std::string line_of(const KeyRow& row) {
 
 std::string table_of(const KeyRow& section) {
   std::string table = "| key | value | default | |\n|---|---|---|---|\n";
-  bool told_of_kinds = false;
+  bool kinds_explained = false;
   for (const KeyRow& row : section.rows) {
-    const bool is_known = !row.kind.empty() && told_of_kinds;
+    const bool is_known = !row.kind.empty() && kinds_explained;
     if (!is_known) table += line_of(row);
-    told_of_kinds |= !row.kind.empty();
+    kinds_explained |= !row.kind.empty();
   }
   return table;
 }

@@ -48,10 +48,11 @@ std::string describe_overlap(const engine::EngineConfig& config, bool compresses
   std::string text = "buckets are sent during the backward pass";
   if (!compresses) return text;
   const std::string why = config.why_compressed_buckets_wait();
-  if (!why.empty()) return fmt::format("{}, in the 1-bit phase after it: {}", text, why);
+  if (!why.empty()) return fmt::format("{}, in the compressed phase after it: {}", text, why);
   if (config.gradient_clipping > 0) {
     text += fmt::format(
-        "; in the 1-bit phase each is clipped at its usual share of {:g} (run.clip \"by_bucket\")",
+        "; in the compressed phase each is clipped at its usual share of {:g} (run.clip "
+        "\"by_bucket\")",
         config.gradient_clipping);
   }
   return text;

@@ -258,7 +258,7 @@ int64_t Session::copied_bytes() {
          (keeps_best ? table_.size_elements() * static_cast<int64_t>(sizeof(float)) : 0);
 }
 
-StartFacts Session::facts() {
+StartFacts Session::start_facts() {
   std::vector<model::MemoryRow> memory = memory_;
   if (engine_->packed_bytes() > 0) {
     memory.push_back({"packed copies of matrices", engine_->packed_bytes()});

@@ -57,7 +57,8 @@ class Session {
   // The recipe as the run stores it: as given, with the name of the task unless that is the
   // default.
   const Json& recipe() const { return recipe_; }
-  StartFacts facts();
+  // What the start table says. Measures a pass, which takes seconds. Collective.
+  StartFacts start_facts();
   bool resumed() const { return resumed_; }
   // Samples that all ranks have consumed since the beginning of the run.
   int64_t samples() const { return samples_; }

@@ -126,7 +126,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   Rows& rows = table.rows;
   const engine::EngineConfig& config = run.engine().config();
   const engine::BatchSizes& batch = run.engine().batch();
-  const StartFacts facts = run.facts();
+  const StartFacts facts = run.start_facts();
   add_model(rows, context, facts, config.compute);
   const ComputedLayers layers =
       run.task().computed_layers(run.engine().completed_steps(), config.run.steps);

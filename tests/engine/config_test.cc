@@ -208,7 +208,7 @@ TEST(EngineConfig, AClipThatClipsNothingIsNoted) {
   const EngineConfig adam =
       parse(with_optimizer(R"("gradient_clipping": 1, "run": {"clip": "exact"})"));
   ASSERT_EQ(adam.recipe.notices().size(), 1u);
-  EXPECT_NE(adam.recipe.notices()[0].find("no 1-bit phase"), std::string::npos);
+  EXPECT_NE(adam.recipe.notices()[0].find("no compressed phase"), std::string::npos);
   // The recipe that it went by has none either, and is not noted again.
   EXPECT_FALSE(adam.recipe.resolved()["run"].contains("clip"));
 }

@@ -64,7 +64,7 @@ TEST(ChooseLevels, ReportsWhatPreventsTwoLevels) {
 }
 
 TEST(ChooseLevels, NeedsA1BitPhaseAndNoShadow) {
-  EXPECT_NE(message_of([] { config_with("two", kAdam); }).find("no 1-bit phase"),
+  EXPECT_NE(message_of([] { config_with("two", kAdam); }).find("no compressed phase"),
             std::string::npos);
   const std::string watched = R"(, "watch_every": 5, "watch_adam": true)";
   EXPECT_NE(message_of([&] { config_with("auto", kOneBit, "", watched); }).find("watch_adam"),

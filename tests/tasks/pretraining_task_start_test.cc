@@ -50,7 +50,7 @@ class StartTest : public PretrainingRuns {
     Context context = Context::cpu(1);
     PretrainingTask task(options, *communicator);
     training::Session run(context, task, options, *communicator);
-    return run.facts().initial_values;
+    return run.start_facts().initial_values;
   }
   static HeldOutResult evaluate(const EvaluationTask& task) {
     Context context = Context::cpu(1);

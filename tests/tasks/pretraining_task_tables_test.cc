@@ -63,7 +63,7 @@ TEST_F(TablesTest, AResumedRunReportsItsPhase) {
     given.resume = !tag.empty();
     given.tag = tag;
     train(given, world);
-    return row("start", "1-bit phase");
+    return row("start", "compressed phase");
   };
   EXPECT_THAT(phase_after("", 12, 20), HasSubstr("after update 20 of 12: not in this run"));
   EXPECT_THAT(phase_after("global_step8", 12, 4), HasSubstr("after update 9 of 12;"));

@@ -266,7 +266,7 @@ TEST_F(PretrainingTest, ReportsChangedKeys) {
     PretrainingTask task(given, *communicator);
     training::Session run(context, task, given, *communicator);
     std::string all;
-    for (const std::string& line : run.facts().decisions) all += line + "\n";
+    for (const std::string& line : run.start_facts().decisions) all += line + "\n";
     return all;
   };
   EXPECT_EQ(decided().find("changed:"), std::string::npos) << decided();

@@ -31,7 +31,7 @@ const std::set<std::string> kJoined = {
     "/optimizer/params/min_coeff",      // at most max_coeff
     "/progressive_layer_drop/enabled",  // of pre-LN models
     "/run/clip",
-    "/run/levels",  // not two without a 1-bit phase
+    "/run/levels",  // not two without a compressed phase
     "/run/watch_adam",
     "/scheduler/params/cycle_max_mom",
     "/scheduler/params/cycle_min_mom",

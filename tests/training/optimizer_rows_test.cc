@@ -81,11 +81,11 @@ TEST(OptimizerRows, SayWhenBucketsLeave) {
   const char* clip = R"(, "gradient_clipping": 2.5)";
   EXPECT_THAT(rows(""), HasSubstr("exchange: buckets are sent during the backward pass\n"));
   EXPECT_THAT(rows(clip),
-              HasSubstr("in the 1-bit phase each is clipped at its usual share of 2.5"));
+              HasSubstr("in the compressed phase each is clipped at its usual share of 2.5"));
   EXPECT_THAT(rows(clip, R"(, "clip": "exact")"),
-              HasSubstr("in the 1-bit phase after it: run.clip \"exact\""));
+              HasSubstr("in the compressed phase after it: run.clip \"exact\""));
   EXPECT_THAT(rows(R"(, "fp16": {"enabled": true})"),
-              HasSubstr("in the 1-bit phase after it: with fp16"));
+              HasSubstr("in the compressed phase after it: with fp16"));
   EXPECT_THAT(rows(clip, R"(, "overlap": false)"),
               HasSubstr("after the backward pass (run.overlap is false)"));
   EXPECT_THAT(rows(clip, "", 1), Not(HasSubstr("buckets")));

@@ -106,7 +106,7 @@ configure() {
 # build_folder_of PRESET
 build_folder_of() {
   case "$1" in
-    release | ci) echo build ;;
+    release) echo build ;;
     *) echo "build-$1" ;;
   esac
 }
