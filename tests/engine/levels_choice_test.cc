@@ -55,8 +55,9 @@ TEST(ChooseLevels, ReportsWhatPreventsTwoLevels) {
     const LevelsChoice choice = choose_levels(config_with("auto"), nodes, elements);
     EXPECT_FALSE(choice.two);
     EXPECT_NE(choice.text.find(why), std::string::npos) << choice.text;
-    const std::string error =
-        message_of([&] { choose_levels(config_with("two"), nodes, elements); });
+    const std::string error = message_of([&, nodes = nodes, elements = elements] {
+      choose_levels(config_with("two"), nodes, elements);
+    });
     EXPECT_NE(error.find(why), std::string::npos) << error;
     EXPECT_NE(error.find("`run.levels`"), std::string::npos) << error;
     EXPECT_NE(error.find("\"auto\""), std::string::npos) << error;

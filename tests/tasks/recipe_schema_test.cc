@@ -104,7 +104,7 @@ std::vector<Json> probes_of(const KeyRow& row) {
                               {{"enabled", false}},
                               {{"a", 1}},
                               {{"a", -1}}};
-  for (const std::string& word : row.form.words) probes.push_back(word);
+  for (const std::string& word : row.form.words) probes.emplace_back(word);
   probes.push_back(row.fallback.is_null() ? Json(0) : row.fallback);
   return probes;
 }
