@@ -16,7 +16,7 @@ EncodedExamples examples(int64_t count) {
   std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
   std::vector<Example> all;
   for (int64_t i = 0; i < count; ++i) {
-    words.push_back(std::string(static_cast<size_t>(i + 1), 'x'));
+    words.emplace_back(static_cast<size_t>(i + 1), 'x');
     std::string text;
     for (int64_t word = 0; word < i % 5; ++word) text += "a ";
     all.push_back({.text = text + words.back()});

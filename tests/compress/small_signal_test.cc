@@ -41,7 +41,7 @@ std::array<double, 2> arriving(double beta) {
     std::vector<float> extras, before(static_cast<size_t>(kElements));
     std::array<double, 2> sum{};
     for (int step = 0; step < kSteps; ++step) {
-      const auto stream = static_cast<uint64_t>(step * (kRanks + 1));
+      const auto stream = static_cast<uint64_t>(step) * (kRanks + 1);
       const std::vector<float> signal = normal_numbers(stream);
       std::vector<float> values = normal_numbers(stream + 1 + static_cast<uint64_t>(world.rank()));
       for (size_t i = 0; i < values.size(); ++i) {

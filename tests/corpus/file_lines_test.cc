@@ -49,7 +49,7 @@ TEST(FileLines, LongLines) {
   std::string text;
   std::vector<std::string> expected;
   for (size_t i = 0; i < 12; ++i) {
-    expected.push_back(std::string(i * 77777, static_cast<char>('a' + i)));
+    expected.emplace_back(i * 77777, static_cast<char>('a' + i));
     text += expected.back() + "\n";
   }
   EXPECT_EQ(lines_of(files.write("a", text)), expected);

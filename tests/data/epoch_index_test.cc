@@ -14,7 +14,7 @@ namespace {
 TEST(EpochIndex, FindsEveryPairOnceOnAnyNumberOfThreads) {
   const TemporaryFolder folder;
   std::vector<corpus::SampleDocument> documents = corpus::sample_documents(60, 3);
-  documents.push_back(corpus::SampleDocument(1500, 12));  // long enough for several visits
+  documents.emplace_back(1500, 12);  // long enough for several visits
   const auto store = corpus::make_store(folder / "store", documents);
   for (const int64_t length : {16, 128}) {
     const PairWalkOptions options{.pairs = {.sequence_length = length}, .epoch_seed = 9};

@@ -18,7 +18,7 @@ class PairWalkTest : public ::testing::Test {
   // The last document is long enough for several visits at every length tried.
   PairWalkTest() {
     std::vector<corpus::SampleDocument> documents = corpus::sample_documents(60, 3);
-    documents.push_back(corpus::SampleDocument(1500, 12));
+    documents.emplace_back(1500, 12);
     store_ = corpus::make_store(folder_ / "store", documents);
   }
 

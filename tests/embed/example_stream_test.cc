@@ -20,7 +20,7 @@ struct Data {
     examples.texts.source = "f";
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t part = 0; part < parts_of(kind); ++part) {
-        words.push_back(std::string(words.size(), 'x'));
+        words.emplace_back(words.size(), 'x');
         std::string text;
         for (int64_t word = 0; word < i % 4; ++word) text += "a ";
         examples.texts.all.push_back({.text = text + words.back()});
