@@ -49,7 +49,8 @@ class Bert {
   // The memory to which heads write the gradient of forward()'s result: [output rows, hidden],
   // overwritten.
   View output_gradient() const;
-  // Must follow forward() with the same arguments. Adds to the table's gradients.
+  // Must follow forward() with the same arguments. The table's gradients as in
+  // training_pass.h.
   void backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                 const TrainingPass& pass);
 

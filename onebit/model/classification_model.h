@@ -37,7 +37,7 @@ class ClassificationModel {
     int64_t sequences = 0, correct = 0;  // correct: only with kClass
   };
   // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
-  // adds to the table's gradients.
+  // the table's gradients as in training_pass.h.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);

@@ -27,7 +27,8 @@ class MaskedLmHead {
     float gradient_scale;  // for every masked token's loss
     View grad_hidden;      // [masked, hidden]  overwritten; empty in evaluation
   };
-  // Computes losses() and correct(); adds to the table's gradients unless in evaluation.
+  // Computes losses() and correct(), and unless in evaluation the table's gradients
+  // (training_pass.h).
   void loss(Context& context, const Loss& call) const;
   // f32 [masked] and u8 [masked] of the last call of loss().
   View losses(int64_t masked) const { return losses_.first_rows(masked); }

@@ -53,7 +53,8 @@ class PreTrainingModel {
     Result& operator+=(const Result& other);
   };
 
-  // Forward and backward: loss_scale * d loss / d parameter is added to the table's gradients.
+  // Forward and backward: loss_scale * d loss / d parameter is added to the table's gradients, or
+  // overwrites stale ones (training_pass.h).
   Result forward_backward(Context& context, const DeviceBatch& batch, const LossWeights& weights,
                           const TrainingPass& pass);
   // Computes the result without dropout and gradients.

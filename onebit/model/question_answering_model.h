@@ -23,7 +23,8 @@ class QuestionAnsweringModel {
     double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
     int64_t sequences = 0;  // sequences with a start or an end
   };
-  // loss = weight * sum over sequences, for batch.spans; adds to the table's gradients.
+  // loss = weight * sum over sequences, for batch.spans; the table's gradients as in
+  // training_pass.h.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);

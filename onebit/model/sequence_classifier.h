@@ -40,8 +40,8 @@ class SequenceClassifier {
     // f32 [outputs]: multiplies the loss of a class, or of a label where it is present; empty: 1
     ConstView weights = {};
   };
-  // Computes losses(), and correct() for kClass; adds to the table's gradients unless in
-  // evaluation.
+  // Computes losses(), correct() for kClass, and unless in evaluation the table's gradients
+  // (training_pass.h).
   void loss(Context& context, const Loss& call) const;
   View losses(int64_t sequences) const { return losses_.first_rows(sequences); }    // f32
   View correct(int64_t sequences) const { return correct_.first_rows(sequences); }  // u8

@@ -34,8 +34,8 @@ class TaggingModel {
     double loss_sum = 0;
     int64_t words = 0, correct = 0;  // words: tagged rows that have a label
   };
-  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; adds to the
-  // table's gradients.
+  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; the
+  // table's gradients as in training_pass.h.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);

@@ -15,7 +15,7 @@ namespace onebit::params {
 class StaleGradients {
  public:
   // The layers ask take() before anything is added to the gradient of this parameter. The range
-  // includes the gap behind the parameter.
+  // includes the gap behind the parameter. Two layers may cover the same parameter.
   void cover(int parameter, Range range);
 
   // From here on what is covered is stale. The ranges that are not covered, of a buffer of this

@@ -22,6 +22,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
  protected:
   GradientsAnnounced() : config_(tiny_config(GetParam())) {
     batch_ = random_batch(config_, {5, 2, 9, 4}, 11);
+    limits_ = batch_.limits();
   }
 
   // Keeps a copy of each range as it is announced.
@@ -75,8 +76,22 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     expect_equal(gradients_of(table_), wanted);
   }
 
+  // Both checks of a model; `weights` are those of its loss.
+  template <class Model, class Weights>
+  void check_passes_of(Model& model, Weights weights) {
+    fill_by_name(table_, DType::kF32);
+    model.plan(context_, limits_, {}, true);
+    const auto run = [&](const TrainingPass& pass) {
+      model.forward_backward(context_, batch_.view(), weights, pass);
+    };
+    run(watching_pass());
+    check();
+    check_begin_of_update(run);
+  }
+
   BertConfig config_;
   TinyBatch batch_;
+  BatchLimits limits_;  // of the batch as drawn
   params::Table table_;
   Context context_ = Context::cpu(2);
   std::vector<Range> ranges_;
@@ -85,65 +100,30 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
 
 TEST_P(GradientsAnnounced, ByPretraining) {
   PreTrainingModel model(config_, table_);
-  fill_by_name(table_, DType::kF32);
-  model.plan(context_, batch_.limits(), {}, true);
-  const auto run = [&](const TrainingPass& pass) {
-    model.forward_backward(context_, batch_.view(), {1, 1}, pass);
-  };
-  run(watching_pass());
-  check();
-  check_begin_of_update(run);
+  check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
 }
 
 // The word embeddings' gradient is then that of the look-ups alone, which nothing has overwritten.
 TEST_P(GradientsAnnounced, ByPretrainingWithoutMaskedWords) {
   PreTrainingModel model(config_, table_);
-  fill_by_name(table_, DType::kF32);
-  model.plan(context_, batch_.limits(), {}, true);
   batch_.masked_rows.clear();
   batch_.masked_targets.clear();
-  const auto run = [&](const TrainingPass& pass) {
-    model.forward_backward(context_, batch_.view(), {1, 1}, pass);
-  };
-  run(watching_pass());
-  check();
-  check_begin_of_update(run);
+  check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
 }
 
 TEST_P(GradientsAnnounced, ByQuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);
-  fill_by_name(table_, DType::kF32);
-  model.plan(context_, batch_.limits(), {}, true);
-  const auto run = [&](const TrainingPass& pass) {
-    model.forward_backward(context_, batch_.view(), 1, pass);
-  };
-  run(watching_pass());
-  check();
-  check_begin_of_update(run);
+  check_passes_of(model, 1);
 }
 
 TEST_P(GradientsAnnounced, ByClassification) {
   ClassificationModel model(config_, {.outputs = 3}, table_);
-  fill_by_name(table_, DType::kF32);
-  model.plan(context_, batch_.limits(), {}, true);
-  const auto run = [&](const TrainingPass& pass) {
-    model.forward_backward(context_, batch_.view(), 1, pass);
-  };
-  run(watching_pass());
-  check();
-  check_begin_of_update(run);
+  check_passes_of(model, 1);
 }
 
 TEST_P(GradientsAnnounced, ByTagging) {
   TaggingModel model(config_, {.outputs = 3}, table_);
-  fill_by_name(table_, DType::kF32);
-  model.plan(context_, batch_.limits(), {}, true);
-  const auto run = [&](const TrainingPass& pass) {
-    model.forward_backward(context_, batch_.view(), 1, pass);
-  };
-  run(watching_pass());
-  check();
-  check_begin_of_update(run);
+  check_passes_of(model, 1);
 }
 
 class GradientsAnnouncedPreLn : public GradientsAnnounced {};
