@@ -151,7 +151,8 @@ class Launching(HostsTest):
             self.assertEqual(run.wait(), 1, run.text())
             self.assertIn("1 of 2 hosts can be used, 2 are needed (see the lines above): give "
                           "--min-hosts", run.text())
-            self.assertEqual(run.left_over(), [])
+            # Step 20 may have been on its way to the disk when the power went.
+            self.assertEqual(run.left_over(half_written=False), [])
 
     def doctor(self, hosts, *options):
         done = subprocess.run(
