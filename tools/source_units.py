@@ -27,8 +27,9 @@ CONSTANT = re.compile(r"\b(k[A-Z]\w*) ?[=({\[]")
 
 
 def local_names(text):
-    """Names that a source defines for itself: in unnamed namespaces, Highway's, or as a macro."""
+    """Names that a source defines for itself: in unnamed namespaces, Highway's, as a macro, or main()."""
     names = set(re.findall(r"^#define (\w+)", text, re.M)) - {"HWY_TARGET_INCLUDE"}  # undefined first
+    names.update(re.findall(r"^int (main)\(", text, re.M))
     inside = constants_go_on = False
     for line in text.splitlines():
         if line == "namespace {" or line.endswith("HWY_NAMESPACE {"):

@@ -86,19 +86,19 @@ TEST(ParallelFor, PlainWritesAreSeenByTheCaller) {
 TEST(ParallelFor, RanksAsThreadsLoopAtTheSameTime) {
   std::vector<int64_t> sums(4);
   std::vector<std::thread> ranks;
-  for (size_t rank = 0; rank < sums.size(); ++rank) {
-    ranks.emplace_back([&, rank] {
+  for (int64_t& total : sums) {
+    ranks.emplace_back([&total] {
       for (int repeat = 0; repeat < 20; ++repeat) {
         std::atomic<int64_t> sum{0};
         parallel_for(2, 100, 1, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) sum += i;
         });
-        sums[rank] += sum;
+        total += sum;
       }
     });
   }
   for (auto& rank : ranks) rank.join();
-  for (const int64_t sum : sums) EXPECT_EQ(sum, 20 * 4950);
+  for (const int64_t total : sums) EXPECT_EQ(total, 20 * 4950);
 }
 
 TEST(AvailableThreads, IsAtLeastOne) {

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-constexpr LabelFormat kSingle{Problem::kSingleLabel};
+const LabelFormat kSingle{Problem::kSingleLabel};
 const LabelFormat kMany{Problem::kMultiLabel};
 const LabelFormat kNumbers{Problem::kRegression};
 

@@ -113,7 +113,7 @@ TEST_F(TextSourceTest, NamesWhatCannotBeRead) {
   EXPECT_THAT(message_of([&] { read_all({write("x.txt", "")}); }),
               AllOf(HasSubstr("x.txt"), HasSubstr("is empty")));
   EXPECT_THAT(message_of([&] { read_all({write("y.txt", " \n\n\t\n")}); }), HasSubstr("is empty"));
-  EXPECT_THAT(message_of([&] { read_all({write("z.txt", "\xFF\xFEh\0i\0")}); }),
+  EXPECT_THAT(message_of([&] { read_all({write("z.txt", std::string("\xFF\xFEh\0i\0", 6))}); }),
               HasSubstr("UTF-16"));
 }
 

@@ -11,9 +11,6 @@
 namespace onebit::metrics {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 ProgressFigures figures(int64_t step) {
   return {.step = step,
           .total_steps = 2000,

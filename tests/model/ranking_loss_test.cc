@@ -83,8 +83,9 @@ TEST(RankingLoss, FollowsItsFormulaAndItsDifferences) {
       correct += is_first ? 1 : 0;
     }
     EXPECT_EQ(got.result.correct, correct);
-    const Matrix wanted = reference::finite_difference(
-        x, [&] { return weight * reference::total(reference::ranking_losses(x, parts, scale)); });
+    const Matrix wanted = reference::finite_difference(x, [&, &parts = parts, &scale = scale] {
+      return weight * reference::total(reference::ranking_losses(x, parts, scale));
+    });
     for (size_t i = 0; i < wanted.data.size(); ++i) {
       // Gradients are at most scale * weight / the shortest length, 0.1, with the scores' errors in
       // their probabilities.

@@ -38,7 +38,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
     const Tensor on_logits = upload(logits), on_targets = upload_values(targets, {rows});
     const Tensor losses = zeros_f32({rows});
     const Tensor correct = upload_values(std::vector<uint8_t>(size_t(rows), 9), {rows});
-    const auto run = [&](bool write_gradient) {
+    const auto run = [&, &classes = classes](bool write_gradient) {
       cross_entropy(context(), {.logits = on_logits.view(),
                                 .classes = classes,
                                 .targets = on_targets.view(),

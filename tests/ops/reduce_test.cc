@@ -15,9 +15,9 @@ TEST_P(ReduceTest, SumsAreExactToF64) {
   for (const int64_t count : {0, 1, 37, 100003}) {
     const Matrix a = random_f32(1, count, 1);
     double squares = 0, sizes = 0;
-    for (size_t i = 0; i < a.data.size(); ++i) {
-      squares += a.data[i] * a.data[i];
-      sizes += std::abs(a.data[i]);
+    for (const double value : a.data) {
+      squares += value * value;
+      sizes += std::abs(value);
     }
     const Tensor on_a = upload(a, DType::kF32, {count});
     const double error = static_cast<double>(count) * 4 * static_cast<double>(count) * 0x1p-53;

@@ -97,7 +97,7 @@ TEST(FreezeAfterAResume, StaysCompressedWhereTheFreezeHasPassed) {
   const std::vector<MemoryState> states{state, unbroken[1].first.first};
   for (const FreezeOptions& now :
        {FreezeOptions{.step = 3}, {.step = kFreeze + 4}, {.step = std::nullopt}}) {
-    const auto resumed = on_ranks(2, with_freeze(now), [&](Trial& trial) {
+    const auto resumed = on_ranks(2, with_freeze(now), [&, &values = values](Trial& trial) {
       trial.load(states, values, kFreeze + 5);
       EXPECT_EQ(trial.optimizer().phase(), Phase::kCompressed);
       trial.steps(4);

@@ -2,6 +2,7 @@
 #include "onebit/optim/optimizer_list.h"
 #include "onebit/base/json.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "onebit/optim/adam_options.h"
@@ -179,22 +180,16 @@ TEST(OptimizerList, ACheckpointOfAnotherOptimizerIsRefused) {
         return trial.save();
       });
       for (const auto& [other, other_text] : all) {
-        on_ranks(2, {.optimizer = parse(other_text)}, [&](Trial& trial) {
-          const std::string error =
-              message_of([&] { trial.load(saved, trial.values(), steps + 1); });
-          if (name == other) {
-            EXPECT_EQ(error, "(no error)");
-            return 0;
-          }
-          EXPECT_EQ(
-              error.rfind(fmt::format("the checkpoint contains the state of the optimizer {}, "
-                                      "but the recipe selects {}: ",
-                                      name, other),
-                          0),
-              0u)
-              << error;
-          return 0;
+        const std::string expected =
+            name == other ? "(no error)"
+                          : fmt::format(
+                                "the checkpoint contains the state of the optimizer {}, "
+                                "but the recipe selects {}: ",
+                                name, other);
+        const auto errors = on_ranks(2, {.optimizer = parse(other_text)}, [&](Trial& trial) {
+          return message_of([&] { trial.load(saved, trial.values(), steps + 1); });
         });
+        for (const std::string& error : errors) EXPECT_THAT(error, ::testing::StartsWith(expected));
       }
     }
   }

@@ -26,7 +26,7 @@ Made made(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     Sentence& one = all.sentences.emplace_back();
     for (int64_t word = 0; word <= i % 5; ++word) {
-      tokens.push_back(std::string(tokens.size(), 'x'));
+      tokens.emplace_back(tokens.size(), 'x');
       one.add_word(tokens.back());
       all.targets.push_back(static_cast<int32_t>(all.targets.size()));
     }

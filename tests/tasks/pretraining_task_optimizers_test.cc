@@ -77,7 +77,7 @@ TEST_P(OptimizersTest, PackedMatricesChangeNoBit) {
       for (Json& line : lines_in(given.output)) {
         if (line.contains("held_out")) records[packs].push_back(line.at("held_out"));
       }
-      for (const double loss : losses(given.output.filename())) records[packs].push_back(loss);
+      for (const double loss : losses(given.output.filename())) records[packs].emplace_back(loss);
     }
     EXPECT_GT(records[0].size(), 26u);
     EXPECT_EQ(records[0], records[1]) << world << " ranks";

@@ -55,8 +55,7 @@ TEST(PairMerger, EqualsCountingAnew) {
     RandomSequence random(5, round, 0);
     const uint32_t letters = 2 + random.below(4);
     std::vector<std::string> symbols;
-    for (uint32_t i = 0; i < letters; ++i)
-      symbols.push_back(std::string(1, static_cast<char>('a' + i)));
+    for (uint32_t i = 0; i < letters; ++i) symbols.emplace_back(1, static_cast<char>('a' + i));
     for (uint32_t i = 0; i < letters; ++i) symbols.push_back("##" + symbols[i]);
     std::vector<CountedWord> words;
     for (int w = 0; w < 30; ++w) {

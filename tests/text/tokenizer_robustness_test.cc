@@ -62,7 +62,7 @@ std::vector<int32_t> naive_encode(std::string_view text, const Tokenizer& tokeni
 Tokenizer letter_tokenizer(Casing casing) {
   std::vector<std::string> tokens = {",", "[", "]", "\u4e00", "##ab", "abc", "the", "##\u00e9"};
   for (char c = 'a'; c <= 'w'; ++c) {
-    tokens.push_back(std::string(1, c));
+    tokens.emplace_back(1, c);
     tokens.push_back("##" + std::string(1, c));
   }
   return Tokenizer(small_vocabulary(tokens), casing);

@@ -127,7 +127,7 @@ TEST(Tokenizer, CopiesShareTheVocabulary) {
 TEST(Tokenizer, OutlivesAFullCache) {
   std::vector<std::string> tokens;
   for (char c = '0'; c <= '9'; ++c) {
-    tokens.push_back(std::string(1, c));
+    tokens.emplace_back(1, c);
     tokens.push_back(std::string("##") + c);
   }
   Tokenizer tokenizer(small_vocabulary(tokens), Casing::kUncased);

@@ -40,13 +40,14 @@ sources_to_compile_alone() {
   } | sort -u
 }
 
-# Sources of the floors, or those given.
+# The sources given, or all, tests and benchmarks included. Those of the CUDA backend are compiled where
+# nvcc is; the emulated device (tests/emulated_cuda) is written for GCC alone.
 lint_with_clang_tidy() {
   local -a sources=("$@") alone
   # clang cannot read GCC's precompiled headers, and a compile database has every source.
-  configure release -B build-lint -DONEBIT_QUICK_BUILD=OFF -DONEBIT_CUDA=OFF >/dev/null
+  configure release -B build-lint -DONEBIT_QUICK_BUILD=OFF -DONEBIT_CUDA=AUTO >/dev/null
   if [ ${#sources[@]} -eq 0 ]; then
-    mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- 'onebit/*.cc')
+    mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.cc' ':!tests/emulated_cuda')
   fi
   say "sources alone"
   mapfile -t alone < <(sources_to_compile_alone "$@")
