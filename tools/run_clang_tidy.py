@@ -5,7 +5,7 @@
 
 Most of clang-tidy's time for a source goes into the headers, which nearly all sources share: they are
 parsed, and every check looks at them, once for each source. So sources with the same arguments are
-included, up to 32 together, by units made for this (source_units.py), whose findings are those of the
+included, up to 80 together, by units made for this (source_units.py), whose findings are those of the
 sources. Where a unit does not compile, its sources are checked one by one. Highway's loops are checked
 for one instruction set.
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from source_units import units_of
 
-MOST_IN_A_UNIT = 32
+MOST_IN_A_UNIT = 80
 SECONDS_BETWEEN_LINES = 30
 # Against including sources; and against names that another source of the unit has too: GCC looks at
 # every source alone.
