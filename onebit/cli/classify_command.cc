@@ -4,21 +4,6 @@
 #include "onebit/cli/model_options.h"
 
 namespace onebit::cli {
-namespace {
-
-std::optional<classify::FileFormat> format_named(const std::string& name) {
-  if (name == "tsv") return classify::FileFormat::kTsv;
-  if (name == "csv") return classify::FileFormat::kCsv;
-  if (name == "jsonl") return classify::FileFormat::kJsonLines;
-  return std::nullopt;
-}
-
-void replace(std::string& value, const std::string& given) {
-  if (!given.empty()) value = given;
-}
-
-}  // namespace
-
 void add_classify(Command program, Action& chosen) {
   const Command classify = program.add_subcommand(
       "classify",
@@ -30,10 +15,7 @@ void add_classify(Command program, Action& chosen) {
 }
 
 void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label) {
-  command
-      .add_option("--format", options.format, "Format of the files: tsv (no quotes), csv or jsonl")
-      .check(one_of({"auto", "tsv", "csv", "jsonl"}))
-      .default_str("by file extension");
+  add_record_file_options(command, options);
   command.add_option("--text", options.text,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence1 or sentence");
@@ -42,22 +24,17 @@ void add_classify_file_options(Command command, ClassifyFileOptions& options, bo
   if (with_label) {
     command.add_option("--label", options.label, "Column of the label; default: label or labels");
   }
-  command.add_flag_callback(
-      "--header", [&options] { options.header = true; },
-      "TSV and CSV begin with column names (the default, unless all columns are numbers)");
-  command.add_flag_callback(
-      "--no-header", [&options] { options.header = false; }, "TSV and CSV have no header line");
 }
 
 void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
   // If the command line names only one text, the recipe's column of second texts does not apply.
   if (!text.empty() && text_pair.empty()) layout.columns.text_pair.clear();
   if (!text.empty()) layout.columns.header.reset();
-  replace(layout.columns.text, text);
-  replace(layout.columns.text_pair, text_pair);
-  replace(layout.columns.label, label);
+  replace_if_given(layout.columns.text, text);
+  replace_if_given(layout.columns.text_pair, text_pair);
+  replace_if_given(layout.columns.label, label);
   if (header) layout.columns.header = header;
-  if (const auto chosen = format_named(format)) layout.format = chosen;
+  if (const auto chosen = chosen_format()) layout.format = chosen;
 }
 
 Option add_glue_option(Command command, std::string& name, const std::string& about) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "onebit/classify/example_reader.h"
-#include "onebit/cli/command_list.h"
+#include "onebit/cli/record_file_options.h"
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_prediction.h"
 
@@ -16,15 +16,14 @@ void add_classify_predict(Command classify, Action& chosen);
 void add_classify_evaluate(Command classify, Action& chosen);
 
 // How a file is read, as given on the command line.
-struct ClassifyFileOptions {
-  std::string format = "auto", text, text_pair, label;
-  std::optional<bool> header;
+struct ClassifyFileOptions : RecordFileOptions {
+  std::string text, text_pair, label;
 
   // Overwrites in `layout` only what was given.
   void apply(classify::FileLayout& layout) const;
 };
 
-// --format, --text, --text-pair, --header, --no-header, and --label if `with_label`.
+// Those of RecordFileOptions, --text, --text-pair, and --label if `with_label`.
 void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label);
 
 // --glue.

@@ -32,11 +32,7 @@ void predict(tasks::ClassifyPredictor& predictor, const Path& input,
   const int64_t cut_before = predictor.cut();
   predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });
   file.finish();
-  const int64_t cut = predictor.cut() - cut_before;
-  if (cut > 0) {
-    log_warning("{}: {} of {} texts were longer than the sequence length and were cut",
-                reader.name(), cut, file.count());
-  }
+  report_cut(reader.name(), predictor.cut() - cut_before, file.count());
   fmt::print("{}: {} predictions\n", output.string(), file.count());
 }
 

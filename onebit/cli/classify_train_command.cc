@@ -25,8 +25,7 @@ void write_files_into(Json& recipe, const Arguments& given) {
   set_text(recipe, "data", "text", files.text);
   set_text(recipe, "data", "text_pair", files.text_pair);
   set_text(recipe, "data", "label", files.label);
-  if (files.format != "auto") set_text(recipe, "data", "format", files.format);
-  if (files.header) set_text(recipe, "data", "header", *files.header ? "yes" : "no");
+  files.write_into(recipe);
   if (!given.glue.empty()) {
     set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
   }

@@ -4,21 +4,6 @@
 #include "onebit/cli/model_options.h"
 
 namespace onebit::cli {
-namespace {
-
-std::optional<classify::FileFormat> format_named(const std::string& name) {
-  if (name == "tsv") return classify::FileFormat::kTsv;
-  if (name == "csv") return classify::FileFormat::kCsv;
-  if (name == "jsonl") return classify::FileFormat::kJsonLines;
-  return std::nullopt;
-}
-
-void replace(std::string& value, const std::string& given) {
-  if (!given.empty()) value = given;
-}
-
-}  // namespace
-
 void add_embed(Command program, Action& chosen) {
   const Command embed = program.add_subcommand(
       "embed", "Vectors of texts, for comparing and finding them: fine-tune, encode, evaluate");
@@ -28,19 +13,8 @@ void add_embed(Command program, Action& chosen) {
   add_embed_evaluate(embed, chosen);
 }
 
-void add_header_flags(Command command, std::optional<bool>& header) {
-  command.add_flag_callback(
-      "--header", [&header] { header = true; },
-      "TSV and CSV begin with column names (the default, unless all columns are numbers)");
-  command.add_flag_callback(
-      "--no-header", [&header] { header = false; }, "TSV and CSV have no header line");
-}
-
 void add_embed_file_options(Command command, EmbedFileOptions& options) {
-  command
-      .add_option("--format", options.format, "Format of the files: tsv (no quotes), csv or jsonl")
-      .check(one_of({"auto", "tsv", "csv", "jsonl"}))
-      .default_str("by file extension");
+  add_record_file_options(command, options);
   command.add_option("--anchor", options.anchor,
                      "Column of the first text: its name, its number from 1, or a key of JSON "
                      "lines; default: anchor, query, question, sentence1 or text");
@@ -60,22 +34,21 @@ void add_embed_file_options(Command command, EmbedFileOptions& options) {
           "The score of texts with the same meaning (5 in STS-B): scores are divided by it; "
           "default: the run's, else 1")
       .check(above_zero());
-  add_header_flags(command, options.header);
 }
 
 void EmbedFileOptions::apply(embed::FileLayout& layout) const {
   embed::Columns& columns = layout.columns;
   // If the command line names columns, it names all of them: those of a recipe do not apply.
   if (!anchor.empty() || !positive.empty()) columns = {};
-  replace(columns.anchor, anchor);
-  replace(columns.positive, positive);
+  replace_if_given(columns.anchor, anchor);
+  replace_if_given(columns.positive, positive);
   if (!negative.empty() || !score.empty()) {
     columns.negative = negative;
     columns.score = score;
   }
   if (header) columns.header = header;
   if (score_scale) layout.score_scale = *score_scale;
-  if (const auto chosen = format_named(format)) layout.format = chosen;
+  if (const auto chosen = chosen_format()) layout.format = chosen;
 }
 
 void add_embed_model_options(Command command, EmbedModelOptions& options) {
@@ -116,12 +89,6 @@ void report_encoder(const tasks::TextEncoder& encoder, const std::string& model)
       "{}: the folder does not define how text vectors are computed, so the model may not have "
       "been trained for them; `onebit embed train --model {}` trains it",
       model, model);
-}
-
-void report_cut(const tasks::TextEncoder& encoder, const std::string& source, int64_t texts) {
-  if (encoder.cut() == 0) return;
-  log_warning("{}: {} of {} texts were longer than the sequence length and were cut", source,
-              encoder.cut(), texts);
 }
 
 }  // namespace onebit::cli

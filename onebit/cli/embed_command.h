@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/cli/command_list.h"
+#include "onebit/cli/record_file_options.h"
 #include "onebit/embed/example_reader.h"
 #include "onebit/tasks/text_encoder.h"
 
@@ -15,20 +15,16 @@ void add_embed_encode(Command embed, Action& chosen);
 void add_embed_evaluate(Command embed, Action& chosen);
 
 // How a file of examples is read, as given on the command line.
-struct EmbedFileOptions {
-  std::string format = "auto", anchor, positive, negative, score;
+struct EmbedFileOptions : RecordFileOptions {
+  std::string anchor, positive, negative, score;
   std::optional<double> score_scale;
-  std::optional<bool> header;
 
   // Overwrites in `layout` only what was given.
   void apply(embed::FileLayout& layout) const;
 };
 
-// --format, --anchor, --positive, --negative, --score, --score-scale, --header, --no-header.
+// Those of RecordFileOptions, --anchor, --positive, --negative, --score, --score-scale.
 void add_embed_file_options(Command command, EmbedFileOptions& options);
-
-// --header, --no-header.
-void add_header_flags(Command command, std::optional<bool>& header);
 
 // A model, and how its vectors are computed: as in its folder, unless the command line gives
 // something else.
@@ -46,7 +42,5 @@ void add_embed_model_options(Command command, EmbedModelOptions& options);
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the
 // model may not be trained for it.
 void report_encoder(const tasks::TextEncoder& encoder, const std::string& model);
-// Logs how many of `texts` texts of `source` were cut.
-void report_cut(const tasks::TextEncoder& encoder, const std::string& source, int64_t texts);
 
 }  // namespace onebit::cli

@@ -17,12 +17,11 @@ struct Arguments : FineTuningArguments {
 
 // The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const EmbedFileOptions& files) {
-  if (files.format != "auto") set_text(recipe, "data", "format", files.format);
+  files.write_into(recipe);
   set_text(recipe, "data", "anchor", files.anchor);
   set_text(recipe, "data", "positive", files.positive);
   set_text(recipe, "data", "negative", files.negative);
   set_text(recipe, "data", "score", files.score);
-  if (files.header) set_text(recipe, "data", "header", *files.header ? "yes" : "no");
   if (!files.score_scale) return;
   // A section that is not an object is left to the recipe's reader, which reports it.
   Json& data = recipe["data"];
