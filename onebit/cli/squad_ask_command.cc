@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::string model, context, question;
-  tasks::PredictionOptions prediction;
+  tasks::SquadPredictionOptions prediction;
   int64_t top = 3;
   bool json = false;
   DeviceOptions device;

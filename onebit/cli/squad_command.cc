@@ -53,7 +53,7 @@ void add_answer_options(Command command, squad::DecodeOptions& options) {
       "token offsets");
 }
 
-void take_from_run(Command command, const Path& model, tasks::PredictionOptions& options) {
+void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options) {
   const std::optional<tasks::SquadConfig> run = tasks::squad_config_of_run(model);
   if (!run) return;
   const auto take = [&](const char* option, auto& to, const auto& from) {

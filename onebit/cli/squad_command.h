@@ -18,6 +18,6 @@ void add_window_options(Command command, squad::FeatureOptions& options);
 void add_answer_options(Command command, squad::DecodeOptions& options);
 
 // If the model is in a run or a checkpoint, options that are not given are taken from that run.
-void take_from_run(Command command, const Path& model, tasks::PredictionOptions& options);
+void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options);
 
 }  // namespace onebit::cli

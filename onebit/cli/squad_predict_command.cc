@@ -17,7 +17,7 @@ namespace {
 
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
-  tasks::PredictionOptions prediction;
+  tasks::SquadPredictionOptions prediction;
   DType compute = DType::kF32;
   DeviceOptions device;
 };

@@ -14,7 +14,7 @@ namespace {
 
 // The section `data` of the recipe of the checkpoint that contains the model, with the requested
 // overrides.
-PretrainingData data_of(const EvaluationTask& task, const Path& model_folder,
+PretrainingData data_of(const PretrainingEvaluationOptions& task, const Path& model_folder,
                         const FoundHeads& heads, int64_t max_positions) {
   const Path state = model_folder.parent_path() / run_files::kState;
   Json section = Json::object();
@@ -37,7 +37,7 @@ PretrainingData data_of(const EvaluationTask& task, const Path& model_folder,
 
 }  // namespace
 
-HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
+HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOptions& task,
                              comm::Communicator& communicator) {
   const Path folder = training::find_model_folder(task.model);
   const training::ModelDescription description = training::read_model_description(folder);

@@ -9,7 +9,7 @@
 
 namespace onebit::tasks {
 
-struct EvaluationTask {
+struct PretrainingEvaluationOptions {
   Path model;  // resolved by find_model_folder()
   Path data;   // token store
   // Absent members are taken from the run if the model is in one of its checkpoints, else from the
@@ -25,7 +25,7 @@ struct EvaluationTask {
 // Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of
 // another vocabulary or casing, a model without a masked-word head, or without the next-sentence
 // head that is requested.
-HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
+HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOptions& task,
                              comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -31,7 +31,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
-                                                 const PredictionOptions& options,
+                                                 const SquadPredictionOptions& options,
                                                  comm::Communicator& communicator) {
   squad::FeatureOptions wanted = options.features;
   wanted.use = squad::Use::kPredict;
@@ -50,7 +50,7 @@ SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
 }
 
 squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
-                                         const PredictionOptions& options) {
+                                         const SquadPredictionOptions& options) {
   const auto require_text = [](std::string_view text, const char* name) {
     const auto invalid = text::first_invalid_utf8(text);
     require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
@@ -62,7 +62,7 @@ squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_v
   dataset.source = "the question";
   dataset.paragraphs.push_back({"", std::string(context)});
   dataset.questions.push_back({.id = "asked", .text = std::string(question)});
-  PredictionOptions one = options;
+  SquadPredictionOptions one = options;
   one.batch = 1;
   const auto communicator = comm::make_single_rank();
   const Computed computed = compute(dataset, one, *communicator);

@@ -22,7 +22,7 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
-struct PredictionOptions {
+struct SquadPredictionOptions {
   squad::FeatureOptions features;  // `use` is ignored and taken as kPredict
   squad::DecodeOptions decode;
   int64_t batch = 32;
@@ -40,11 +40,11 @@ class SquadPredictor {
     std::unique_ptr<squad::Features> features;
     squad::SpanLogits logits;
   };
-  Computed compute(const squad::Dataset& dataset, const PredictionOptions& options,
+  Computed compute(const squad::Dataset& dataset, const SquadPredictionOptions& options,
                    comm::Communicator& communicator);
   // Answers one question on one text.
   squad::DecodedAnswer ask(std::string_view context, std::string_view question,
-                           const PredictionOptions& options);
+                           const SquadPredictionOptions& options);
 
  private:
   Context& context_;

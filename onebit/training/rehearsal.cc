@@ -68,16 +68,16 @@ class StandInExchange final : public comm::BucketExchange {
   double passes_due_ = 0;
 };
 
-// The time by which a rehearsed step exceeds the prediction from `parts`. On one core the parts
+// The time by which a rehearsed step exceeds the prediction from `costs`. On one core its parts
 // cannot take less than their sum; if they do, the pass alone was slowed down by something else.
-double delay(const AnnouncingPass& pass, const Context& context, const StepParts& parts,
+double delay(const AnnouncingPass& pass, const Context& context, const PhaseCosts& costs,
              const StandIn& exchange, comm::Communicator& communicator, const char* phase) {
-  const double predicted = predict_step(exchange.announced, parts).step_seconds;
+  const double predicted = predict_step(exchange.announced, costs).step_seconds;
   // Processor times are those of this rank, and all ranks must make the same decision.
   double longest = predicted;
   communicator.all_reduce(std::span(&longest, 1), comm::Reduction::kMax);
   if (longest > kLongestStep) return 0;
-  const double seconds = parts.pass.forward_seconds + parts.pass.backward_seconds;
+  const double seconds = costs.pass.forward_seconds + costs.pass.backward_seconds;
   if (seconds >= kLongPass && communicator.rank() == 0) {
     log_info("before the first step, passes of {} are timed while their buckets are exchanged {}",
              metrics::human_duration(seconds), phase);

@@ -284,22 +284,22 @@ StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
 
 StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                       const engine::EngineConfig& config, int64_t accumulation) {
-  StepParts parts{.pass = costs.pass,
-                  .accumulation = accumulation,
-                  .overlap = config.run.overlap,
-                  .bucket = costs.dense,
-                  .update_seconds = costs.update_seconds,
-                  .agreement_seconds = kAgreements * costs.latency_seconds,
-                  .delay_seconds = costs.dense_delay_seconds};
-  StepForecast expected{.dense = predict_step(buckets.dense, parts)};
-  parts.overlap = config.why_compressed_buckets_wait().empty();
-  parts.bucket = costs.compressed;
-  parts.update_seconds = costs.compressed_update_seconds;
-  parts.delay_seconds = costs.compressed_delay_seconds;
-  expected.compressed = predict_step(buckets.compressed, parts);
-  parts.bucket = costs.local;
-  parts.delay_seconds = 0;
-  expected.local = predict_step(buckets.compressed, parts);
+  PhaseCosts phase{.pass = costs.pass,
+                   .accumulation = accumulation,
+                   .overlap = config.run.overlap,
+                   .bucket = costs.dense,
+                   .update_seconds = costs.update_seconds,
+                   .agreement_seconds = kAgreements * costs.latency_seconds,
+                   .delay_seconds = costs.dense_delay_seconds};
+  StepForecast expected{.dense = predict_step(buckets.dense, phase)};
+  phase.overlap = config.why_compressed_buckets_wait().empty();
+  phase.bucket = costs.compressed;
+  phase.update_seconds = costs.compressed_update_seconds;
+  phase.delay_seconds = costs.compressed_delay_seconds;
+  expected.compressed = predict_step(buckets.compressed, phase);
+  phase.bucket = costs.local;
+  phase.delay_seconds = 0;
+  expected.local = predict_step(buckets.compressed, phase);
   return expected;
 }
 

@@ -29,27 +29,27 @@ std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes&
   return seconds;
 }
 
-StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts) {
-  const PassTimes& pass = parts.pass;
+StepPrediction predict_step(const comm::Buckets& buckets, const PhaseCosts& costs) {
+  const PassTimes& pass = costs.pass;
   std::vector<double> ready = ready_seconds(buckets, pass);
-  if (!parts.overlap) std::fill(ready.begin(), ready.end(), pass.backward_seconds);
+  if (!costs.overlap) std::fill(ready.begin(), ready.end(), pass.backward_seconds);
   StepPrediction prediction;
   double packed = 0;  // the processor's time for the buckets so far
   double sent = 0;    // the moment the last bucket so far has arrived
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
     const double share = static_cast<double>(buckets.range(bucket).elements()) /
                          static_cast<double>(buckets.max_elements());
-    const double wire = share * parts.bucket.wire_seconds;
-    packed += share * parts.bucket.processor_seconds;
+    const double wire = share * costs.bucket.wire_seconds;
+    packed += share * costs.bucket.processor_seconds;
     sent = std::max(sent, ready[static_cast<size_t>(bucket)] + packed) + wire;
     prediction.exchange_seconds += wire;
   }
   const double computed = pass.backward_seconds + packed;
   prediction.waiting_seconds = std::max(sent - computed, 0.0);
-  const auto micro_steps = static_cast<double>(parts.accumulation);
+  const auto micro_steps = static_cast<double>(costs.accumulation);
   prediction.step_seconds = (micro_steps - 1) * (pass.forward_seconds + pass.backward_seconds) +
-                            pass.forward_seconds + std::max(sent, computed) + parts.update_seconds +
-                            parts.agreement_seconds + parts.delay_seconds;
+                            pass.forward_seconds + std::max(sent, computed) + costs.update_seconds +
+                            costs.agreement_seconds + costs.delay_seconds;
   return prediction;
 }
 

@@ -52,8 +52,8 @@ struct BucketCost {
   double processor_seconds = 0;  // packing, compressing, averaging, unpacking
 };
 
-// The parts of a step of one phase.
-struct StepParts {
+// What a step of one phase consists of.
+struct PhaseCosts {
   PassTimes pass;
   int64_t accumulation = 1;  // micro-steps
   bool overlap = true;       // buckets may leave during the last backward pass
@@ -69,6 +69,6 @@ struct StepPrediction {
   double waiting_seconds = 0;   // the part of these in which the processor is idle
 };
 
-StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts);
+StepPrediction predict_step(const comm::Buckets& buckets, const PhaseCosts& costs);
 
 }  // namespace onebit::training

@@ -52,7 +52,7 @@ class StartTest : public PretrainingRuns {
     training::Session run(context, task, options, *communicator);
     return run.start_facts().initial_values;
   }
-  static HeldOutResult evaluate(const EvaluationTask& task) {
+  static HeldOutResult evaluate(const PretrainingEvaluationOptions& task) {
     Context context = Context::cpu(1);
     return evaluate_model(context, task, *comm::make_single_rank());
   }

@@ -76,7 +76,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   SquadPredictor predictor(context, given.output);
   const auto communicator = comm::make_single_rank();
   const squad::Dataset dataset = squad::read_dataset(given.dev, squad::Use::kPredict);
-  PredictionOptions prediction;
+  SquadPredictionOptions prediction;
   EXPECT_FALSE(squad_config_of_run(given.model).has_value());
   const auto recipe = squad_config_of_run(given.output);
   ASSERT_TRUE(recipe.has_value());
@@ -145,7 +145,7 @@ TEST_F(SquadTest, RanksShareThePrediction) {
   const squad::Dataset dataset = squad::read_dataset(folder_ / "squad.json", squad::Use::kPredict);
   FineTuningOptions given = options("run");
   train(given, 1);
-  PredictionOptions prediction;
+  SquadPredictionOptions prediction;
   prediction.features = {.max_sequence_length = 40, .doc_stride = 16, .max_question_length = 10};
   prediction.batch = 3;
   std::vector<std::vector<float>> logits;

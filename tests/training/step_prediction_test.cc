@@ -82,9 +82,9 @@ TEST(StepPrediction, CompressingTakesTheProcessorFromTheBackwardPass) {
       6 + 4 * 0.5);
   // Without overlap the wire carries one bucket while the next is compressed: of the two, the
   // longer is seen, and of the other one bucket.
-  const StepParts behind{.pass = even_pass(),
-                         .overlap = false,
-                         .bucket = {.wire_seconds = 2, .processor_seconds = 0.5}};
+  const PhaseCosts behind{.pass = even_pass(),
+                          .overlap = false,
+                          .bucket = {.wire_seconds = 2, .processor_seconds = 0.5}};
   EXPECT_DOUBLE_EQ(predict_step(four_buckets(), behind).step_seconds, 6 + 0.5 + 4 * 2);
 }
 
