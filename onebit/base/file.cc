@@ -100,9 +100,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-FileWriter::FileWriter(const Path& path)
-    : path_(path),
-      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+FileWriter::FileWriter(const Path& path, NamedFrom named_from) : path_(path) {
+  if (named_from == NamedFrom::kFinished) {
+    const Path folder = path.has_parent_path() ? path.parent_path() : Path(".");
+    descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+    has_name_ = descriptor_ < 0;
+  }
+  if (has_name_) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  }
   require(descriptor_ >= 0, "{}: cannot create: {}", path.string(), system_reason());
   buffer_.reserve(kWriteBufferBytes);
 }
@@ -110,7 +116,7 @@ FileWriter::FileWriter(const Path& path)
 FileWriter::~FileWriter() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(path_.c_str());
+  if (has_name_) ::unlink(path_.c_str());
 }
 
 void FileWriter::write(const void* data, size_t size_bytes) {
@@ -136,10 +142,19 @@ void FileWriter::flush_buffer() {
   buffer_.clear();
 }
 
+void FileWriter::give_name() {
+  const std::string opened = "/proc/self/fd/" + std::to_string(descriptor_);
+  ::unlink(path_.c_str());  // one left by an interruption
+  require(::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0,
+          "{}: cannot create: {}", path_.string(), system_reason());
+  has_name_ = true;
+}
+
 void FileWriter::finish() {
   flush_buffer();
   require(::fsync(descriptor_) == 0, "{}: cannot write to the disk: {}", path_.string(),
           system_reason());
+  if (!has_name_) give_name();
   if (::close(std::exchange(descriptor_, -1)) == 0) return;
   const std::string reason = system_reason();
   ::unlink(path_.c_str());

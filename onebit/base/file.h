@@ -39,7 +39,11 @@ class MappedFile {
 // with the path and the reason. The destructor removes the file unless finish() has completed.
 class FileWriter {
  public:
-  explicit FileWriter(const Path& path);
+  // From when on the file has its name. kFinished: from finish() on, where the file system has files
+  // without a name (O_TMPFILE), so that a process that is killed leaves nothing; otherwise as kBegun.
+  enum class NamedFrom { kBegun, kFinished };
+
+  explicit FileWriter(const Path& path, NamedFrom named_from = NamedFrom::kBegun);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -54,9 +58,11 @@ class FileWriter {
 
  private:
   void flush_buffer();
+  void give_name();
 
   Path path_;
   int descriptor_ = -1;
+  bool has_name_ = true;
   std::string buffer_;
   uint64_t size_bytes_ = 0;
 };

@@ -23,7 +23,7 @@ Path partial_path(Path path) {
 }
 
 PartialFile::PartialFile(const Path& path)
-    : path_(where_it_leads(path)), writer_(partial_path(path_)) {}
+    : path_(where_it_leads(path)), writer_(partial_path(path_), FileWriter::NamedFrom::kFinished) {}
 
 void PartialFile::finish() {
   const Path partial = partial_path(path_);

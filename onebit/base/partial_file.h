@@ -14,8 +14,9 @@ Path partial_path(Path path);
 
 class PartialFile {
  public:
-  // The file is written beside `path`, with kPartialSuffix appended; if `path` is a link, beside
-  // its target. Error: cannot be created.
+  // The file is written beside `path`, with kPartialSuffix appended or without a name
+  // (FileWriter::NamedFrom::kFinished); if `path` is a link, beside its target. Error: cannot be
+  // created.
   explicit PartialFile(const Path& path);
 
   void write(std::string_view text) { writer_.write(text); }

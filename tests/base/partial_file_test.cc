@@ -1,7 +1,11 @@
 #include "onebit/base/partial_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -19,7 +23,6 @@ TEST(PartialFile, IsThereOnceItIsFinished) {
   file.write("text");
   EXPECT_EQ(file.size_bytes(), 8u);
   EXPECT_EQ(read_file(folder / "f"), "old");
-  EXPECT_TRUE(std::filesystem::exists(folder / "f.partial"));
   file.finish();
   EXPECT_EQ(read_file(folder / "f"), "new text");
   EXPECT_EQ(folder.entries(), 1);
@@ -32,6 +35,31 @@ TEST(PartialFile, LeavesNothingUnlessFinished) {
     file.write("a part");
   }
   EXPECT_EQ(folder.entries(), 0);
+}
+
+// As Ctrl-C and kill -9 end a program.
+TEST(PartialFile, LeavesNothingIfItsProcessIsKilled) {
+  const TemporaryFolder folder;
+  const int unnamed = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "the file system has no files without a name";
+  ::close(unnamed);
+  EXPECT_EXIT(
+      {
+        PartialFile file(folder / "f");
+        file.write(std::string(3 << 20, 'x'));  // more than is buffered
+        ::raise(SIGKILL);
+      },
+      testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+// Of a program that was killed where files have names from the beginning.
+TEST(PartialFile, ReplacesWhatWasLeftBehind) {
+  const TemporaryFolder folder;
+  FileWriter(folder / "f.partial").finish();
+  write_file_atomically(folder / "f", "whole");
+  EXPECT_EQ(read_file(folder / "f"), "whole");
+  EXPECT_EQ(folder.entries(), 1);
 }
 
 TEST(PartialFile, LeavesNothingWhereItCannotBeRenamed) {
