@@ -80,9 +80,22 @@ training::MachineCosts machine_of(const Arguments& given, Context& context) {
   return training::measure_machine_costs(context);
 }
 
+void warn_of_levels(const tasks::PretrainingConfig& config, const Arguments& given) {
+  if (config.engine.run.levels == engine::LevelsWanted::kOne || given.hosts == 1 ||
+      given.ranks_per_host == 1) {
+    return;
+  }
+  log_warning(
+      "{}: run.levels asks for two levels, but the plan's figures are for one: on two, the ranks "
+      "of "
+      "a host send 1/{} of these bytes to other hosts, and divide the optimizer's state",
+      given.recipe, given.ranks_per_host);
+}
+
 int run(const Arguments& given) {
   const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
   const tasks::PretrainingConfig config = config_of(given);
+  warn_of_levels(config, given);
   require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
   Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());

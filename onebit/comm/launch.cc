@@ -14,8 +14,8 @@ int environment_number(const char* name,
                        const char* fix = "start onebit under mpirun or srun, or unset it") {
   const char* text = std::getenv(name);
   const auto value = whole_number<int>(text);
-  require(value && *value >= 0, "environment variable {}=\"{}\" is not a number; {}", name, text,
-          fix);
+  require(value && *value >= 0,
+          "environment variable {}=\"{}\" is not a whole number from 0 on; {}", name, text, fix);
   return *value;
 }
 

@@ -21,6 +21,9 @@ class AdamRecipe : public OptimizerRecipe {
   int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table);
   }
+  int64_t most_saved_bytes(const params::Table& table, int, const RunFacts&) const override {
+    return Moments::size_bytes_of(table);
+  }
   std::string describe() const override { return optim::describe(options_); }
   const AdamOptions* followed_adam() const override { return &options_; }
 

@@ -85,6 +85,9 @@ class CompressedOptimizer final : public Optimizer {
   // state_bytes() of rank 0 on one level, for a table that may be unallocated.
   static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
                                 int world_size, const RunFacts& run);
+  // Likewise saved_bytes(), of the larger phase if the run reaches the compressed one.
+  static int64_t most_saved_bytes_of(const CompressedOptions& options, const params::Table& table,
+                                     int world_size, bool compresses);
 
   // Valid only in the compressed phase.
   View variance() const { return std::get<OwnVariance>(state_).view(); }

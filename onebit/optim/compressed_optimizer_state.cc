@@ -1,4 +1,5 @@
 // The optimizer's state in checkpoints and memory, and the return from its compressed phase.
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/json.h"
@@ -135,6 +136,19 @@ int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
          GradientAgreement::size_bytes_of(elements) +
          SignExchange::size_bytes_of(buckets, world_size) + options.values_bytes(table) +
          (options.schedule ? LocalUpdates::size_bytes_of(table, world_size) : 0);
+}
+
+int64_t CompressedOptimizer::most_saved_bytes_of(const CompressedOptions& options,
+                                                 const params::Table& table, int world_size,
+                                                 bool compresses) {
+  const int64_t elements = table.size_elements();
+  const int64_t buffer_bytes = elements * static_cast<int64_t>(sizeof(float));
+  const int64_t moments = 2 * buffer_bytes;
+  if (!compresses) return moments;
+  const int64_t own_bytes = buffer_bytes + VarianceLevel::saved_bytes_of(elements, world_size);
+  return std::max(moments,
+                  world_size * own_bytes + SignExchange::saved_bytes_of(elements, world_size) +
+                      (options.schedule ? LocalUpdates::saved_bytes_of(elements, world_size) : 0));
 }
 
 }  // namespace onebit::optim

@@ -13,6 +13,13 @@ int64_t CompressedRecipe::state_bytes(const params::Table& table, int world_size
   return CompressedOptimizer::state_bytes_of(options_, table, world_size, run);
 }
 
+int64_t CompressedRecipe::most_saved_bytes(const params::Table& table, int world_size,
+                                           const RunFacts& run) const {
+  const auto last = last_dense_update(run);
+  const bool compresses = last && *last < run.total_steps;
+  return CompressedOptimizer::most_saved_bytes_of(options_, table, world_size, compresses);
+}
+
 std::vector<std::pair<std::string, std::string>> CompressedRecipe::rows(const RunFacts& run,
                                                                         int world_size) const {
   return compressed_phase_rows(options_.freeze, options_.adam.beta2, run, world_size);

@@ -28,6 +28,7 @@ class CompressedRecipe final : public OptimizerRecipe {
   std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
                                   const RunFacts&) const override;
   int64_t state_bytes(const params::Table&, int world_size, const RunFacts&) const override;
+  int64_t most_saved_bytes(const params::Table&, int world_size, const RunFacts&) const override;
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts&,
                                                         int world_size) const override;
   std::vector<std::string> warnings(const RunFacts&) const override;

@@ -21,6 +21,9 @@ class LambRecipe : public OptimizerRecipe {
   int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table) + lamb_ratio_bytes(table, options_);
   }
+  int64_t most_saved_bytes(const params::Table& table, int, const RunFacts&) const override {
+    return Moments::size_bytes_of(table);
+  }
   std::string describe() const override { return optim::describe(options_); }
 
  private:

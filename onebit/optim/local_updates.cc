@@ -209,8 +209,12 @@ int64_t LocalUpdates::size_bytes_of(const params::Table& table, int world_size) 
   return world_size == 1 ? 0 : kFloat * (3 * elements + std::min(elements, kSwappedElements));
 }
 
+int64_t LocalUpdates::saved_bytes_of(int64_t elements, int sources) {
+  return sources == 1 ? 0 : 3 * sources * elements * kFloat;
+}
+
 int64_t LocalUpdates::saved_bytes() const {
-  return alone() ? 0 : 3 * levels_.sources() * levels_.whole_elements() * kFloat;
+  return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
 }
 
 }  // namespace onebit::optim

@@ -68,6 +68,7 @@ class LocalUpdates {
   static int64_t size_bytes_of(const params::Table& table, int world_size);
   // Bytes that save() of all ranks together writes in the compressed phase.
   int64_t saved_bytes() const;
+  static int64_t saved_bytes_of(int64_t elements, int sources);
 
  private:
   void swap_values(Context&, const params::Table&);

@@ -63,6 +63,10 @@ class OptimizerRecipe {
   // world sizes. `table` may be unallocated.
   virtual int64_t state_bytes(const params::Table& table, int world_size,
                               const RunFacts&) const = 0;
+  // Likewise Optimizer::saved_bytes() of the phase in which it is largest, of those that a run of
+  // this length reaches.
+  virtual int64_t most_saved_bytes(const params::Table& table, int world_size,
+                                   const RunFacts&) const = 0;
 
   // Its numbers, for the row "optimizer" of the start table.
   virtual std::string describe() const = 0;

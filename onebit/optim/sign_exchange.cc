@@ -229,10 +229,14 @@ int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size
          compress::CompressedAllReduce::coded_bytes(buckets, world_size);
 }
 
-int64_t SignExchange::saved_bytes() const {
-  const int64_t whole = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
+int64_t SignExchange::saved_bytes_of(int64_t elements, int sources) {
+  const int64_t whole = elements * static_cast<int64_t>(sizeof(float));
   // The worker residual of each source, and in total one momentum and one server residual.
-  return alone() ? whole : levels_.sources() * whole + 2 * whole;
+  return sources == 1 ? whole : sources * whole + 2 * whole;
+}
+
+int64_t SignExchange::saved_bytes() const {
+  return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
 }
 
 void SignExchange::save(params::StateWriter& writer) const {
@@ -260,8 +264,8 @@ void SignExchange::load(const params::StateReader& reader, double beta1) {
   const int self = levels_.world().rank();
   if (self == 0 &&
       (before.sources() != levels_.sources() || before.nodes != levels_.ownership().nodes)) {
-    log_info("error feedback of {} is redistributed over {}", describe(before),
-             describe(levels_.ownership()));
+    log_info("error feedback of {} is redistributed over {}: losses continue, but not bit for bit",
+             describe(before), describe(levels_.ownership()));
   }
   // Worker residuals do not depend on the buckets.
   std::vector<float> worker =

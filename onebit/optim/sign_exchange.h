@@ -100,6 +100,7 @@ class SignExchange {
   static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
   // Bytes that save() of all ranks together writes.
   int64_t saved_bytes() const;
+  static int64_t saved_bytes_of(int64_t elements, int sources);
 
   // Saves momentum and residuals.
   void save(params::StateWriter&) const;

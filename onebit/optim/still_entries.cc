@@ -31,7 +31,8 @@ Range held_range(const params::Table& table, const std::string& name, int64_t ro
     try {
       return table.entry(name);
     } catch (const Error& error) {
-      fail("optimizer.params.exp_avg_mask: {}", error.what());
+      fail("the recipe's optimizer.params.exp_avg_mask: {}; remove it, or give a tensor's name",
+           error.what());
     }
   };
   const params::Entry& entry = entry_of_key();

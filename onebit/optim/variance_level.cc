@@ -172,11 +172,15 @@ int64_t VarianceLevel::size_bytes() const {
   return bytes;
 }
 
-int64_t VarianceLevel::saved_bytes() const {
-  if (alone()) return 0;
+int64_t VarianceLevel::saved_bytes_of(int64_t elements, int sources) {
+  if (sources == 1) return 0;
   // Per block: the energies of its sub-blocks, its sketch and its energy.
   constexpr int64_t kNumbers = kernels::kSubBlocks + 2;
-  return comm::blocks_in(levels_.whole_elements()) * kNumbers * static_cast<int64_t>(sizeof(float));
+  return comm::blocks_in(elements) * kNumbers * static_cast<int64_t>(sizeof(float));
+}
+
+int64_t VarianceLevel::saved_bytes() const {
+  return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
 }
 
 }  // namespace onebit::optim

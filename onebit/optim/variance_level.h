@@ -49,6 +49,7 @@ class VarianceLevel {
   static int64_t size_bytes_of(int64_t elements, int world_size);
   // Bytes that save() writes for each source.
   int64_t saved_bytes() const;
+  static int64_t saved_bytes_of(int64_t elements, int sources);
 
  private:
   // The turns: the energies of the sub-blocks are sent one after the other, then the sketch.

@@ -38,6 +38,11 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
                       const RunFacts& run) const override {
     return CompressedOptimizer::state_bytes_of(compressed(options_, run), table, world_size, run);
   }
+  int64_t most_saved_bytes(const params::Table& table, int world_size,
+                           const RunFacts& run) const override {
+    return CompressedOptimizer::most_saved_bytes_of(compressed(options_, run), table, world_size,
+                                                    true);
+  }
   bool makes_local_updates() const override { return true; }
   UpdateCounts count_updates(const RunFacts& run, int64_t updates) const override {
     const ZeroOneCounts counts = count_exchanges(ending_with(run, options_.schedule), updates);
@@ -52,11 +57,13 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
     if (world_size == 1) return {{"updates", "a run on one rank sends nothing"}};
     const ZeroOneCounts counts =
         count_exchanges(ending_with(run, options_.schedule), run.total_steps);
+    const int64_t both = counts.dense + counts.one_bit + counts.nothing - run.total_steps;
     return {
         {"updates",
          fmt::format(
-             "of {}, {} average gradients, {} exchange one bit per element, {} exchange nothing",
-             run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
+             "of {}, {} average gradients, {} exchange one bit per element{}, {} exchange nothing",
+             run.total_steps, counts.dense, counts.one_bit,
+             both > 0 ? fmt::format(" ({} do both)", both) : "", counts.nothing)}};
   }
   std::string conflict_with(const RunFacts& run) const override {
     const ZeroOneOptions& schedule = options_.schedule;

@@ -8,6 +8,7 @@
 #include "onebit/model/pretraining_model.h"
 #include "onebit/plan/advice.h"
 #include "onebit/plan/choices.h"
+#include "onebit/training/checkpoint_space.h"
 
 namespace onebit::plan {
 namespace {
@@ -75,7 +76,9 @@ class Planner {
     return model::total_bytes(model::memory_report(config_.model, limits, config_.memory,
                                                    config_.engine.compute)) +
            (packs ? engine::PackedMatrices::bytes(table_, config_.engine.compute) : 0) +
-           choice.optimizer->state_bytes(table_, ranks, facts_);
+           choice.optimizer->state_bytes(table_, ranks, facts_) +
+           training::checkpoint_copy_bytes(
+               table_, choice.optimizer->most_saved_bytes(table_, ranks, facts_), ranks, true);
   }
 
   PlannedRun run(const Choice& choice, const PlannedCluster& cluster,

@@ -20,6 +20,12 @@ int64_t most_kept(const CheckpointSpace& space) {
 
 }  // namespace
 
+int64_t checkpoint_copy_bytes(const params::Table& table, int64_t saved_bytes, int world_size,
+                              bool writes_model) {
+  const int64_t values = table.size_elements() * static_cast<int64_t>(sizeof(float));
+  return (saved_bytes + world_size - 1) / world_size + (writes_model ? values : 0);
+}
+
 int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model) {
   const optim::Optimizer& optimizer = engine.optimizer();
   int64_t shards = optimizer.saved_bytes(optimizer.phase());
@@ -27,8 +33,7 @@ int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool write
       reaches_compressed_phase(engine.config(), engine.schedule())) {
     shards = std::max(shards, optimizer.saved_bytes(Phase::kCompressed));
   }
-  const int64_t values = engine.table().size_elements() * static_cast<int64_t>(sizeof(float));
-  return (shards + world_size - 1) / world_size + (writes_model ? values : 0);
+  return checkpoint_copy_bytes(engine.table(), shards, world_size, writes_model);
 }
 
 CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,

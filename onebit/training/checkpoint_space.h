@@ -26,8 +26,11 @@ struct CheckpointSpace {
 CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
                                      double share = 1);
 
-// Bytes that a rank copies to write its part while training continues: its shard, and the values if
-// it also writes the model. In the current phase or, if larger, in one that the run reaches.
+// Bytes that a rank copies to write its part while training continues: its shard of the
+// `saved_bytes` of all ranks, and the values if it also writes the model.
+int64_t checkpoint_copy_bytes(const params::Table& table, int64_t saved_bytes, int world_size,
+                              bool writes_model);
+// In the current phase or, if larger, in one that the run reaches.
 int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model);
 
 // "4.03 GB, 25.6 GB after the freeze; ..."

@@ -23,13 +23,14 @@ params::Table declared(int64_t rows) {
 
 TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
   const std::shared_ptr<const OptimizerRecipe> recipes[] = {
-      adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({}), onebit_lamb_recipe({}),
-      zero_one_adam_recipe({})};
+      adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({.freeze = {.step = 3}}),
+      onebit_lamb_recipe({.freeze = {.step = 3}}), zero_one_adam_recipe({})};
   for (const int64_t rows : {40, 1001, 4000}) {
     for (const auto& recipe : recipes) {
       for (const int world_size : {1, 2, 3}) {
-        const RunFacts run{.bucket_bytes = 16384};
+        const RunFacts run{.total_steps = 100, .bucket_bytes = 16384};
         const int64_t expected = recipe->state_bytes(declared(rows), world_size, run);
+        const int64_t most_saved = recipe->most_saved_bytes(declared(rows), world_size, run);
         comm::run_thread_world(world_size, [&](comm::Communicator& communicator) {
           params::Table table = declared(rows);
           table.allocate(Device{}, DType::kF32);
@@ -39,6 +40,10 @@ TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
           const double unreserved = world_size == 1 ? 16 * sizeof(float) : 0;
           EXPECT_NEAR(static_cast<double>(optimizer->state_bytes()), static_cast<double>(expected),
                       unreserved)
+              << recipe->describe() << ", " << rows << " rows, " << world_size << " ranks";
+          EXPECT_EQ(std::max(optimizer->saved_bytes(Phase::kWarmup),
+                             optimizer->saved_bytes(Phase::kCompressed)),
+                    most_saved)
               << recipe->describe() << ", " << rows << " rows, " << world_size << " ranks";
         });
       }

@@ -217,8 +217,10 @@ TEST(StillEntries, AnUnknownTensorIsAnErrorThatNamesTheKey) {
         .optimizer = onebit_adam_recipe({.exchange = {.moving_rows = {{name, rows}}}})};
     return message_of([&] { on_ranks(1, options, [](Trial&) { return 0; }); });
   };
-  EXPECT_EQ(error_of("word", 3),
-            "optimizer.params.exp_avg_mask: no parameter is named word; the nearest is words");
+  EXPECT_EQ(
+      error_of("word", 3),
+      "the recipe's optimizer.params.exp_avg_mask: no parameter is named word; the nearest is "
+      "words; remove it, or give a tensor's name");
   EXPECT_EQ(error_of("words", 41),
             "optimizer.params.exp_avg_mask sets 41 rows of words to be updated, but the tensor has "
             "only 40: give at "

@@ -10,6 +10,7 @@
 #include "onebit/engine/engine.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/training/checkpoint_space.h"
 #include "tests/base/message_of.h"
 #include "tests/plan/small_plan.h"
 
@@ -82,6 +83,7 @@ TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
 TEST(RunPlan, MemoryIsThatOfTheEngine) {
   for (const char* optimizer :
        {R"(, "optimizer": {"type": "AdamW"})", R"(, "optimizer": {"type": "OneBitAdam"})",
+        R"(, "optimizer": {"type": "OneBitLamb"})", R"(, "optimizer": {"type": "Lamb"})",
         R"(, "optimizer": {"type": "ZeroOneAdam"})"}) {
     const tasks::PretrainingConfig config = small_config(optimizer);
     const RunPlan plan = plan_of(config, two_hosts());
@@ -99,7 +101,10 @@ TEST(RunPlan, MemoryIsThatOfTheEngine) {
           context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
       const auto rows = model::memory_report(table, reserved, config.engine.compute);
       if (communicator.rank() > 0) return;
-      EXPECT_EQ(model::total_bytes(rows) + engine.optimizer().state_bytes(), planned) << optimizer;
+      EXPECT_EQ(model::total_bytes(rows) + engine.optimizer().state_bytes() +
+                    training::checkpoint_copy_bytes(engine, 2, true),
+                planned)
+          << optimizer;
     });
   }
 }
