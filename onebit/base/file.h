@@ -39,8 +39,9 @@ class MappedFile {
 // with the path and the reason. The destructor removes the file unless finish() has completed.
 class FileWriter {
  public:
-  // From when on the file has its name. kFinished: from finish() on, where the file system has files
-  // without a name (O_TMPFILE), so that a process that is killed leaves nothing; otherwise as kBegun.
+  // From when on the file has its name. kFinished: from finish() on, where the file system has
+  // files without a name (O_TMPFILE), so that a process that is killed leaves nothing; otherwise as
+  // kBegun.
   enum class NamedFrom { kBegun, kFinished };
 
   explicit FileWriter(const Path& path, NamedFrom named_from = NamedFrom::kBegun);
