@@ -18,6 +18,20 @@ int64_t most_kept(const CheckpointSpace& space) {
   return std::min(space.to_come, space.keep_last + 1);
 }
 
+// What the disk must have beyond the `kept` checkpoints that exist, of first_bytes each.
+struct Need {
+  int64_t bytes = 0, checkpoints = 0;  // of the largest size, at the same time
+};
+Need most_needed(const CheckpointSpace& space, int64_t kept) {
+  Need most;
+  for (int64_t written = 1; written <= most_kept(space); ++written) {
+    const int64_t old = std::clamp<int64_t>(space.keep_last + 1 - written, 0, kept);
+    const int64_t bytes = written * space.largest_bytes() - (kept - old) * space.first_bytes;
+    if (bytes > most.bytes) most = {bytes, written};
+  }
+  return most;
+}
+
 }  // namespace
 
 int64_t checkpoint_copy_bytes(const params::Table& table, int64_t saved_bytes, int world_size,
@@ -80,13 +94,14 @@ std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free
           "{}: {} are free, one checkpoint of this run takes {}: free space, or choose another "
           "--output",
           place, size_of(free_bytes), size_of(largest));
-  const int64_t more = std::clamp<int64_t>(space.keep_last + 1 - kept, 1, space.to_come);
-  if (free_bytes / more >= largest) return {};
+  const Need need = most_needed(space, kept);
+  if (free_bytes >= need.bytes) return {};
   return fmt::format(
-      "{}: {} are free, room for {} of {}, but {} more will be written before the "
-      "first is removed: free space, or lower run.keep_last ({})",
-      place, size_of(free_bytes), counted(free_bytes / largest, "checkpoint"), size_of(largest),
-      more, space.keep_last);
+      "{}: {} are free, but {} are needed: this run will have {} of {} there at the same time: "
+      "free "
+      "space, or lower run.keep_last ({})",
+      place, size_of(free_bytes), size_of(need.bytes), counted(need.checkpoints, "checkpoint"),
+      size_of(largest), space.keep_last);
 }
 
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder) {

@@ -197,7 +197,7 @@ class Disks(HostsTest):
                 self.assertEqual(run.wait(), 75, run.text())
             finally:
                 network_lab.call("umount", "--lazy", hosts.disk(1))
-            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoint")
+            self.assertRegex(run.text(), r"warning: host1: .* are free, but .* are needed")
             self.assertNotIn("warning: host0:", run.text())
 
     def test_a_lost_disk_without_copies(self):

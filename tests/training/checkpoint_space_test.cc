@@ -178,10 +178,16 @@ TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
   EXPECT_THAT(message_of([&] { check_space(space, 0, 24 * kGb, "runs/a"); }),
               HasSubstr("runs/a: 24.0 GB are free, one checkpoint of this run takes 25.0 GB"));
   EXPECT_THAT(check_space(space, 0, 99 * kGb, "runs/a"),
-              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will be written"));
+              HasSubstr("runs/a: 99.0 GB are free, but 100 GB are needed: this run will have 4 "
+                        "checkpoints of 25.0 GB there at the same time"));
   EXPECT_EQ(check_space(space, 0, 100 * kGb, "runs/a"), "");
-  // A resumed run has written some, which make room.
-  EXPECT_EQ(check_space(space, 3, 25 * kGb, "runs/a"), "");
+  // A resumed run has written some, which make room; those of the warm-up are small.
+  EXPECT_THAT(check_space(space, 3, 87 * kGb, "runs/a"), HasSubstr("but 88.0 GB are needed"));
+  EXPECT_EQ(check_space(space, 3, 88 * kGb, "runs/a"), "");
+  CheckpointSpace compressed = space;
+  compressed.first_bytes = compressed.compressed_bytes;
+  EXPECT_EQ(check_space(compressed, 3, 25 * kGb, "runs/a"), "");
+  EXPECT_THAT(check_space(compressed, 2, 49 * kGb, "runs/a"), HasSubstr("but 50.0 GB are needed"));
   CheckpointSpace last = space;
   last.to_come = 1;
   EXPECT_EQ(check_space(last, 0, 25 * kGb, "runs/a"), "");
