@@ -44,6 +44,10 @@ class ReplacedRecipe final : public optim::OptimizerRecipe {
                       const optim::RunFacts& run) const override {
     return given_->state_bytes(table, world_size, run);
   }
+  int64_t most_saved_bytes(const params::Table& table, int world_size,
+                           const optim::RunFacts& run) const override {
+    return given_->most_saved_bytes(table, world_size, run);
+  }
   std::optional<int64_t> last_dense_update(const optim::RunFacts& run) const override {
     return given_->last_dense_update(run);
   }
