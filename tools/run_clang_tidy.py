@@ -102,6 +102,9 @@ class Tidy:
                 return ""
             if "-warnings-as-errors]" in text and "[clang-diagnostic-error]" not in text:
                 return text
+            why = next((line for line in text.splitlines() if "[clang-diagnostic-error]" in line), "")
+            print(f"{len(members)} sources are checked one by one, as a unit of them does not compile: "
+                  f"{why}", flush=True)
         found = [self.run(self.build, source) for source in members]
         return "".join(text for status, text in found if status != 0)
 

@@ -101,7 +101,8 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 FileWriter::FileWriter(const Path& path, NamedFrom named_from) : path_(path) {
-  if (named_from == NamedFrom::kFinished) {
+  // The name is given through /proc; without it, what has been written would be lost at the end.
+  if (named_from == NamedFrom::kFinished && ::access("/proc/self/fd", X_OK) == 0) {
     const Path folder = path.has_parent_path() ? path.parent_path() : Path(".");
     descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
     has_name_ = descriptor_ < 0;

@@ -98,8 +98,7 @@ std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free
   if (free_bytes >= need.bytes) return {};
   return fmt::format(
       "{}: {} are free, but {} are needed: this run will have {} of {} there at the same time: "
-      "free "
-      "space, or lower run.keep_last ({})",
+      "free space, or lower run.keep_last ({})",
       place, size_of(free_bytes), size_of(need.bytes), counted(need.checkpoints, "checkpoint"),
       size_of(largest), space.keep_last);
 }
