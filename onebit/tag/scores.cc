@@ -44,7 +44,7 @@ void count_entities(const std::vector<Entity>& truth, const std::vector<Entity>&
   }
 }
 
-std::vector<CountedLabel> listed(const Counts& counts) {
+std::vector<CountedLabel> counted_labels(const Counts& counts) {
   std::vector<CountedLabel> list;
   for (const auto& [label, of_label] : counts) list.push_back({label, of_label});
   return list;
@@ -75,8 +75,8 @@ void score_entities(const Sentences& sentences, std::span<const Tags> predicted,
     count_entities(strict_entities_of(truth, scores.scheme),
                    strict_entities_of(predicted[i], scores.scheme), strict);
   }
-  scores.by_label = listed(forgiving);
-  scores.by_label_strict = listed(strict);
+  scores.by_label = counted_labels(forgiving);
+  scores.by_label_strict = counted_labels(strict);
   const LabelCounts all = total_of(scores.by_label), all_strict = total_of(scores.by_label_strict);
   const std::vector<LabelCounts> counts = counts_of(scores.by_label);
   scores.metrics = {{"f1", all.f1()},
@@ -104,7 +104,7 @@ void score_plain(const Sentences& sentences, std::span<const Tags> predicted, do
       }
     }
   }
-  scores.by_label = listed(of_tags);
+  scores.by_label = counted_labels(of_tags);
   const std::vector<LabelCounts> counts = counts_of(scores.by_label);
   scores.metrics = {{"accuracy", accuracy},
                     {"f1_macro", metrics::f1_macro(counts)},
