@@ -47,10 +47,11 @@ def local_names(text):
 
 
 def in_namespace(text, names):
-    """The names, each with the namespace that the source opens first; macros have none."""
+    """The names, each with the namespace that the source opens first; macros and main() have none."""
     opened = re.search(r"^namespace ([\w:]+) {", text, re.M)
     macros = set(re.findall(r"^#define (\w+)", text, re.M))
-    return {name if name in macros else (opened and opened.group(1), name) for name in names}
+    return {name if name in macros or name == "main" else (opened and opened.group(1), name)
+            for name in names}
 
 
 @functools.cache
