@@ -29,7 +29,8 @@ CONSTANT = re.compile(r"\b(k[A-Z]\w*) ?[=({\[]")
 def local_names(text):
     """Names that a source defines for itself: in unnamed namespaces, Highway's, as a macro, or main()."""
     names = set(re.findall(r"^#define (\w+)", text, re.M)) - {"HWY_TARGET_INCLUDE"}  # undefined first
-    names.update(re.findall(r"^int (main)\(", text, re.M))
+    if re.search(r"^(int main|BENCHMARK_MAIN)\(", text, re.M):
+        names.add("main")
     inside = constants_go_on = False
     for line in text.splitlines():
         if line == "namespace {" or line.endswith("HWY_NAMESPACE {"):
