@@ -2,13 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "onebit/base/json.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/log_level_option.h"
 #include "onebit/cli/model_sizes.h"
 #include "onebit/cli/recipe_options.h"
+#include "onebit/cli/store_argument.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
@@ -28,23 +28,25 @@ Texts values_of(const CLI::App& command, const std::string& name) {
   return option == nullptr ? Texts{} : option->results();
 }
 
-// The path of "folder=weight" and of "name=folder".
-std::string path_of(const std::string& input) {
-  const size_t first = input.find('='), last = input.rfind('=');
-  if (first == std::string::npos || std::filesystem::exists(input)) return input;
-  const std::string before = input.substr(0, last), behind = input.substr(first + 1);
-  if (std::filesystem::exists(behind)) return behind;
-  return std::filesystem::exists(before) ? before : input;
-}
-
-// The values of options that have the type name `type`.
-Texts paths_of(const CLI::App& command, const std::string& type) {
+// The values of options that every rank reads as a file or folder.
+Texts inputs_of(const CLI::App& command) {
   Texts paths;
   for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_type_name().starts_with(type)) continue;
-    for (const std::string& value : option->results()) paths.push_back(path_of(value));
+    if (!option->get_type_name().starts_with(kInput)) continue;
+    paths.insert(paths.end(), option->results().begin(), option->results().end());
   }
   return paths;
+}
+
+Texts stores_of(const CLI::App& command) {
+  Texts folders;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      const auto folder = folder_of_store(option->get_type_name(), value);
+      if (folder) folders.push_back(*folder);
+    }
+  }
+  return folders;
 }
 
 // Moves --resume and its tag, if it has one, from `words` to `resume`.
@@ -112,8 +114,8 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   cluster::TrainingCommand training = {.words = words,
                                        .resume = {},
                                        .output = values_of(command, "--output").front(),
-                                       .inputs = paths_of(command, kInput),
-                                       .stores = paths_of(command, kStore),
+                                       .inputs = inputs_of(command),
+                                       .stores = stores_of(command),
                                        .sets_threads = !values_of(command, "--threads").empty()};
   take_resume(training);
   // A restart resumes, so another run in the folder must not be mistaken for this one.

@@ -21,11 +21,9 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The type name of options whose value is read by every rank: a file or folder, with a name or
-// weight if the command allows one. `onebit launch` compares these inputs across hosts.
+// The type name of options whose value, a file or folder, is read by every rank. `onebit launch`
+// compares these inputs across hosts, and stores of pre-training data (store_argument.h).
 inline constexpr const char* kInput = "INPUT";
-// The same for a value that must be a store of pre-training data.
-inline constexpr const char* kStore = "STORE";
 
 // The error message, with the nearest command or option. Here and below, `error` is a UsageError or
 // an exception of CLI11.

@@ -75,6 +75,16 @@ class Refusals(launched_run.FolderTest):
             self.assertIn("this machine  " + written, error)
             self.assertNotIn("store", error)
 
+    def test_weights_and_names_of_stores_that_the_launchers_machine_has_not(self):
+        words = ["pretrain", "--recipe", "recipe.json", "--data", "far=0.5", "--valid", "own=far",
+                 "--output", "runs/mini"]
+        status, output, error = self.run_program("launch", "--hosts", "localhost:2", "--dry-run",
+                                                 "--", *words)
+        self.assertEqual((status, output), (1, ""), error)
+        self.assertIn("localhost  far: ", error)
+        self.assertNotIn("far=0.5: ", error)
+        self.assertNotIn("own=far: ", error)
+
     def test_an_interface_that_no_host_has(self):
         status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",
                                        "--interface", "eth7")
