@@ -4,6 +4,7 @@
 #include <set>
 
 #include "onebit/model/classification_model.h"
+#include "onebit/model/head_names.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
 #include "onebit/training/model_folder.h"
@@ -11,27 +12,23 @@
 namespace onebit::convert {
 namespace {
 
-constexpr const char* kPooler = "bert.pooler.";
-constexpr const char* kMaskedWords = "cls.predictions.";
-constexpr const char* kNextSentence = "cls.seq_relationship.";
-constexpr const char* kAnswers = "qa_outputs.";
-constexpr const char* kClassifier = "classifier.";
-
 // transformers' models with a head of the name "classifier".
-constexpr const char* kClassifierModels[] = {"BertForSequenceClassification",
-                                             "BertForTokenClassification", "BertForMultipleChoice"};
+constexpr const char* kClassifierModels[] = {model::kClassifierArchitecture,
+                                             model::kTaggerArchitecture, "BertForMultipleChoice"};
 
 std::string architecture_of(const std::set<std::string>& parts, const std::string& said) {
-  if (parts.contains(kAnswers)) return "BertForQuestionAnswering";
-  if (parts.contains(kClassifier)) {
+  if (parts.contains(model::kAnswerHead)) return model::kAnswerArchitecture;
+  if (parts.contains(model::kClassifier)) {
     const bool known = std::find(std::begin(kClassifierModels), std::end(kClassifierModels),
                                  said) != std::end(kClassifierModels);
     return known ? said : kClassifierModels[0];
   }
-  if (parts.contains(kMaskedWords)) {
-    return parts.contains(kNextSentence) ? "BertForPreTraining" : "BertForMaskedLM";
+  if (parts.contains(model::kMaskedWordHead)) {
+    return parts.contains(model::kNextSentenceHead) ? model::kPretrainingArchitecture
+                                                    : model::kMaskedWordArchitecture;
   }
-  return parts.contains(kNextSentence) ? "BertForNextSentencePrediction" : "BertModel";
+  return parts.contains(model::kNextSentenceHead) ? "BertForNextSentencePrediction"
+                                                  : model::kEncoderArchitecture;
 }
 
 }  // namespace
@@ -40,7 +37,7 @@ TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
                      const std::string& config_architecture) {
   TaskHeads heads;
   std::set<std::string> parts;
-  for (const char* part : {kPooler, kMaskedWords, kNextSentence, kAnswers, kClassifier}) {
+  for (const char* part : model::kHeadParts) {
     const bool there = std::any_of(ours.begin(), ours.end(),
                                    [&](const auto& entry) { return entry.name.starts_with(part); });
     if (there) {
@@ -69,7 +66,8 @@ std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& co
     }
   };
   params::Table pretraining, answers, classification;
-  const model::PreTrainingModel pretraining_model(shape, pretraining);
+  const model::PreTrainingModel pretraining_model(shape, pretraining,
+                                                  model::PreTrainingHeads::kBoth);
   const model::QuestionAnsweringModel answering_model(shape, answers);
   const model::ClassificationModel classifier(
       shape, {.outputs = std::max<int64_t>(heads.classes, 1)}, classification);

@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/model/head_names.h"
 
 namespace onebit::tasks {
-namespace {
-
-constexpr const char* kHeads[] = {kPooler, kPretrainingHeads, kAnswerHead, kClassifier};
-
-}  // namespace
 
 std::vector<std::string> heads_other_than(const std::vector<std::string>& own) {
   std::vector<std::string> others;
-  for (const char* head : kHeads) {
+  for (const char* head : model::kHeadPrefixes) {
     if (std::find(own.begin(), own.end(), head) == own.end()) others.emplace_back(head);
   }
   return others;

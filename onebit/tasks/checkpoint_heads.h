@@ -1,4 +1,5 @@
-// The heads of all tasks in checkpoints. A task reads the encoder and its own heads only.
+// The heads of all tasks in checkpoints (model/head_names.h). A task reads the encoder and its own
+// heads only.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,6 @@
 #include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
-
-// Prefixes of the heads' tensor names. A new task adds its own here and to kHeads of
-// checkpoint_heads.cc; the other tasks then ignore it.
-inline constexpr const char* kPooler = "bert.pooler.";
-inline constexpr const char* kPretrainingHeads = "cls.";
-inline constexpr const char* kAnswerHead = "qa_outputs.";
-inline constexpr const char* kClassifier = "classifier.";
 
 // The prefixes of all heads except `own`.
 std::vector<std::string> heads_other_than(const std::vector<std::string>& own);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/classify/scores.h"
+#include "onebit/model/head_names.h"
 
 namespace onebit::tasks {
 namespace {
@@ -143,7 +144,7 @@ std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
   checkpoint = with_recipe(config, config.max_sequence_length, std::move(checkpoint));
-  checkpoint.architecture = training::kClassifierArchitecture;
+  checkpoint.architecture = model::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;
 }

@@ -3,6 +3,7 @@
 #include "onebit/classify/example_stream.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/data/length_sweep.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/fine_tuned_classifier.h"
 #include "onebit/tasks/gathered_items.h"
@@ -17,7 +18,7 @@ constexpr int64_t kBatchesOfPiece = 32;
 // The bytes of text at which a piece ends in any case.
 constexpr size_t kBytesOfPiece = size_t{16} << 20;
 
-constexpr ClassifierKind kKind = {.architecture = training::kClassifierArchitecture,
+constexpr ClassifierKind kKind = {.architecture = model::kClassifierArchitecture,
                                   .items = "texts",
                                   .command = "onebit classify train"};
 
@@ -67,7 +68,8 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
-  weights_ = load_fine_tuned(context, table_, options.compute, path, {kPooler, kClassifier});
+  weights_ =
+      load_fine_tuned(context, table_, options.compute, path, {model::kPooler, model::kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

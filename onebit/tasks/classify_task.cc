@@ -4,6 +4,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/classify_batch.h"
@@ -38,8 +39,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
   examples_ = classify::read_examples(options.train, config_.layout);
-  choose_labels(checkpoint.classifier,
-                checkpoint.architecture == training::kClassifierArchitecture);
+  choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
   open_train_data(options, context.threads());
   choose_metrics();
   open_dev_data(options.dev, context.threads());
@@ -128,10 +128,7 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
                 .pairs = dev->has_pairs()},
                facts_.decisions);
     facts_.evaluations = {.by_steps = true, .by_epochs = true};
-    data::BatchBounds& bounds = facts_.evaluation_bounds;
-    bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);
-    bounds.rows = std::max(bounds.rows, dev->bounds().rows);
-    bounds.longest = std::max(bounds.longest, dev->bounds().longest);
+    facts_.evaluation_bounds.include(dev->bounds());
     facts_.held_out_checksums.push_back(dev->checksum());
     dev_.push_back(std::move(dev));
   }
@@ -173,9 +170,10 @@ std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training:
 }
 
 std::string ClassifyTask::fill(params::Table& table) {
-  InitialValues first = {
-      .model = model_folder_, .heads = {kPooler, kClassifier}, .seed = config_.engine.run.seed};
-  if (!keeps_head_) first.replaced = {kClassifier};
+  InitialValues first = {.model = model_folder_,
+                         .heads = {model::kPooler, model::kClassifier},
+                         .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {model::kClassifier};
   return fill_from_model(table, first);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "onebit/base/clock.h"
+#include "onebit/model/head_names.h"
 #include "onebit/model/similarity_loss.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/cut_texts.h"
@@ -33,7 +34,7 @@ EmbedTask::EmbedTask(Context& context, const FineTuningOptions& options,
   const Path folder = training::find_model_folder(options.model);
   description_ =
       with_recipe(config_, config_.max_sequence_length, training::read_model_description(folder));
-  description_.architecture = training::kEncoderArchitecture;
+  description_.architecture = model::kEncoderArchitecture;
   description_.classifier = {};
   describe_vectors(folder);
   examples_ = embed::read_examples(options.train, config_.layout);

@@ -6,26 +6,25 @@
 #include "onebit/base/error.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/checkpoint_heads.h"
 
 namespace onebit::tasks {
 namespace {
 
-constexpr const char* kMaskedWords = "cls.predictions.";
-constexpr const char* kNextSentence = "cls.seq_relationship.";
-
 std::vector<std::string> not_read(model::PreTrainingHeads heads) {
   if (heads == model::PreTrainingHeads::kBoth)
-    return heads_other_than({kPretrainingHeads, kPooler});
-  std::vector<std::string> prefixes = heads_other_than({kPretrainingHeads});
-  prefixes.emplace_back(kNextSentence);
+    return heads_other_than({model::kPretrainingHeads, model::kPooler});
+  std::vector<std::string> prefixes = heads_other_than({model::kPretrainingHeads});
+  prefixes.emplace_back(model::kNextSentenceHead);
   return prefixes;
 }
 
 }  // namespace
 
 const char* architecture_of(model::PreTrainingHeads heads) {
-  return heads == model::PreTrainingHeads::kBoth ? "BertForPreTraining" : "BertForMaskedLM";
+  return heads == model::PreTrainingHeads::kBoth ? model::kPretrainingArchitecture
+                                                 : model::kMaskedWordArchitecture;
 }
 
 FoundHeads heads_in(const Path& model_folder) {
@@ -35,7 +34,8 @@ FoundHeads heads_in(const Path& model_folder) {
     return std::any_of(entries.begin(), entries.end(),
                        [&](const auto& entry) { return entry.name.starts_with(prefix); });
   };
-  return {.masked_words = has(kMaskedWords), .next_sentence = has(kNextSentence) && has(kPooler)};
+  return {.masked_words = has(model::kMaskedWordHead),
+          .next_sentence = has(model::kNextSentenceHead) && has(model::kPooler)};
 }
 
 formats::MatchRules all_present(model::PreTrainingHeads heads) {
@@ -43,14 +43,16 @@ formats::MatchRules all_present(model::PreTrainingHeads heads) {
 }
 
 formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads) {
-  return {.may_lack = {kPretrainingHeads, kPooler, kTokenTypes}, .may_ignore = not_read(heads)};
+  return {.may_lack = {model::kPretrainingHeads, model::kPooler, kTokenTypes},
+          .may_ignore = not_read(heads)};
 }
 
 std::string parts_of(const std::vector<std::string>& names) {
-  constexpr std::pair<const char*, const char*> kParts[] = {{kMaskedWords, "masked-word head"},
-                                                            {kPooler, "pooler"},
-                                                            {kNextSentence, "next-sentence head"},
-                                                            {kTokenTypes, "token types (zeros)"}};
+  constexpr std::pair<const char*, const char*> kParts[] = {
+      {model::kMaskedWordHead, "masked-word head"},
+      {model::kPooler, "pooler"},
+      {model::kNextSentenceHead, "next-sentence head"},
+      {kTokenTypes, "token types (zeros)"}};
   std::vector<std::string> parts;
   for (const auto& [prefix, part] : kParts) {
     const bool there = std::any_of(

@@ -1,6 +1,7 @@
 #include "onebit/tasks/squad_prediction.h"
 
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/gathered_items.h"
 #include "onebit/text/utf8.h"
@@ -27,7 +28,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
-  weights_ = load_fine_tuned(context, table_, compute, path, {kAnswerHead});
+  weights_ = load_fine_tuned(context, table_, compute, path, {model::kAnswerHead});
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,

@@ -4,6 +4,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/squad_batch.h"
 #include "onebit/tasks/stream_source.h"
@@ -17,7 +18,7 @@ training::ModelDescription describe_model(const Path& model, const SquadConfig& 
   training::ModelDescription description =
       with_recipe(config, config.features.max_sequence_length,
                   training::read_model_description(training::find_model_folder(model)));
-  description.architecture = "BertForQuestionAnswering";
+  description.architecture = model::kAnswerArchitecture;
   return description;
 }
 
@@ -96,7 +97,8 @@ std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::St
 
 std::string SquadTask::fill(params::Table& table) {
   return fill_from_model(
-      table, {.model = model_folder_, .heads = {kAnswerHead}, .seed = config_.engine.run.seed});
+      table,
+      {.model = model_folder_, .heads = {model::kAnswerHead}, .seed = config_.engine.run.seed});
 }
 
 training::Sums SquadTask::forward_backward(Context& context, const model::DeviceBatch& batch,

@@ -2,6 +2,7 @@
 
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/data/length_sweep.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tag/window_stream.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/fine_tuned_classifier.h"
@@ -16,7 +17,7 @@ constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kWordsOfPart = 100'000;
 
 constexpr ClassifierKind kKind = {
-    .architecture = training::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
+    .architecture = model::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
 
 // Every word has a piece, so that a sequence has no more words than pieces.
 data::BatchBounds bounds_of(const TagPredictionOptions& options) {
@@ -57,7 +58,7 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
       labels_(labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
-  weights_ = load_fine_tuned(context, table_, options.compute, path, {kClassifier});
+  weights_ = load_fine_tuned(context, table_, options.compute, path, {model::kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

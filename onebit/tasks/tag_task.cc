@@ -4,6 +4,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tag/tag_set.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
@@ -31,11 +32,11 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = with_recipe(config_, config_.max_sequence_length, checkpoint);
-  description_.architecture = training::kTaggerArchitecture;
+  description_.architecture = model::kTaggerArchitecture;
   description_.classifier.problem_type.clear();
   sentences_ = tag::read_sentences(options.train, config_.layout);
   scheme_ = config_.layout.scheme ? *config_.layout.scheme : tag::find_scheme(sentences_);
-  choose_labels(checkpoint.classifier, checkpoint.architecture == training::kTaggerArchitecture);
+  choose_labels(checkpoint.classifier, checkpoint.architecture == model::kTaggerArchitecture);
   open_train_data(context.threads());
   choose_metric();
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
@@ -151,8 +152,8 @@ std::unique_ptr<training::BatchSource> TagTask::make_source(const training::Stre
 
 std::string TagTask::fill(params::Table& table) {
   InitialValues first = {
-      .model = model_folder_, .heads = {kClassifier}, .seed = config_.engine.run.seed};
-  if (!keeps_head_) first.replaced = {kClassifier};
+      .model = model_folder_, .heads = {model::kClassifier}, .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {model::kClassifier};
   return fill_from_model(table, first);
 }
 

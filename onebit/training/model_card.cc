@@ -2,24 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "onebit/model/head_names.h"
+
 namespace onebit::training {
 namespace {
 
-struct Use {
-  const char* architecture;
-  const char* pipeline;  // the hub's name for the task of such a model
-  const char* loader;    // its class in transformers
-};
-constexpr Use kUses[] = {
-    {"BertForPreTraining", "fill-mask", "AutoModelForMaskedLM"},
-    {"BertForMaskedLM", "fill-mask", "AutoModelForMaskedLM"},
-    {"BertForQuestionAnswering", "question-answering", "AutoModelForQuestionAnswering"},
-    {"BertForSequenceClassification", "text-classification", "AutoModelForSequenceClassification"},
-    {"BertForTokenClassification", "token-classification", "AutoModelForTokenClassification"}};
-
-const Use* use_of(const std::string& architecture) {
-  for (const Use& use : kUses) {
-    if (architecture == use.architecture) return &use;
+// Null for an encoder without a head.
+const model::Architecture* with_head(const std::string& name) {
+  for (const model::Architecture& architecture : model::kArchitectures) {
+    if (name == architecture.name) return &architecture;
   }
   return nullptr;
 }
@@ -55,24 +46,24 @@ std::string block(const char* title, const Json& json) {
 }  // namespace
 
 std::string model_card_text(const ModelCard& card, const ModelDescription& description) {
-  const Use* use = use_of(description.architecture);
+  const model::Architecture* known = with_head(description.architecture);
   const bool has_vectors = description.sentence.has_value();
   std::string text = fmt::format("---\nlibrary_name: {}\n",
                                  has_vectors ? "sentence-transformers" : "transformers");
   if (has_vectors) text += "pipeline_tag: sentence-similarity\n";
-  if (use != nullptr) text += fmt::format("pipeline_tag: {}\n", use->pipeline);
+  if (known != nullptr) text += fmt::format("pipeline_tag: {}\n", known->pipeline);
   text += fmt::format("tags:\n- bert\n- onebit\n---\n\n# {}, {} layers of {}\n\n| | |\n|---|---|\n",
                       description.architecture, description.config.layers,
                       description.config.hidden_size);
   for (const auto& [name, value] : rows_of(card, description)) {
     text += fmt::format("| {} | {} |\n", cell(name), cell(value));
   }
-  if (use != nullptr && !description.config.pre_layer_norm) {
+  if (known != nullptr && !description.config.pre_layer_norm) {
     text += fmt::format(
         "\n```python\nfrom transformers import AutoTokenizer, {0}\n\n"
         "tokenizer = AutoTokenizer.from_pretrained(\"FOLDER\")\n"
         "model = {0}.from_pretrained(\"FOLDER\")\n```\n",
-        use->loader);
+        known->loader);
   }
   if (has_vectors && !description.config.pre_layer_norm) {
     text +=

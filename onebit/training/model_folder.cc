@@ -33,8 +33,8 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
   file.layer_norm_eps = config.layer_norm_eps;
   file.initializer_range = config.initializer_range;
   file.pad_token_id = description.vocabulary->pad_id();
-  if (description.architecture == kClassifierArchitecture ||
-      description.architecture == kTaggerArchitecture) {
+  if (description.architecture == model::kClassifierArchitecture ||
+      description.architecture == model::kTaggerArchitecture) {
     file.labels = description.classifier.labels;
     file.problem_type = description.classifier.problem_type;
     file.classifier_dropout = description.classifier.dropout;

@@ -20,10 +20,6 @@
 
 namespace onebit::training {
 
-inline constexpr const char* kClassifierArchitecture = "BertForSequenceClassification";
-inline constexpr const char* kEncoderArchitecture = "BertModel";
-inline constexpr const char* kTaggerArchitecture = "BertForTokenClassification";
-
 // A classifier's settings in config.json; written only for the two classifier architectures.
 struct ClassifierDescription {
   std::vector<std::string> labels;  // by output; empty: the two defaults of transformers

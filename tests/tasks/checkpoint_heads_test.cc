@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/model/head_names.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/pretraining_heads.h"
 
@@ -12,11 +13,11 @@ namespace {
 using ::testing::UnorderedElementsAre;
 
 TEST(CheckpointHeads, ATaskLeavesOutWhatIsNotItsOwn) {
-  EXPECT_THAT(heads_other_than({kAnswerHead}),
+  EXPECT_THAT(heads_other_than({model::kAnswerHead}),
               UnorderedElementsAre("cls.", "classifier.", "bert.pooler."));
-  EXPECT_THAT(heads_other_than({kClassifier, kPooler}),
+  EXPECT_THAT(heads_other_than({model::kClassifier, model::kPooler}),
               UnorderedElementsAre("cls.", "qa_outputs."));
-  EXPECT_THAT(heads_other_than({kClassifier}),
+  EXPECT_THAT(heads_other_than({model::kClassifier}),
               UnorderedElementsAre("bert.pooler.", "cls.", "qa_outputs."));
 }
 
