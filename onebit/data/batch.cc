@@ -1,8 +1,20 @@
 #include "onebit/data/batch.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace onebit::data {
+
+void BatchBounds::include(const BatchBounds& other) {
+  static_assert(sizeof(BatchBounds) == 6 * sizeof(int64_t), "a new size is to be included here");
+  const bool known = (longest > 0 || rows == 0) && (other.longest > 0 || other.rows == 0);
+  longest = known ? std::max(longest, other.longest) : 0;
+  sequences = std::max(sequences, other.sequences);
+  rows = std::max(rows, other.rows);
+  masked_rows = std::max(masked_rows, other.masked_rows);
+  tagged_rows = std::max(tagged_rows, other.tagged_rows);
+  label_values = std::max(label_values, other.label_values);
+}
 
 void PackedRows::clear_rows() {
   tokens.clear();

@@ -14,6 +14,10 @@ struct BatchBounds {
   int64_t masked_rows = 0;
   int64_t tagged_rows = 0;
   int64_t label_values = 0;  // f32 numbers, of all sequences together
+
+  // Grows each size to that of `other` where that is larger; `longest` is known afterwards if it is
+  // known in both.
+  void include(const BatchBounds& other);
 };
 
 // B sequences with T tokens in total. All vectors are in host memory.

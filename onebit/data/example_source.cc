@@ -1,6 +1,5 @@
 #include "onebit/data/example_source.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -10,11 +9,12 @@
 namespace onebit::data {
 
 BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples) {
-  BatchBounds bounds{.sequences = sequences};
+  BatchBounds bounds;
   for (const BatchBounds& example : examples) {
-    bounds.rows = std::max(bounds.rows, sequences * example.rows);
-    bounds.longest = std::max(bounds.longest, example.longest);
-    bounds.masked_rows = std::max(bounds.masked_rows, sequences * example.masked_rows);
+    bounds.include({.sequences = sequences,
+                    .rows = sequences * example.rows,
+                    .longest = example.longest,
+                    .masked_rows = sequences * example.masked_rows});
   }
   return bounds;
 }

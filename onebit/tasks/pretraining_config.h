@@ -6,16 +6,19 @@
 
 #include "onebit/data/pair_options.h"
 #include "onebit/engine/config.h"
+#include "onebit/model/batch.h"
 #include "onebit/model/config.h"
 #include "onebit/model/layer_drop.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/training/run_options.h"
 #include "onebit/training/session_config.h"
 
 namespace onebit::tasks {
 
 // The recipe's key "task".
 inline constexpr const char* kPretrainingTask = "pretrain";
+static_assert(training::kDefaultTask == kPretrainingTask);
 
 // The section `data`.
 struct PretrainingData {
@@ -37,6 +40,9 @@ struct PretrainingConfig {
   model::MemoryOptions memory;
   model::LayerDropOptions layer_drop;
   PretrainingData data;
+
+  // The largest micro-batch of `sequences`.
+  model::BatchLimits limits(int64_t sequences) const;
 
   // The layers that a pass leaves out.
   model::LayerDrop drop() const { return {layer_drop, model.layers}; }

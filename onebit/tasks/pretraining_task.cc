@@ -21,9 +21,10 @@ class PretrainingSource : public StreamSource<data::BatchStream, PretrainingBatc
                     const std::vector<data::EpochMark>& marks)
       : StreamSource(data::BatchStream(stores, options, marks)), stores_(stores) {}
 
+  Json identity() const override { return {{"stores", stores_to_json(stores_)}}; }
+  // The start of the next epoch, so that finding it again takes no pass over the data.
   Json position(uint64_t samples) override {
-    return {{"stores", stores_to_json(stores_)},
-            {"epochs", marks_to_json(stream().marks(samples), stores_, stream().options())}};
+    return {{"epochs", marks_to_json(stream().marks(samples), stores_, stream().options())}};
   }
 
  private:

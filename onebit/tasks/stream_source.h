@@ -44,7 +44,9 @@ class ItemSource : public StreamSource<Stream, Batch> {
       : StreamSource<Stream, Batch>(std::move(stream)), identity_(std::move(identity)) {}
 
   uint64_t samples_per_epoch() const override { return this->stream().samples_per_epoch(); }
-  Json position(uint64_t /*samples*/) override { return identity_; }
+  Json identity() const override { return identity_; }
+  // The number of samples is the position.
+  Json position(uint64_t /*samples*/) override { return Json::object(); }
 
  private:
   Json identity_;

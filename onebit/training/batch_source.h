@@ -58,8 +58,10 @@ class BatchSource {
   virtual data::BatchBounds bounds() const = 0;
   // 0 if epochs have no common length (several token stores).
   virtual uint64_t samples_per_epoch() const { return 0; }
-  // Members of the checkpoint's client state from which Task::open() restores the position after
-  // `samples` and detects changed data.
+  // Members of a checkpoint's client state, and of the model card, from which Task::open() detects
+  // changed data.
+  virtual Json identity() const = 0;
+  // Further members, from which it restores the position after `samples`.
   virtual Json position(uint64_t samples) = 0;
 };
 

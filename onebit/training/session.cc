@@ -28,30 +28,20 @@ void warn_of_undefined(const std::string& metric, const std::vector<metrics::Met
       metric);
 }
 
-// The recipe of a pre-training run need not name its task; the run has token stores. Those of early
-// versions' other runs did not either.
-void require_same_task(const engine::SavedCheckpoint& saved, const std::string& task) {
-  const std::string unnamed = saved.client_state.contains("stores") ? "pretrain" : task;
-  const std::string written = saved.client_state.value("/recipe/task"_json_pointer, unnamed);
-  require(written == task,
+// The recipe of the default task need not name it. In early versions no recipe named its task: the
+// saved model then shows the task.
+void require_same_task(const engine::SavedCheckpoint& saved, const Task& task) {
+  const std::string& name = task.facts().name;
+  const std::string written =
+      saved.client_state.value("/recipe/task"_json_pointer, std::string(kDefaultTask));
+  const auto has_its_model = [&] {
+    return read_model_description(saved.model_folder).architecture ==
+           task.description().architecture;
+  };
+  require(written == name || (written == kDefaultTask && has_its_model()),
           "{}: is of a run of the task {}, this is the task {}: resume it with its own command, or "
           "give another --output",
-          saved.model_folder.parent_path().string(), written, task);
-}
-
-// 0 where one of them is not known.
-int64_t longest_of(const data::BatchBounds& a, const data::BatchBounds& b) {
-  const bool known = (a.longest > 0 || a.rows == 0) && (b.longest > 0 || b.rows == 0);
-  return known ? std::max(a.longest, b.longest) : 0;
-}
-
-data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
-  return {.sequences = std::max(a.sequences, b.sequences),
-          .rows = std::max(a.rows, b.rows),
-          .longest = longest_of(a, b),
-          .masked_rows = std::max(a.masked_rows, b.masked_rows),
-          .tagged_rows = std::max(a.tagged_rows, b.tagged_rows),
-          .label_values = std::max(a.label_values, b.label_values)};
+          saved.model_folder.parent_path().string(), written, name);
 }
 
 // Adds the task's name unless it is the default task, which a recipe without a name means.
@@ -100,7 +90,7 @@ void Session::require_same_start() {
 
 // Every rank takes its samples by the same numbers from its own machine's data.
 void Session::require_same_data() {
-  const Json data = {{"training_data", source_->position(0)},
+  const Json data = {{"training_data", state_of_source(0)},
                      {"held_out_checksums", task_.facts().held_out_checksums}};
   require_same_on_all(communicator_, data, "the data",
                       "copy the same training and held-out data to every machine");
@@ -115,7 +105,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
                              .step_samples = engine_->batch().train,
                              .threads = context_.threads()};
   if (saved != nullptr) {
-    require_same_task(*saved, task_.facts().name);
+    require_same_task(*saved, task_);
     read_client_state(*saved, [&] { source_ = task_.open(share, &saved->client_state); });
   } else {
     source_ = task_.open(share, nullptr);
@@ -156,7 +146,8 @@ CheckpointSpace Session::checkpoint_space() {
 }
 
 void Session::plan_memory() {
-  const data::BatchBounds bounds = largest(source_->bounds(), task_.facts().evaluation_bounds);
+  data::BatchBounds bounds = source_->bounds();
+  bounds.include(task_.facts().evaluation_bounds);
   buffer_.emplace(context_.device(), bounds);
   const model::MemoryPlan planned = task_.plan(context_, limits_of(bounds));
   memory_ = model::memory_report(table_, planned, task_.config().compute);
@@ -302,12 +293,10 @@ ModelCard Session::card() const {
                     .samples = samples_,
                     .initial_values = first_values_,
                     .data = task_.facts().data_rows,
-                    .data_identity = source_->position(static_cast<uint64_t>(samples_)),
+                    .data_identity = source_->identity(),
                     .result = last_ ? task_.describe(last_->record) : "",
                     .result_step = evaluated_step_,
                     .recipe = recipe_};
-  // The start of the next epoch does not identify the data.
-  card.data_identity.erase("epochs");
   return card;
 }
 
@@ -366,9 +355,16 @@ RunSummary Session::summary() const {
           .best = best_.best()};
 }
 
+// The part of a checkpoint's client state that belongs to the data.
+Json Session::state_of_source(int64_t samples) {
+  Json state = source_->identity();
+  state.update(source_->position(static_cast<uint64_t>(samples)));
+  return state;
+}
+
 void Session::save_checkpoint() {
   Json state = {{"samples", samples_}, {kFirstValues, first_values_}};
-  state.update(source_->position(static_cast<uint64_t>(samples_)));
+  state.update(state_of_source(samples_));
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {
     save_run(checkpoints_, *engine_, table_, task_.description(), card(), std::move(state));

@@ -101,6 +101,7 @@ class Session {
   void require_same_data();
   void open(const engine::SavedCheckpoint* saved);
   std::string describe_disks() const;
+  Json state_of_source(int64_t samples);
   void plan_memory();
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
