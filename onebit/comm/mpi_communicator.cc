@@ -16,6 +16,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/comm/message_pieces.h"
 #include "onebit/comm/mpi_job.h"
 
 namespace onebit::comm {
@@ -24,13 +25,6 @@ namespace {
 using Requests = std::vector<MPI_Request>;
 
 constexpr int kDataTag = 1;
-constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
-// Open MPI sends up to 64 KiB over TCP, header included, without asking the receiver first (eager).
-// For a longer message it waits for an answer, which on a slow link queues behind the data of the
-// other direction: buckets sent whole reach 35 to 75 % of 100 Mb/s, in eager pieces 96 %.
-constexpr size_t kEagerPieceBytes = 60 * 1024;
-// Eager messages are copied until the link accepts them: right for buckets, too much for values.
-constexpr size_t kMaxEagerBytes = size_t{4} << 20;
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
 // failed rank: first without pauses, then with short ones, since ranks on one machine wait about a
@@ -126,8 +120,7 @@ class MpiState : public Request::State {
 
   template <typename Byte, typename Body>
   static void pieces(std::span<Byte> message, const Body& body) {
-    const size_t most_bytes =
-        message.size() <= kMaxEagerBytes ? kEagerPieceBytes : kLargestPieceBytes;
+    const size_t most_bytes = piece_bytes(message.size());
     while (!message.empty()) {
       const size_t size_bytes = std::min(message.size(), most_bytes);
       body(message.first(size_bytes));

@@ -13,6 +13,20 @@ DType sixteen_bits(const engine::EngineConfig& config) {
   return config.compute == DType::kF16 ? DType::kF16 : DType::kBF16;
 }
 
+// The method with the recipe's name; if there is none (1-bit LAMB), the first that sends as much:
+// some methods have updates in which nothing is sent.
+template <typename Recipes>
+auto most_like(const optim::OptimizerRecipe& own, Recipes& others) {
+  const auto named = std::find_if(others.begin(), others.end(),
+                                  [&](const auto& other) { return other->title() == own.title(); });
+  if (named != others.end()) return named;
+  const auto alike = std::find_if(others.begin(), others.end(), [&](const auto& other) {
+    return other->makes_local_updates() == own.makes_local_updates();
+  });
+  ONEBIT_INVARIANT(alike != others.end());
+  return alike;
+}
+
 }  // namespace
 
 std::vector<Choice> choices_of(const engine::EngineConfig& config, const optim::RunFacts& run) {
@@ -25,12 +39,12 @@ std::vector<Choice> choices_of(const engine::EngineConfig& config, const optim::
                        .wire = wire,
                        .optimizer = own.compresses() ? optim::adam_recipe({}) : config.optimizer});
   }
-  for (const auto& other : optim::compressed_recipes(tenth)) {
-    const bool of_recipe =
-        own.compresses() && own.makes_local_updates() == other->makes_local_updates();
-    const auto& optimizer = of_recipe ? config.optimizer : other;
+  std::vector<std::shared_ptr<const optim::OptimizerRecipe>> compressed =
+      optim::compressed_recipes(tenth);
+  if (own.compresses()) *most_like(own, compressed) = config.optimizer;
+  for (const auto& optimizer : compressed) {
     choices.push_back({.name = std::string(optimizer->title()),
-                       .of_recipe = of_recipe,
+                       .of_recipe = optimizer == config.optimizer,
                        .wire = config.wire,
                        .optimizer = optimizer});
   }

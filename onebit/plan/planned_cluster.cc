@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/comm/message_pieces.h"
+
 namespace onebit::plan {
 namespace {
 
@@ -21,7 +23,8 @@ double bucket_wire_seconds(const PlannedCluster& cluster, double bucket_bytes) {
       kCollectives * here * chunk_bytes;  // from all ranks of a host to one rank elsewhere
   const double link = host_bytes * (ranks - here) / (kLinkShare * cluster.bandwidth);
   const double memory = kMovesInMemory * host_bytes * (here - 1) / cluster.copy_bytes_per_second;
-  const double pieces = std::max(1.0, std::ceil(chunk_bytes / kPieceBytes));
+  const auto piece = static_cast<double>(comm::piece_bytes(static_cast<size_t>(chunk_bytes)));
+  const double pieces = std::max(1.0, std::ceil(chunk_bytes / piece));
   const double messages = kCollectives * (ranks - 1) * pieces * kMessageSeconds;
   const double latency = cluster.hosts > 1 ? cluster.latency : 0;
   return std::max({link, memory, messages, latency});

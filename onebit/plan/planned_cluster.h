@@ -22,8 +22,6 @@ struct PlannedCluster {
 inline constexpr double kLinkShare = 0.95;
 // The fixed time of a message on its rank, for sending and receiving one, in addition to its bytes.
 inline constexpr double kMessageSeconds = 5e-6;
-// The largest part of a message (comm/mpi_communicator.cc).
-inline constexpr double kPieceBytes = 60 << 10;
 
 // Wire time of one bucket of `bucket_bytes` (the chunks of all ranks) in a steady stream of
 // buckets: two collectives in which every rank sends a chunk to every other rank, with one link per
