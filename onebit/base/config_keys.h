@@ -2,6 +2,9 @@
 // recipes uses the same keys.
 #pragma once
 
+#include <initializer_list>
+#include <utility>
+
 namespace onebit::config_keys {
 
 // Sizes.
@@ -22,5 +25,11 @@ inline constexpr const char* kInitializerRange = "initializer_range";
 inline constexpr const char* kLayerNormEps = "layer_norm_eps";
 // A key of recipes only: config.json expresses it by its model_type.
 inline constexpr const char* kPreLayerNorm = "pre_layer_norm";
+
+// The values of kActivation, by their names in transformers, and whether they compute GELU exactly
+// or by its tanh approximation.
+inline constexpr std::initializer_list<std::pair<const char*, bool>> kExactGelu = {
+    {"gelu", true},       {"gelu_new", false},  {"gelu_tanh", false}, {"gelu_pytorch_tanh", false},
+    {"gelu_fast", false}, {"gelu_python", true}};
 
 }  // namespace onebit::config_keys

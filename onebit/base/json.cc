@@ -117,17 +117,22 @@ double JsonReader::number(const std::string& key, double fallback) {
   return value->get<double>();
 }
 
+bool is_whole(const Json& value) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>() <= uint64_t{INT64_MAX};
+  if (value.is_number_integer()) return true;
+  constexpr double kExactBelow = 9e15;  // about 2^53: beyond, doubles skip whole numbers
+  if (!value.is_number()) return false;
+  const double real = value.get<double>();
+  return std::floor(real) == real && std::abs(real) < kExactBelow;
+}
+
 int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  constexpr double kExactBelow = 9e15;  // about 2^53: beyond, doubles skip whole numbers
-  const double real = value->is_number() ? value->get<double>() : 0.5;
-  const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{INT64_MAX};
-  const bool whole =
-      value->is_number_integer() || (std::floor(real) == real && std::abs(real) < kExactBelow);
-  require(whole, "{} must be a whole number, got {}", place(key), value->dump());
-  require(fits, "{} must be below 2^63, got {}", place(key), value->dump());
-  return value->is_number_integer() ? value->get<int64_t>() : static_cast<int64_t>(real);
+  require(is_whole(*value), "{} must be a whole number below 2^63, got {}", place(key),
+          value->dump());
+  return value->is_number_integer() ? value->get<int64_t>()
+                                    : static_cast<int64_t>(value->get<double>());
 }
 
 bool JsonReader::boolean(const std::string& key, bool fallback) {

@@ -18,6 +18,8 @@ namespace onebit {
 // object is an error. Errors report line and column, except for a number too large for every type.
 Json parse_json(std::string_view text, const std::string& source);
 Json read_json(const Path& path);
+// Whether the value has no fraction, whether it is written 3 or 3.0, and fits into 64 bits.
+bool is_whole(const Json& value);
 
 // Reads one object of a file key by key; recipes are read with Keys (keys.h). finish() makes every
 // key that was not read an error, so that a mistyped key is never ignored silently.

@@ -16,16 +16,6 @@ bool is_finite(double value) {
   return std::isfinite(value);
 }
 
-// Whether the value has no fraction, whether it is written 3 or 3.0, and fits into 64 bits.
-bool is_whole(const Json& value) {
-  if (value.is_number_unsigned()) return value.get<uint64_t>() <= uint64_t{INT64_MAX};
-  if (value.is_number_integer()) return true;
-  constexpr double kExactBelow = 9e15;  // about 2^53: beyond, doubles skip whole numbers
-  if (!value.is_number()) return false;
-  const double real = value.get<double>();
-  return std::floor(real) == real && std::abs(real) < kExactBelow;
-}
-
 bool is_number_in(const Limits& limits, const Json& value) {
   return value.is_number() && limits.contains(value.get<double>());
 }

@@ -49,10 +49,12 @@ double positive(JsonReader& reader, const std::string& key, double fallback) {
 }
 
 GeluForm gelu_form(JsonReader& reader) {
-  const std::string name =
-      reader.choice(config_keys::kActivation, "gelu",
-                    {"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python"});
-  return name == "gelu" || name == "gelu_python" ? GeluForm::kErf : GeluForm::kTanh;
+  const std::map<std::string, bool> exact(config_keys::kExactGelu.begin(),
+                                          config_keys::kExactGelu.end());
+  std::vector<std::string> names;
+  for (const auto& [name, is_exact] : config_keys::kExactGelu) names.emplace_back(name);
+  const std::string name = reader.choice(config_keys::kActivation, "gelu", names);
+  return exact.at(name) ? GeluForm::kErf : GeluForm::kTanh;
 }
 
 DType torch_dtype(JsonReader& reader) {

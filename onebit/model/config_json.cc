@@ -22,15 +22,11 @@ void read_sizes(Keys& section, BertConfig& config) {
 }
 
 void read_arithmetic(Keys& section, BertConfig& config) {
-  section.choice(config_keys::kActivation, config.activation,
-                 {{"gelu", ActivationKind::kGeluErf},
-                  {"gelu_new", ActivationKind::kGeluTanh},
-                  {"gelu_tanh", ActivationKind::kGeluTanh},
-                  {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
-                  {"gelu_fast", ActivationKind::kGeluTanh},
-                  {"gelu_python", ActivationKind::kGeluErf}},
+  bool exact = config.activation == ActivationKind::kGeluErf;
+  section.choice(config_keys::kActivation, exact, config_keys::kExactGelu,
                  "activation of the feed-forward part; gelu and gelu_python are exact, the others "
                  "use the tanh approximation");
+  config.activation = exact ? ActivationKind::kGeluErf : ActivationKind::kGeluTanh;
   section.number(config_keys::kHiddenDropout, config.hidden_dropout, at_least(0).below(1),
                  "dropout after embeddings and sublayers");
   section.number(config_keys::kAttentionDropout, config.attention_dropout, at_least(0).below(1),

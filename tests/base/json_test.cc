@@ -103,7 +103,7 @@ TEST(JsonReader, AnotherTypeIsAnErrorThatNamesThePath) {
   JsonReader params = reader.object("optimizer").object("params");
   EXPECT_EQ(message_of([&] { params.number("lr", 0); }),
             "recipe.json: key `optimizer.params.lr` must be a number, got \"fast\"");
-  EXPECT_THAT(message_of([&] { params.integer("steps", 0); }), HasSubstr("whole number, got 1.5"));
+  EXPECT_THAT(message_of([&] { params.integer("steps", 0); }), HasSubstr("whole number below 2^63, got 1.5"));
   EXPECT_THAT(message_of([&] { params.text("steps", ""); }), HasSubstr("must be a string"));
   EXPECT_THAT(message_of([&] { params.boolean("lr", true); }), HasSubstr("true or false"));
   EXPECT_THAT(message_of([&] { params.object("lr"); }), HasSubstr("must be an object"));
