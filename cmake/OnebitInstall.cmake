@@ -6,17 +6,19 @@ add_library(onebit_all INTERFACE)
 set_target_properties(onebit_all PROPERTIES EXPORT_NAME onebit)
 add_library(onebit::onebit ALIAS onebit_all)
 target_link_libraries(onebit_all INTERFACE ${floors})
-# What only runs kernels on the CPU is for nobody to install.
+# The emulated device is for tests only.
 if(ONEBIT_CUDA STREQUAL "EMULATED")
   install(CODE "message(FATAL_ERROR \"ONEBIT_CUDA=EMULATED is for tests and is not installed\")")
   return()
 endif()
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Of the floor `kernels` users see what stands in arguments of operations, of `ops` the contracts.
+# Of the floor `kernels`, the types in the arguments of operations; of `ops`, the contracts; of `cli`, which is a
+# program, nothing.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
-        REGEX "/onebit/kernels$" EXCLUDE
+        REGEX "/onebit/(kernels|cli)$" EXCLUDE
+        PATTERN "mpi_job.h" EXCLUDE
         REGEX "/onebit/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
 install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/lamb_tensor.h

@@ -41,8 +41,8 @@ Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
   }
   const int64_t cut_before = predictor.cut();
   const std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
-  report_cut(examples.source, predictor.cut() - cut_before,
-             static_cast<int64_t>(examples.all.size()));
+  warn_of_truncation(examples.source, predictor.cut() - cut_before,
+                     static_cast<int64_t>(examples.all.size()));
   if (examples.skipped > 0) {
     log_warning("{}: {} lines have too few fields and were skipped", examples.source,
                 examples.skipped);

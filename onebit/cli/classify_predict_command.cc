@@ -32,7 +32,7 @@ void predict(tasks::ClassifyPredictor& predictor, const Path& input,
   const int64_t cut_before = predictor.cut();
   predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });
   file.finish();
-  report_cut(reader.name(), predictor.cut() - cut_before, file.count());
+  warn_of_truncation(reader.name(), predictor.cut() - cut_before, file.count());
   fmt::print("{}: {} predictions\n", output.string(), file.count());
 }
 

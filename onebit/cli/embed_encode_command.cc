@@ -81,7 +81,7 @@ int run(Arguments& given) {
   const std::string summary = progress->text();
   progress.reset();  // ends its line
   file.finish();
-  report_cut(reader.name(), encoder.cut(), file.count());
+  warn_of_truncation(reader.name(), encoder.cut(), file.count());
   fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.hidden(),
              summary);
   return kSuccess;

@@ -44,7 +44,8 @@ int run(Arguments& given) {
   const embed::Examples examples = embed::read_examples(given.data, layout_of(given));
   report_encoder(encoder, given.model.model);
   const std::vector<float> vectors = encoder.vectors(examples.texts.all);
-  report_cut(examples.source(), encoder.cut(), static_cast<int64_t>(examples.texts.all.size()));
+  warn_of_truncation(examples.source(), encoder.cut(),
+                     static_cast<int64_t>(examples.texts.all.size()));
   const embed::Scores scores = embed::score(examples, vectors, context.threads());
   Json json = {{"file", given.data}};
   json.update(embed::json_of(scores));

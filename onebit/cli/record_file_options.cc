@@ -37,10 +37,10 @@ void replace_if_given(std::string& value, const std::string& given) {
   if (!given.empty()) value = given;
 }
 
-void report_cut(const std::string& file, int64_t cut, int64_t texts) {
+void warn_of_truncation(const std::string& file, int64_t cut, int64_t texts) {
   if (cut == 0) return;
-  log_warning("{}: {} of {} texts were longer than the sequence length and were cut", file, cut,
-              texts);
+  log_warning("{}: {} of {} texts were longer than the sequence length and were truncated", file,
+              cut, texts);
 }
 
 }  // namespace onebit::cli

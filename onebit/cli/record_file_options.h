@@ -30,6 +30,6 @@ void add_header_flags(Command command, std::optional<bool>& header);
 void replace_if_given(std::string& value, const std::string& given);
 
 // Logs a warning if some of the `texts` texts of a file were cut.
-void report_cut(const std::string& file, int64_t cut, int64_t texts);
+void warn_of_truncation(const std::string& file, int64_t cut, int64_t texts);
 
 }  // namespace onebit::cli
