@@ -277,7 +277,7 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
   Context& context = bench.context();
   const model::BertConfig config = model::preset(preset);
   params::Table table;
-  model::PreTrainingModel model(config, table);
+  model::PreTrainingModel model(config, table, model::PreTrainingHeads::kBoth);
   table.allocate(context.device(), DType::kBF16);
   table.initialize(1);
   ops::cast(context, {.from = table.values(), .to = table.compute_values()});

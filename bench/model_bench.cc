@@ -1,10 +1,7 @@
 // A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
-// compared with its matrix products, in one run:
-//   model_bench [--preset bert-base] [--batch 32] [--tokens 128] [--masked 20] [--threads 2]
-//               [--compute f32] [--device cpu] [--layers N] [--steps 3] [--rounds 3]
-// Rates are the best of the rounds, and the median of all steps. On a shared machine, run one
-// thread and read the rates by processor time. On a CUDA device only the step is measured:
-// cuda_bench has the products there.
+// compared with its matrix products, in one run. `model_bench --help` lists the options.
+// Rates are the best of the rounds, and the median of all steps. On a shared machine, use one
+// thread and the rates by processor time. On a CUDA device only the step is measured.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -231,7 +228,9 @@ class Products {
 class TrainingStep {
  public:
   TrainingStep(Device device, const Settings& settings, const BertConfig& config)
-      : settings_(settings), batch_(device, settings, config.vocab_size), model_(config, table_) {
+      : settings_(settings),
+        batch_(device, settings, config.vocab_size),
+        model_(config, table_, model::PreTrainingHeads::kBoth) {
     table_.allocate(device, compute_type(settings.compute));
     table_.initialize(1);
     momentum_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});
@@ -358,11 +357,12 @@ void compare(const Settings& settings, const BertConfig& config) {
   const double samples = static_cast<double>(settings.batch);
   const double flops = model::training_flops(config, settings.tokens, settings.masked);
   const Rates rate = rates(samples * flops, best);
-  std::printf("step: %.2f samples/s by wall clock, %.2f per processor second; loss %.4f\n",
-              samples / best.wall, samples / best.processor, step.loss);
-  std::printf("median of %zu steps: %.2f samples/s\n", steps.size(), samples / median_wall(steps));
-  std::printf("  %.1f GFLOP per sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
-              flops * 1e-9, rate.wall * 1e-9, rate.processor * 1e-9);
+  fmt::print(
+      "step: {:.2f} samples/s by wall clock, {:.2f} per processor second; loss {:.4f}\n"
+      "median of {} steps: {:.2f} samples/s\n"
+      "  {:.1f} GFLOP per sample, {:.1f} GFLOP/s by wall clock, {:.1f} by processor time\n",
+      samples / best.wall, samples / best.processor, step.loss, steps.size(),
+      samples / median_wall(steps), flops * 1e-9, rate.wall * 1e-9, rate.processor * 1e-9);
   if (!products) return;
   report("the fastest product", rate, products->fastest());
   report("a layer's products", rate, products->all_together());

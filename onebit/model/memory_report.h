@@ -24,8 +24,7 @@ std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPla
 // The memory of a pre-training model with these options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute,
-                                     PreTrainingHeads heads = PreTrainingHeads::kBoth,
-                                     DeviceType device = DeviceType::kCpu);
+                                     PreTrainingHeads heads, DeviceType device = DeviceType::kCpu);
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
 // Operations of one training pass (forward, and backward at twice its cost) over one sequence of

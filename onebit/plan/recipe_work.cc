@@ -17,6 +17,7 @@ PassParts count(Context& context, const tasks::PretrainingConfig& config, DType 
   model::BertConfig model = config.model;
   model.layers = layers;
   const training::PassShape shape{.model = model,
+                                  .heads = config.data.heads(),
                                   .memory = config.memory,
                                   .sequences = 1,
                                   .length = config.data.pairs.sequence_length,

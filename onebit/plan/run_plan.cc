@@ -36,7 +36,7 @@ class Planner {
       : config_(config),
         machine_(machine),
         request_(request),
-        model_(config.model, table_),
+        model_(config.model, table_, config.data.heads()),
         work_(count_work(context, config, product_type(machine, config.engine.compute))),
         schedule_(optim::make_schedule(config.engine.recipe.again("scheduler"),
                                        config.engine.optimizer->learning_rate(),
@@ -66,15 +66,10 @@ class Planner {
 
  private:
   int64_t memory_bytes(const Choice& choice, int ranks, const engine::BatchSizes& batch) const {
-    const int64_t micro_batch = batch.micro;
     const bool packs = config_.engine.packs_weights(batch.accumulation, machine_.bf16.has_value());
-    const int64_t length = config_.data.pairs.sequence_length;
-    const model::BatchLimits limits{.rows = micro_batch * length,
-                                    .sequences = micro_batch,
-                                    .longest = length,
-                                    .masked = micro_batch * config_.data.masks.max_predictions};
-    return model::total_bytes(model::memory_report(config_.model, limits, config_.memory,
-                                                   config_.engine.compute)) +
+    return model::total_bytes(model::memory_report(config_.model, config_.limits(batch.micro),
+                                                   config_.memory, config_.engine.compute,
+                                                   config_.data.heads())) +
            (packs ? engine::PackedMatrices::bytes(table_, config_.engine.compute) : 0) +
            choice.optimizer->state_bytes(table_, ranks, facts_) +
            training::checkpoint_copy_bytes(

@@ -81,6 +81,13 @@ PretrainingData parse_pretraining_data(Keys section) {
   return config;
 }
 
+model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
+  return {.rows = sequences * data.pairs.sequence_length,
+          .sequences = sequences,
+          .longest = data.pairs.sequence_length,
+          .masked = sequences * data.masks.max_predictions};
+}
+
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start) {
   require_task(recipe, kPretrainingTask);

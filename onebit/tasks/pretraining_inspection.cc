@@ -22,12 +22,8 @@ const std::pair<const char*, model::MemoryOptions> kMemoryChoices[] = {
 // The memory without the optimizer.
 auto memory_of(const PretrainingConfig& config, const model::MemoryOptions& options,
                int64_t micro_batch) {
-  const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
-                                     .sequences = micro_batch,
-                                     .longest = config.data.pairs.sequence_length,
-                                     .masked = micro_batch * config.data.masks.max_predictions};
-  return model::memory_report(config.model, limits, options, config.engine.compute,
-                              config.data.heads());
+  return model::memory_report(config.model, config.limits(micro_batch), options,
+                              config.engine.compute, config.data.heads());
 }
 
 // The memory with each memory option, at the recipe's micro-batch, without the optimizer.

@@ -9,7 +9,6 @@
 #include "onebit/base/philox.h"
 #include "onebit/device/profile.h"
 #include "onebit/model/phases.h"
-#include "onebit/model/pretraining_model.h"
 #include "onebit/ops/elementwise.h"
 
 namespace onebit::training {
@@ -29,7 +28,7 @@ class DrawnBatch {
       for (int64_t position = 0; position < shape.length; ++position) {
         keys_.push_back(keys_.size());
         tokens_.push_back(word());
-        segments_.push_back(position < shape.length / 2 ? 0 : 1);
+        segments_.push_back(shape.model.segments > 1 && position >= shape.length / 2 ? 1 : 0);
         positions_.push_back(static_cast<int32_t>(position));
       }
       for (int64_t masked = 0; masked < shape.masked; ++masked) {
@@ -106,7 +105,7 @@ class Observer {
  public:
   // The work of operations does not depend on values: without timing the values remain zeros.
   Observer(Context& context, const PassShape& shape, DType compute, bool timed)
-      : context_(context), batch_(shape), model_(shape.model, table_) {
+      : context_(context), batch_(shape), model_(shape.model, table_, shape.heads) {
     table_.allocate(context.device(), compute);
     if (timed) table_.initialize(kSeed);
     if (compute != DType::kF32) {

@@ -8,6 +8,7 @@
 #include "onebit/device/context.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/model/pretraining_model.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::training {
@@ -43,6 +44,7 @@ struct ObservedPass {
 
 struct PassShape {
   model::BertConfig model;
+  model::PreTrainingHeads heads = model::PreTrainingHeads::kBoth;
   model::MemoryOptions memory;
   int64_t sequences = 1, length = 128, masked = 20;  // full sequences; masked tokens of each
 };

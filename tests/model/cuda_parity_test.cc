@@ -69,7 +69,7 @@ Trained train(Context& context, DType compute, size_t steps,
   BertConfig config = small_config();
   config.activation = activation;
   params::Table table;
-  PreTrainingModel model(config, table);
+  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   table.allocate(context.device(), compute);
   table.initialize(11);
   if (compute != DType::kF32) {
@@ -159,7 +159,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
   const auto pretraining = operations(
       cuda,
       [](const BertConfig& config, params::Table& table) {
-        return PreTrainingModel(config, table);
+        return PreTrainingModel(config, table, PreTrainingHeads::kBoth);
       },
       [&](PreTrainingModel& model, const DeviceBatch& batch) {
         model.forward_backward(cuda, batch, {.masked_lm = 1, .next_sentence = 1}, {});

@@ -24,7 +24,7 @@ class ModelDropout : public ::testing::Test {
   }
 
   void build() {
-    model_ = std::make_unique<PreTrainingModel>(config_, table_);
+    model_ = std::make_unique<PreTrainingModel>(config_, table_, PreTrainingHeads::kBoth);
     fill_by_name(table_, DType::kF32);
     model_->plan(context_, batch_.limits(), {}, true);
   }

@@ -1,4 +1,5 @@
-// What tools/make_model_goldens.py wrote: losses, gradients and batches of BertForPreTraining.
+// Reads the goldens of tools/make_model_goldens.py: losses, gradients, batches of
+// BertForPreTraining.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Against Hugging Face's BertForPreTraining, BertForSequenceClassification and
-// BertForTokenClassification: tools/make_model_goldens.py wrote what is expected.
+// Compares with Hugging Face's BertForPreTraining, BertForSequenceClassification and
+// BertForTokenClassification; tools/make_model_goldens.py wrote the expected values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ class HuggingFace : public ::testing::TestWithParam<std::string> {
 
   void compare_gradients(DType compute, double tolerance) {
     params::Table table;
-    PreTrainingModel model(config_, table);
+    PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, compute);
     model.plan(context_, limits_, {}, true);
     const double expected = expected_.at("loss").get<double>();

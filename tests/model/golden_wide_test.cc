@@ -60,7 +60,7 @@ TEST_P(WideModel, LossAndGradients) {
   const double tolerance = GetParam() == DType::kF32 ? 1e-4 : 2e-2;
   TinyBatch batch = batch_from(golden_.at("batch"));
   params::Table table;
-  PreTrainingModel model(config_, table);
+  PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   fill_by_name(table, GetParam());
   model.plan(context_, batch.limits(), {}, true);
   const PreTrainingModel::LossWeights weights{

@@ -29,10 +29,10 @@ void PrintTo(const Case& tested, std::ostream* out) {
   *out << tested.name;
 }
 
-// Half an epsilon a rounding, some 60 roundings in a row from an embedding to the loss and back; in
-// the norm of a tensor they add like a random walk, so 1e-5 leaves an order of magnitude in f32. An
-// epsilon of bf16 is 65536 times as large, but sums stay in f32: 2e-2 is what the models promise;
-// f16 has three bits more.
+// Each rounding has an error of half an epsilon, and there are some 60 roundings from an embedding
+// to the loss and back. In the norm of a tensor they add like a random walk, so 1e-5 leaves an
+// order of magnitude in f32. bf16's epsilon is 65536 times as large, but sums stay in f32: the
+// models promise 2e-2; f16 has three more bits.
 double tolerance(DType compute) {
   return compute == DType::kF32 ? 1e-5 : compute == DType::kF16 ? 2e-2 / 8 : 2e-2;
 }
@@ -74,7 +74,7 @@ class ModelGradient : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(ModelGradient, Pretraining) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
   const PreTrainingModel::LossWeights weights{.masked_lm = 0.3, .next_sentence = 0.7};

@@ -99,13 +99,13 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(GradientsAnnounced, ByPretraining) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
 }
 
 // The word embeddings' gradient is then that of the look-ups alone, which nothing has overwritten.
 TEST_P(GradientsAnnounced, ByPretrainingWithoutMaskedWords) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   batch_.masked_rows.clear();
   batch_.masked_targets.clear();
   check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
@@ -138,7 +138,7 @@ TEST_P(GradientsAnnouncedPreLn, WithLayersLeftOut) {
     ranges_.clear();
     seen_.clear();
     table_ = params::Table();
-    PreTrainingModel model(config_, table_);
+    PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
     fill_by_name(table_, DType::kF32);
     model.plan(context_, batch_.limits(), {}, true);
     TrainingPass pass = watching_pass();

@@ -1,5 +1,5 @@
-// The schedule against its formula; losses and gradients with layers left out against central
-// differences; what is left out is neither computed nor read.
+// Compares the schedule with its formula, and losses and gradients of models with dropped layers
+// with central differences; dropped layers are neither computed nor read.
 #include "onebit/model/layer_drop.h"
 
 #include <gtest/gtest.h>
@@ -146,7 +146,7 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
   Outcome run(const std::vector<float>& factors, const MemoryOptions& memory = {},
               DType compute = DType::kF32) {
     params::Table table;
-    PreTrainingModel model(config_, table);
+    PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, compute);
     spoil(table, factors);
     model.plan(context_, batch_.limits(), memory, true);
@@ -196,7 +196,7 @@ TEST_P(LayersLeftOut, LossesAndGradientsAreThoseOfTheFormula) {
     config_.hidden_dropout = config_.attention_dropout = dropout;
     const Outcome got = run(GetParam());
     params::Table table;
-    const PreTrainingModel declared(config_, table);
+    const PreTrainingModel declared(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, DType::kF32);
     ReferenceBert reference(config_, table);
     reference.set_layer_factors(GetParam());
@@ -272,7 +272,7 @@ TEST_P(LayersLeftOut, AreNotComputed) {
 
 TEST_P(LayersLeftOut, OnlyInPassesThatSaySo) {
   params::Table table;
-  PreTrainingModel model(config_, table);
+  PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   const auto loss = [&](const std::vector<float>& factors) {
@@ -291,15 +291,15 @@ INSTANTIATE_TEST_SUITE_P(Model, LayersLeftOut, ::testing::Values(kLastLeftOut, k
                            return tested.param.back() == 0 ? "TheLastToo" : "ButNotTheLast";
                          });
 
-// The mean of the model's losses over all patterns, weighted with their probabilities, is close to
-// the loss that evaluation finds: what is added keeps its size. Without the factor it is not.
+// The mean of the losses over all patterns, weighted with their probabilities, is close to the loss
+// of the evaluation, because the factor preserves the expected output of layers.
 TEST(LayerDrop, KeepsTheExpectationOfWhatLayersAdd) {
   BertConfig config = tiny_config(true);
   config.layers = 4;
   TinyBatch batch = random_batch(config, {9, 9, 9, 8}, 5);
   Context context = Context::cpu(2);
   params::Table table;
-  PreTrainingModel model(config, table);
+  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
   const LayerDrop drop({.enabled = true, .theta = 0.2, .gamma = 1}, 4);

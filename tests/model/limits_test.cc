@@ -11,7 +11,7 @@ namespace {
 
 class PlannedModel : public ::testing::Test {
  protected:
-  PlannedModel() : config_(tiny_config(false)), model_(config_, table_) {
+  PlannedModel() : config_(tiny_config(false)), model_(config_, table_, PreTrainingHeads::kBoth) {
     fill_by_name(table_, DType::kF32);
     batch_ = random_batch(config_, {5, 9}, 3);
   }

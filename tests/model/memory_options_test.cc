@@ -1,4 +1,4 @@
-// Trading memory for time must not change what is computed.
+// Trading memory for time must not change results.
 #include <gtest/gtest.h>
 
 #include "onebit/model/pretraining_model.h"
@@ -21,7 +21,7 @@ Outcome run(bool pre_layer_norm, const MemoryOptions& options) {
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
   params::Table table;
-  PreTrainingModel model(config, table);
+  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), options, true);
   const PreTrainingModel::LossWeights weights{.masked_lm = 0.1, .next_sentence = 0.3};
@@ -49,7 +49,7 @@ TEST_P(MemoryChoice, KeepsLossesAndGradients) {
   EXPECT_EQ(chosen.result.mlm_loss_sum, plain.result.mlm_loss_sum);
   EXPECT_EQ(chosen.result.nsp_loss_sum, plain.result.nsp_loss_sum);
   if (options().normalize_invertible) {
-    // (y - beta) / gamma brings back what was normalised up to a few roundings.
+    // (y - beta) / gamma restores the normalised value up to a few roundings.
     expect_close(chosen.gradients, plain.gradients, 1e-5);
   } else {
     expect_equal(chosen.gradients, plain.gradients);

@@ -22,8 +22,9 @@ int64_t bytes_of(const std::vector<MemoryRow>& rows, const std::string& name) {
 
 int64_t saved_bytes(const MemoryOptions& options) {
   const BatchLimits limits{.rows = 32 * 128, .sequences = 32, .masked = 32 * 20};
-  return bytes_of(memory_report(preset("bert-base"), limits, options, DType::kF32),
-                  "saved activations");
+  return bytes_of(
+      memory_report(preset("bert-base"), limits, options, DType::kF32, PreTrainingHeads::kBoth),
+      "saved activations");
 }
 
 TEST(MemoryReport, EveryOptionSavesMemory) {
@@ -42,7 +43,8 @@ TEST(MemoryReport, CountsWhatALayerKeeps) {
   BertConfig config = preset("bert-base");
   const auto saved = [&](int64_t layers) {
     config.layers = layers;
-    return bytes_of(memory_report(config, limits, {}, DType::kBF16), "saved activations");
+    return bytes_of(memory_report(config, limits, {}, DType::kBF16, PreTrainingHeads::kBoth),
+                    "saved activations");
   };
   const int64_t matrix = limits.rows * config.hidden_size * 2;
   const int64_t statistics = limits.rows * 4 * (4 + config.heads);
@@ -71,9 +73,12 @@ TEST(MemoryReport, CountsTheBitsOfAttentionsDropout) {
 
 TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
   const BatchLimits limits{.rows = 8, .sequences = 1, .masked = 2};
-  const auto rows = memory_report(tiny_config(false), limits, {}, DType::kBF16);
+  const auto rows =
+      memory_report(tiny_config(false), limits, {}, DType::kBF16, PreTrainingHeads::kBoth);
   EXPECT_EQ(bytes_of(rows, "compute copy"), bytes_of(rows, "values") / 2);
-  EXPECT_EQ(memory_report(tiny_config(false), limits, {}, DType::kF32).size(), rows.size() - 1);
+  EXPECT_EQ(
+      memory_report(tiny_config(false), limits, {}, DType::kF32, PreTrainingHeads::kBoth).size(),
+      rows.size() - 1);
   int64_t total = 0;
   for (const MemoryRow& row : rows) total += row.bytes;
   EXPECT_EQ(total_bytes(rows), total);
@@ -90,11 +95,12 @@ TEST(MemoryReport, IsOfTheModelThatRuns) {
     table.allocate(Device{}, DType::kF32);
     return memory_report(table, model.plan(context, limits, {}, true), DType::kF32);
   };
-  const auto words =
-      rows_with([&](params::Table& table) { return PreTrainingModel(config, table); });
+  const auto words = rows_with([&](params::Table& table) {
+    return PreTrainingModel(config, table, PreTrainingHeads::kBoth);
+  });
   const auto answers =
       rows_with([&](params::Table& table) { return QuestionAnsweringModel(config, table); });
-  const auto counted = memory_report(config, limits, {}, DType::kF32);
+  const auto counted = memory_report(config, limits, {}, DType::kF32, PreTrainingHeads::kBoth);
   for (const MemoryRow& row : counted) EXPECT_EQ(bytes_of(words, row.name), row.bytes) << row.name;
   EXPECT_GT(bytes_of(answers, "saved activations"), bytes_of(words, "saved activations"));
   EXPECT_LT(bytes_of(answers, "values"), bytes_of(words, "values"));
@@ -110,7 +116,7 @@ TEST(PreTrainingModel, ReservesNoBuffersAfterItsPlan) {
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
   params::Table table;
-  PreTrainingModel model(config, table);
+  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
   model.forward_backward(context, batch.view(), {}, {});

@@ -28,7 +28,7 @@ class Packing : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(Packing, OneBatchEqualsItsSequencesOneByOne) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   const PreTrainingModel::LossWeights weights{.masked_lm = 0.2, .next_sentence = 0.25};
@@ -53,7 +53,7 @@ TEST_P(Packing, OneBatchEqualsItsSequencesOneByOne) {
 TEST_P(Packing, EvaluationEqualsAPassWithoutDropout) {
   config_.hidden_dropout = 0;
   config_.attention_dropout = 0;
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   const auto trained = model.forward_backward(context_, batch_.view(), {}, {});
@@ -69,7 +69,7 @@ TEST_P(Packing, EvaluationEqualsAPassWithoutDropout) {
 }
 
 TEST_P(Packing, ScoresOfMaskedRowsExplainTheLoss) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, false);
   const auto result = model.evaluate(context_, batch_.view());
@@ -89,7 +89,7 @@ TEST_P(Packing, ScoresOfMaskedRowsExplainTheLoss) {
 }
 
 TEST_P(Packing, GradientsAreAddedAndScaled) {
-  PreTrainingModel model(config_, table_);
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   const PreTrainingModel::LossWeights weights{.masked_lm = 0.2, .next_sentence = 0.25};

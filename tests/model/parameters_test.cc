@@ -16,7 +16,7 @@ int64_t pretraining_parameters(const std::string& name, bool pre_layer_norm) {
   config.vocab_size = 30528;
   config.pre_layer_norm = pre_layer_norm;
   params::Table table;
-  const PreTrainingModel model(config, table);
+  const PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   return table.parameter_count();
 }
 
@@ -58,7 +58,7 @@ TEST(Parameters, TaggingHasNoPooler) {
 
 TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {
   params::Table table;
-  const PreTrainingModel model(tiny_config(false), table);
+  const PreTrainingModel model(tiny_config(false), table, PreTrainingHeads::kBoth);
   const std::string name = "bert.encoder.layer.1.attention.self.";
   const auto& query = table.entry(name + "query.weight");
   const auto& key = table.entry(name + "key.weight");
@@ -71,7 +71,7 @@ TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {
 TEST(Parameters, BiasesAndNormsDoNotDecay) {
   for (const bool pre : {false, true}) {
     params::Table table;
-    const PreTrainingModel model(tiny_config(pre), table);
+    const PreTrainingModel model(tiny_config(pre), table, PreTrainingHeads::kBoth);
     for (const params::Entry& entry : table.entries()) {
       const bool spared = entry.name.find("bias") != std::string::npos ||
                           entry.name.find("LayerNorm") != std::string::npos;
@@ -97,7 +97,7 @@ TEST(Parameters, AreDrawnAsTheConfigRequires) {
   config.vocab_size = 500;
   config.residual_scaled_init = true;
   params::Table table;
-  const PreTrainingModel model(config, table);
+  const PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   table.allocate(Device{}, DType::kF32);
   table.initialize(1);
   const std::string layer = "bert.encoder.layer.0.";

@@ -95,7 +95,7 @@ TEST(RankingLoss, FollowsItsFormulaAndItsDifferences) {
   }
 }
 
-// What ranks add up to: each has the gradients of its own vectors, exactly those of the whole.
+// Each rank computes the gradients of its own vectors, which equal those of the whole batch.
 TEST(RankingLoss, PartsOfRanksAreThoseOfTheWhole) {
   constexpr int64_t kExamples = 6, kParts = 3;
   const std::vector<float> vectors = vectors_of(kExamples, kParts);

@@ -1,5 +1,5 @@
-// BERT written from the formulas in double precision, forward only: gradients come from central
-// differences. Slow on purpose: plain loops, one sequence after the other.
+// BERT from its formulas in double precision, forward only: gradients come from central
+// differences. Written for clarity, not speed: plain loops over one sequence at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class ReferenceBert {
   // Takes the values of every parameter of the table.
   ReferenceBert(const BertConfig& config, const params::Table& table);
 
-  // As TrainingPass::layer_factors: what a layer's two parts add is multiplied by its factor, and a
-  // layer with 0 is the identity. Empty: 1 everywhere.
+  // Like TrainingPass::layer_factors: multiplies the output of a layer's two parts by its factor; a
+  // layer with factor 0 is the identity. Empty: 1 everywhere.
   void set_layer_factors(std::vector<float> factors) { layer_factors_ = std::move(factors); }
 
   struct PreTrainingLoss {
@@ -37,15 +37,15 @@ class ReferenceBert {
   PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;
   // Sum over sequences of (start + end) / 2.
   double question_answering(const TinyBatch& batch, DropoutSeed seed) const;
-  // Of the classes, or of the label values, whose loss of a column is term(logit, value, column).
+  // The loss of the classes, or of label values with term(logit, value, column) per column.
   double classification(const TinyBatch& batch, DropoutSeed seed) const;
   using LabelTerm = std::function<double(double logit, double value, size_t column)>;
   double classification(const TinyBatch& batch, DropoutSeed seed, const LabelTerm& term) const;
 
-  // Of the tags of tagged rows.
+  // The loss of the tags of tagged rows.
   double tagging(const TinyBatch& batch, DropoutSeed seed) const;
 
-  // Of each sequence the mean of the last hidden states, or the first one.
+  // For each sequence the mean of the last hidden states, or the first one.
   Matrix mean_vectors(const TinyBatch& batch, DropoutSeed seed) const;
   Matrix first_vectors(const TinyBatch& batch, DropoutSeed seed) const;
 

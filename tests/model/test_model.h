@@ -31,8 +31,8 @@ void clear_gradients(const params::Table& table);
 double norm_of(const std::vector<double>& values);
 
 // Fails for every tensor with |got - expected| > tolerance * |expected| in the Euclidean norm. The
-// true gradient of a key bias is zero (softmax ignores what is added to all scores), so its error
-// is held against the query bias of its layer.
+// true gradient of a key bias is zero (softmax ignores a constant added to all scores), so its
+// error is compared with the query bias of its layer.
 void expect_close(const Gradients& got, const Gradients& expected, double tolerance);
 
 // The same of all tensors together.

@@ -18,7 +18,7 @@ struct Costs {
 Costs costs_of(const training::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
   const tasks::PretrainingConfig config = small_config();
   params::Table table;
-  const model::PreTrainingModel model(config.model, table);
+  const model::PreTrainingModel model(config.model, table, model::PreTrainingHeads::kBoth);
   RecipeWork work;
   work.one_layer.forward.products = 1e9;
   const auto buckets = training::exchange_buckets(table, config.engine, cluster.ranks());

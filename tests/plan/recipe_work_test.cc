@@ -77,7 +77,7 @@ RecipeWork round_work() {
 
 TEST(PassTimes, AddUpTheLayers) {
   params::Table table;
-  const model::PreTrainingModel model(four_layers().model, table);
+  const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
   const training::PassTimes pass = pass_times(round_work(), unit_rates(), table, 2, 3);
   EXPECT_NEAR(pass.forward_seconds, 6 * (5 + 3 * 3), 1e-9);
   EXPECT_NEAR(pass.backward_seconds, 6 * (1 + 2 + 3 * 4 + 0.5), 1e-9);
@@ -85,7 +85,7 @@ TEST(PassTimes, AddUpTheLayers) {
 
 TEST(PassTimes, GradientsAreReadyFromTheHeadsToTheEmbeddings) {
   params::Table table;
-  const model::PreTrainingModel model(four_layers().model, table);
+  const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
   const training::PassTimes pass = pass_times(round_work(), unit_rates(), table, 1, 1);
   int64_t end = table.size_elements();
   for (const auto& ready : pass.ready) {  // they cover the buffer from its end on

@@ -69,7 +69,7 @@ TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
   slow.bandwidth = 125e3;
   const RunPlan plan = plan_of(small_config(), slow);
   params::Table table;
-  const model::PreTrainingModel model(small_config().model, table);
+  const model::PreTrainingModel model(small_config().model, table, model::PreTrainingHeads::kBoth);
   const auto elements = static_cast<double>(table.size_elements());
   const auto seconds = [&](double bytes) { return bytes / (0.95 * 125e3); };
   EXPECT_NEAR(plan.asked.runs[0].dense.all / seconds(4 * elements), 1, 0.02);
@@ -79,34 +79,50 @@ TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
   EXPECT_LT(plan.asked.runs[3].run.seconds, plan.asked.runs[1].run.seconds);
 }
 
-// What a run reserves is planned to the byte, with the optimizer that it makes.
+// What a run reserves is planned to the byte, with the heads and the optimizer that it makes.
+void expect_memory_of_the_engine(const tasks::PretrainingConfig& config) {
+  const RunPlan plan = plan_of(config, two_hosts());
+  int64_t planned = 0;
+  for (size_t i = 0; i < plan.choices.size(); ++i) {
+    if (plan.choices[i].of_recipe) planned = plan.asked.runs[i].memory_bytes;
+  }
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    params::Table table;
+    model::PreTrainingModel model(config.model, table, config.data.heads());
+    table.allocate(Device{}, config.engine.compute);
+    engine::Engine engine(context, table, config.engine, communicator);
+    const model::MemoryPlan reserved =
+        model.plan(context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
+    const auto rows = model::memory_report(table, reserved, config.engine.compute);
+    if (communicator.rank() > 0) return;
+    EXPECT_EQ(plan.parameters, table.parameter_count());
+    EXPECT_EQ(model::total_bytes(rows) + engine.optimizer().state_bytes() +
+                  training::checkpoint_copy_bytes(engine, 2, true),
+              planned);
+  });
+}
+
+constexpr const char* kOneBitAdam = R"(, "optimizer": {"type": "OneBitAdam"})";
+
 TEST(RunPlan, MemoryIsThatOfTheEngine) {
   for (const char* optimizer :
-       {R"(, "optimizer": {"type": "AdamW"})", R"(, "optimizer": {"type": "OneBitAdam"})",
+       {R"(, "optimizer": {"type": "AdamW"})", kOneBitAdam,
         R"(, "optimizer": {"type": "OneBitLamb"})", R"(, "optimizer": {"type": "Lamb"})",
         R"(, "optimizer": {"type": "ZeroOneAdam"})"}) {
-    const tasks::PretrainingConfig config = small_config(optimizer);
-    const RunPlan plan = plan_of(config, two_hosts());
-    int64_t planned = 0;
-    for (size_t i = 0; i < plan.choices.size(); ++i) {
-      if (plan.choices[i].of_recipe) planned = plan.asked.runs[i].memory_bytes;
-    }
-    comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      params::Table table;
-      model::PreTrainingModel model(config.model, table);
-      table.allocate(Device{}, config.engine.compute);
-      engine::Engine engine(context, table, config.engine, communicator);
-      const model::MemoryPlan reserved = model.plan(
-          context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
-      const auto rows = model::memory_report(table, reserved, config.engine.compute);
-      if (communicator.rank() > 0) return;
-      EXPECT_EQ(model::total_bytes(rows) + engine.optimizer().state_bytes() +
-                    training::checkpoint_copy_bytes(engine, 2, true),
-                planned)
-          << optimizer;
-    });
+    SCOPED_TRACE(optimizer);
+    expect_memory_of_the_engine(small_config(optimizer));
   }
+}
+
+TEST(RunPlan, MaskedWordsAloneHaveOneHead) {
+  tasks::PretrainingConfig words = small_config(kOneBitAdam);
+  words.data.pairs.next_sentence = false;
+  words.model.segments = 1;
+  expect_memory_of_the_engine(words);
+  const RunPlan both = plan_of(small_config(kOneBitAdam), two_hosts());
+  const RunPlan alone = plan_of(words, two_hosts());
+  EXPECT_LT(alone.asked.runs[0].dense.forward, both.asked.runs[0].dense.forward);
 }
 
 TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
@@ -121,7 +137,7 @@ TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
     return plan_of(config, cluster, machine).asked.runs[0].memory_bytes;
   };
   params::Table table;
-  const model::PreTrainingModel model(small_config().model, table);
+  const model::PreTrainingModel model(small_config().model, table, model::PreTrainingHeads::kBoth);
   const int64_t copies = engine::PackedMatrices::bytes(table, DType::kBF16);
   EXPECT_GT(copies, 0);
   constexpr int kFourMicroBatches = 2, kOneMicroBatch = 8;  // ranks

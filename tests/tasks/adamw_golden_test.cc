@@ -1,5 +1,5 @@
-// The engine and its AdamW against PyTorch: the losses of twenty steps of Hugging Face's
-// BertForPreTraining (tools/make_model_goldens.py wrote what is expected).
+// Compares the engine and its AdamW with PyTorch: the losses of twenty steps of Hugging Face's
+// BertForPreTraining (tools/make_model_goldens.py wrote the expected values).
 #include <gtest/gtest.h>
 
 #include "onebit/base/json.h"
@@ -32,7 +32,8 @@ TEST_P(AdamWGolden, TwentyStepsOfTheEngineFollowPyTorch) {
   shape["hidden_act"] = GetParam();
   Keys section(shape, "golden.json", "config");
   params::Table table;
-  model::PreTrainingModel model(model::read_config(section, 0), table);
+  model::PreTrainingModel model(model::read_config(section, 0), table,
+                                model::PreTrainingHeads::kBoth);
   model::fill_by_name(table, DType::kF32);
   std::vector<model::TinyBatch> batches;
   model::BatchLimits limits;

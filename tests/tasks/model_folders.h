@@ -1,4 +1,4 @@
-// Model folders of all kinds that a run may start from.
+// Makes model folders of the kinds from which a run can start.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace onebit::tasks {
 
-// A small shape that is no preset's, with arithmetic that is no default.
+// A small shape that differs from all presets, with non-default arithmetic.
 inline model::BertConfig odd_shape(int64_t vocab_size) {
   return {.vocab_size = vocab_size,
           .hidden_size = 24,
@@ -30,7 +30,7 @@ inline void write_model(const Path& folder, const model::BertConfig& config,
                         std::shared_ptr<const text::Vocabulary> vocabulary,
                         text::Casing casing = text::Casing::kUncased) {
   params::Table table;
-  const model::PreTrainingModel model(config, table);
+  const model::PreTrainingModel model(config, table, model::PreTrainingHeads::kBoth);
   table.allocate(Device{}, DType::kF32);
   table.initialize(1);
   std::filesystem::create_directories(folder);
@@ -40,7 +40,7 @@ inline void write_model(const Path& folder, const model::BertConfig& config,
                                                 .casing = casing});
 }
 
-// Removes the tensors that begin with one of `prefixes` from a model folder.
+// Removes the tensors whose names start with one of `prefixes` from a model folder.
 inline void drop_tensors(const Path& folder, const std::vector<std::string>& prefixes) {
   const Path path = folder / "model.safetensors", rest = folder / "rest.safetensors";
   {
