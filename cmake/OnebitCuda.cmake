@@ -1,11 +1,11 @@
-# The CUDA language and its libraries, where ONEBIT_HAS_CUDA. Machine code for Ampere and Hopper,
-# PTX of Hopper for what comes after.
+# Enables the CUDA language and finds its libraries where ONEBIT_HAS_CUDA. Kernels are compiled to
+# machine code for Ampere and Hopper, and to Hopper PTX for later architectures.
 if(NOT ONEBIT_HAS_CUDA)
   return()
 endif()
 
-# The emulated device needs no toolkit: its headers are found before the project's own, of which two
-# have twins there, and the host's compiler takes the kernels (onebit_compile_kernels).
+# The emulated device needs no toolkit. Its include folder precedes the project's: it replaces CUDA
+# headers and some of onebit/kernels. The host compiler compiles kernels (onebit_compile_kernels).
 if(ONEBIT_CUDA STREQUAL "EMULATED")
   target_include_directories(onebit_flags BEFORE INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/emulated_cuda/include>)
@@ -15,7 +15,7 @@ if(ONEBIT_CUDA STREQUAL "EMULATED")
   return()
 endif()
 
-# CUDAARCHS is CMake's own environment variable for them.
+# CMake itself reads the architectures from the environment variable CUDAARCHS.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
@@ -26,7 +26,7 @@ if(NOT DEFINED CMAKE_CUDA_COMPILER_LAUNCHER AND DEFINED CMAKE_CXX_COMPILER_LAUNC
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 enable_language(CUDA)
-# CMake before 3.26 does not know that nvcc takes C++20.
+# CMake before 3.26 does not know that nvcc supports C++20.
 if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
@@ -41,7 +41,8 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
 endif()
 find_package(CUDAToolkit REQUIRED)
 set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static)
-# Loaded at run time (device/cuda_cublas_library.cc, comm/nccl_library.cc), by names with their versions.
+# cuBLASLt and NCCL are loaded at run time (device/cuda_cublas_library.cc, comm/nccl_library.cc), by
+# versioned file names.
 if(NOT TARGET CUDA::cublasLt)
   message(FATAL_ERROR "cuBLASLt of CUDA ${CUDAToolkit_VERSION} was not found: install it beside nvcc "
                       "(libcublas-dev), or build with -DONEBIT_CUDA=OFF")
@@ -50,13 +51,13 @@ get_target_property(cublas CUDA::cublasLt IMPORTED_LOCATION)
 get_filename_component(ONEBIT_CUBLAS_PATH ${cublas} DIRECTORY)
 string(APPEND ONEBIT_CUBLAS_PATH /libcublasLt.so.${CUDAToolkit_VERSION_MAJOR})
 
-# As on the CPU, products and sums are contracted where the code says so, never by the compiler.
+# As on the CPU, the code chooses where products and sums are fused, never the compiler.
 target_compile_options(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused-parameter,-ffp-contract=off>)
-# tools/cuda_kernels.py reads the kernels' machine code, which nvcc must not pack.
+# tools/cuda_kernels.py reads the kernels' machine code, so nvcc must not compress it.
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)
-# fmt takes nvcc for a compiler without constexpr.
+# fmt does not detect that nvcc supports constexpr.
 target_compile_definitions(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 

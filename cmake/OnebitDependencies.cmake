@@ -19,7 +19,8 @@ find_package(ZLIB REQUIRED)
 find_package(LibArchive REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 
-# The library in C, serial: its package's headers lie beside those of parallel builds.
+# The serial C library. Debian names it hdf5-serial: its headers are installed beside those of
+# parallel builds.
 pkg_search_module(hdf5 IMPORTED_TARGET hdf5-serial hdf5)
 set(ONEBIT_HAS_HDF5 OFF)
 if(hdf5_FOUND)

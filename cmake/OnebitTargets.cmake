@@ -126,6 +126,10 @@ endfunction()
 
 # Every test program, and nothing else.
 add_custom_target(onebit_tests)
+function(onebit_run_test name)
+  add_dependencies(onebit_tests test_${name})
+  set_property(GLOBAL APPEND PROPERTY ONEBIT_TEST_PROGRAMS $<TARGET_FILE:test_${name}>)
+endfunction()
 
 # The tests that use a device, on the emulated one, once in every schedule: what the others test is
 # the same in every build.
@@ -161,12 +165,31 @@ set(ONEBIT_LONG_THREADED_CASES "OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.Loca
 ZeroOneReference.FollowsTheRestatement*:ResidualPlacement.AChangedCut*:StateBytes.AreWhatIsHeld*:\
 CompressedOptimizer.LoadsIntoAUsedOne*:EngineClipping.TheNormIsFollowed*:Engine.UpdatesFollowAdams*:\
 WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*")
+
+# Adds a test that every case listed above exists in the programs of this build.
+function(onebit_test_case_lists)
+  if(ONEBIT_SANITIZE MATCHES "thread")
+    set(patterns "${ONEBIT_LONG_THREADED_CASES}:${ONEBIT_RACE_CASES}")
+  elseif(ONEBIT_SANITIZE)
+    set(patterns "${ONEBIT_LONG_CASES}")
+  elseif(ONEBIT_CUDA STREQUAL "EMULATED")
+    set(patterns "${ONEBIT_EMULATED_ONCE_CASES}")
+  else()
+    return()
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  get_property(programs GLOBAL PROPERTY ONEBIT_TEST_PROGRAMS)
+  add_test(NAME case_lists COMMAND Python3::Interpreter -B
+    ${PROJECT_SOURCE_DIR}/tools/check_case_lists.py "${patterns}" ${programs})
+  set_tests_properties(case_lists PROPERTIES TIMEOUT 120 ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
+endfunction()
+
 function(onebit_emulated_test name timeout cost)
   if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
-  add_dependencies(onebit_tests test_${name})
+  onebit_run_test(${name})
   set(schedules ${ONEBIT_EMULATED_SCHEDULES})
   if(name IN_LIST ONEBIT_EMULATED_ONCE)
     list(GET ONEBIT_EMULATED_SCHEDULES 0 schedules)
@@ -221,6 +244,33 @@ function(onebit_compiled_test name)
        CONTENT "$<TARGET_OBJECTS:test_${name}>")
 endfunction()
 
+# onebit_link_first(target FLOOR...): of the functions that headers define, which several objects contain,
+# the linker keeps the first copy. The tests' objects are not instrumented by every sanitizer (or by none,
+# ONEBIT_TESTS_FROM), so the floors, and those that they depend on, are linked before them, as a whole.
+function(onebit_link_first target)
+  set(floors "")
+  set(pending ${ARGN})
+  while(pending)
+    list(POP_FRONT pending floor)
+    if(NOT TARGET onebit_${floor} OR floor IN_LIST floors)
+      continue()
+    endif()
+    list(APPEND floors ${floor})
+    get_target_property(libraries onebit_${floor} INTERFACE_LINK_LIBRARIES)
+    list(FILTER libraries INCLUDE REGEX "^onebit_")
+    list(TRANSFORM libraries REPLACE "^onebit_" "")
+    list(APPEND pending ${libraries})
+  endwhile()
+  set(files "")
+  foreach(floor IN LISTS floors)
+    get_target_property(type onebit_${floor} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      string(APPEND files " $<TARGET_FILE:onebit_${floor}>")
+    endif()
+  endforeach()
+  target_link_options(${target} PRIVATE "SHELL:-Wl,--whole-archive${files} -Wl,--no-whole-archive")
+endfunction()
+
 # onebit_test(text [SOURCES reference.cc] DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
 # Makes test_<name> of every *_test.cc of the folder and of SOURCES, run once alone, and once under
 # mpirun for every number in RANKS. Results lie in test-results/<name>.json, of ranks in
@@ -245,6 +295,9 @@ function(onebit_test name)
   foreach(dependency IN LISTS TEST_DEPENDS)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
   endforeach()
+  if(ONEBIT_SANITIZE)
+    onebit_link_first(test_${name} ${TEST_DEPENDS})
+  endif()
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS
       AND NOT name IN_LIST ONEBIT_RACE_TESTS)
@@ -264,7 +317,7 @@ function(onebit_test name)
   elseif(ONEBIT_SANITIZE)
     set(filter "--gtest_filter=-${ONEBIT_LONG_CASES}")
   endif()
-  add_dependencies(onebit_tests test_${name})
+  onebit_run_test(${name})
   add_test(NAME ${name} COMMAND test_${name} ${filter})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} COST ${TEST_COST}
     ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};GTEST_OUTPUT=json:${results}/${name}.json")

@@ -1,4 +1,4 @@
-"""The checks find what they are for: every breach is planted in a small tree and must be named."""
+"""The checks of the tree report every kind of violation, which tests plant in a small tree."""
 import contextlib
 import io
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import check_case_lists  # noqa: E402
 import check_floors  # noqa: E402
 import check_includes  # noqa: E402
 import check_layout  # noqa: E402
@@ -19,7 +20,7 @@ from cpp_source import functions  # noqa: E402
 
 
 def output_of(check, files):
-    """(exit status, printed text) of a check over a tree of {path: text}."""
+    """Returns (exit status, printed text) of a check over a tree of {path: text}."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, text in files.items():
@@ -32,7 +33,7 @@ def output_of(check, files):
 
 
 def with_table(files, **floors):
-    """A tree with the table of floors and what each of them links; {floor: may include}."""
+    """Adds the table of floors and their CMakeLists.txt to a tree; floors: {floor: may include}."""
     table = {"base": "nothing", "comm": "nothing", "engine": "nothing", "model": "nothing",
              "ops": "nothing"} | floors
     rows = "".join(f"| `{floor}` | what it is | {below} |\n" for floor, below in table.items())
@@ -247,10 +248,10 @@ void h() {}
 
 
 class ClangTidy(unittest.TestCase):
-    """Sources that are checked together, by a clang-tidy that this test writes."""
+    """Sources that are checked together, by a replacement of clang-tidy."""
 
     def check(self, *lines):
-        """(what is reported of two sources, how often clang-tidy ran)"""
+        """Returns (the reported findings of two sources, the number of clang-tidy's runs)."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             program = root / "clang-tidy"
@@ -285,7 +286,7 @@ class ClangTidy(unittest.TestCase):
 
 
 class Units(unittest.TestCase):
-    """Sources that can be compiled as one."""
+    """Sources that can be compiled as one translation unit."""
 
     def test_names_of_unnamed_namespaces(self):
         self.assertEqual(
@@ -311,7 +312,7 @@ class Units(unittest.TestCase):
         local = "namespace {\n\nint count() {\n}\n\n}  // namespace\n"
         self.assertEqual(self.units(a_cc=local, b_cc=local, c_cc="int three() {\n}\n"),
                          [["a", "c"], ["b"]])
-        # Nor beside the same name of a header that another source includes, through another too.
+        # Nor with a source that includes the same name from a header, directly or indirectly.
         self.assertEqual(self.units(a_cc=local, b_cc='#include "x/floor/b.h"\n',
                                     b_h='#include "x/floor/c.h"\n',
                                     c_h="inline int count() {\n}\n"), [["a"], ["b"]])
@@ -341,6 +342,17 @@ class Includes(unittest.TestCase):
         self.assertEqual((good, both), (0, 1))
         self.assertIn("bad.cc does not compile alone:", printed.getvalue())
         self.assertIn("2 sources compiled alone, 1 failed", printed.getvalue())
+
+
+class CaseLists(unittest.TestCase):
+    LISTING = "Running main() from gtest_main.cc\nPlain.\n  One\nAll/Wide.\n  Two/cuda_f16  # GetParam() = 1\n"
+
+    def test_cases_are_found_and_missing_ones_named(self):
+        names = check_case_lists.cases_in(self.LISTING)
+        self.assertEqual(names, ["Plain.One", "All/Wide.Two/cuda_f16"])
+        patterns = check_case_lists.patterns_of("*Two/cuda*:Plain.*:-*Three*")
+        self.assertEqual(patterns, ["*Two/cuda*", "Plain.*", "*Three*"])
+        self.assertEqual(check_case_lists.unmatched(patterns, names), ["*Three*"])
 
 
 if __name__ == "__main__":
