@@ -1,15 +1,15 @@
-"""Runs the bench programs and reads the rates they print."""
+"""Runs the bench programs and parses the rates they print."""
 
 import re
 import subprocess
 
 
 class BenchFailure(Exception):
-    """A program that failed or took too long; the message is its last words."""
+    """A program failed or took too long; the message is the end of its output."""
 
 
 def run_bench(program, flags, timeout=None):
-    """What the program prints. `flags` maps names without dashes to values; None: a bare flag."""
+    """Returns the program's output. `flags` maps names without dashes to values; None: no value."""
     words = [str(program)]
     for name, value in flags.items():
         words += [f"--{name}"] if value is None else [f"--{name}", str(value)]
@@ -26,7 +26,7 @@ def run_bench(program, flags, timeout=None):
 
 
 def number_in(output, pattern):
-    """The groups of the pattern as numbers, one alone as itself."""
+    """Returns the groups of the pattern as numbers; a single group as one number."""
     found = re.search(pattern, output)
     if not found:
         raise BenchFailure(f"printed nothing like \"{pattern}\"")

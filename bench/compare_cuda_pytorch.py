@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""onebit's whole training step beside PyTorch's on one NVIDIA GPU, in one table.
+"""Compares onebit's whole training step with PyTorch's on one NVIDIA GPU, in one table.
 
     bench/compare_cuda_pytorch.py [--minutes 8] [--output comparison.json]
 
 bert-large in bf16, forward, backward and AdamW, dropout on: pre-training on sequences of 128 and of
-512 tokens (the decoder on masked rows alone), and fine-tuning on SQuAD's windows of at most 384
-tokens with XQuAD's lengths (bench/xquad_windows.txt). Each side has the micro-batch that is best
-for it, found by trial, one update a micro-batch. PyTorch runs transformers' models with SDPA,
-torch.compile and fused AdamW (pytorch_trials.py says what was chosen for its good), windows padded
-to 384, as the reference pads them, and grouped by length; onebit runs model_bench and squad_bench,
-windows packed. Rates are medians; their share is of what torch.matmul makes of 8192^3 in the same
-run, only the operations on real tokens counted.
+512 tokens (with the decoder only on masked rows), and fine-tuning on SQuAD's windows of at most 384
+tokens with XQuAD's lengths (bench/xquad_windows.txt). Each side uses its fastest micro-batch, found
+by trial, and one update per micro-batch. PyTorch runs transformers' models with SDPA, torch.compile
+and fused AdamW (pytorch_trials.py lists the choices in its favour), windows padded to 384, like the
+reference, and grouped by length; onebit runs model_bench and squad_bench with packed windows. Rates
+are medians. Shares are relative to the rate of torch.matmul on 8192^3 in the same run, and count
+only operations on real tokens.
 
-A part that fails says so in its cell, and the rest continues. Needs Python 3.10 with torch and
-transformers, and the programs: beside this file, or in build/bench.
+A part that fails is marked in its cell, and the rest continues. Needs Python 3.10 with torch and
+transformers, and the programs, which are beside this file or in build/bench.
 
     bench/compare_cuda_pytorch.py --device cpu --preset bert-tiny      # the same path, in seconds
 """
@@ -35,22 +35,22 @@ from window_batches import read_lengths
 HERE = Path(__file__).resolve().parent
 FIRST_TOKENS = 16384  # in the first micro-batch tried; smaller ones do not fill a GPU
 MOST_TRIALS = 6
-# Doubling the micro-batch until the rate grows by less ends onebit's trials; PyTorch's continue until
-# its memory is full.
+# onebit's trials double the micro-batch until the rate grows by less than this factor; PyTorch's
+# trials continue until its memory is full.
 WORTHWHILE = 1.02
 ONEBIT_SECONDS = 60.0  # for one run of a bench program
 ONEBIT_SHARE = 0.25  # of a case's time
 
 
 class Case:
-    """One line of work: sequences of `tokens`, or windows of the lengths given."""
+    """One kind of training: sequences of `tokens`, or windows of the given lengths."""
 
     def __init__(self, name, tokens, masked=0, windows=None):
         self.name, self.tokens, self.masked, self.windows = name, tokens, masked, windows
         self.onebit, self.pytorch, self.notes = [], [], []
 
     def flops(self, preset):
-        """Of a sequence, its own tokens alone."""
+        """Returns the mean operations of a sequence, without padding."""
         lengths = read_lengths(self.windows) if self.windows else [self.tokens]
         return sum(training_flops(preset, n, self.masked) for n in lengths) / len(lengths)
 
@@ -69,13 +69,13 @@ def cases_of(options):
 
 
 def best(trials, kind=None):
-    """The fastest of the trials of a kind that came to a rate; None: none did."""
+    """Returns the fastest successful trial of a kind; None if there is none."""
     done = [t for t in trials if "rate" in t and (kind is None or t["case"] == kind)]
     return max(done, key=lambda t: t["rate"], default=None)
 
 
 def run_onebit(case, options, ends):
-    """Doubles the micro-batch while that pays; appends to case.onebit."""
+    """Doubles the micro-batch while that is faster; appends to case.onebit."""
     for micro in case.micros(options):
         flags = {"preset": options.preset, "compute": options.compute, "device": options.device,
                  "batch": micro, "rounds": options.rounds, "threads": options.threads}
@@ -117,14 +117,14 @@ def pytorch_command(case, options, seconds):
 
 
 def run_pytorch(case, options, ends):
-    """What pytorch_trials.py reported until it ended, or was ended with the time."""
+    """Runs pytorch_trials.py until it ends or the time is over; returns its reports."""
     seconds = max(30.0, ends - time.monotonic())
-    # What it compiles lies in a folder of its own: a process that was ended leaves half a file behind,
-    # and the next one would fail on it.
+    # The compiler's caches are in a temporary folder: a killed process may leave an incomplete
+    # file, on which the next process would fail.
     with tempfile.TemporaryFile("w+") as reported, tempfile.TemporaryFile("w+") as errors, \
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         caches = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
-        # A session of its own: torch.compile's workers end with it.
+        # A new session, with which torch.compile's workers are killed.
         process = subprocess.Popen(pytorch_command(case, options, 0.85 * seconds), stdout=reported,
                                    stderr=errors, start_new_session=True,
                                    env={**os.environ, **caches})
@@ -162,7 +162,7 @@ def described(case, who, trial):
 
 
 def cells(trials, kind, share_of):
-    """Rate, how, micro-batch and share as the table has them; why there is none otherwise."""
+    """Returns the cells rate, compilation, micro-batch and share; or the failure."""
     found = best(trials, kind)
     if found is None:
         failed = [t["failed"] for t in trials if t["case"] == kind and "failed" in t]
@@ -173,7 +173,7 @@ def cells(trials, kind, share_of):
 
 
 def rows_of(case, preset, ceiling):
-    """One row, or of the windows one for every way to pad them."""
+    """Returns one row, or for windows one for each kind of padding."""
     def share_of(rate):
         return f"{100 * rate * case.flops(preset) / ceiling:.0f} %" if ceiling else "?"
 
@@ -225,7 +225,7 @@ def report(options, cases, machine, ceiling):
 
 
 def compare(options):
-    """Whether every case has both sides' rates."""
+    """Runs all cases; returns whether each has the rates of both sides."""
     cases = cases_of(options)
     ends = time.monotonic() + 60 * options.minutes
     machine, ceilings = {}, []
@@ -239,7 +239,7 @@ def compare(options):
             return True
         ceilings += [1e12 * fact["tflops"] for fact in reported if fact["what"] == "ceiling"]
         run_onebit(case, options, began + share)
-    # Each case's process measured it: the fastest, so that no share is flattered.
+    # Each case's process measured the ceiling; the highest one gives the lowest shares.
     report(options, cases, machine, max(ceilings, default=None))
     return all(best(case.onebit) and best(case.pytorch) for case in cases)
 

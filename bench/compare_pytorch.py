@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The training step of model_bench in PyTorch, on the same machine with as many threads.
+"""Measures model_bench's training step in PyTorch, on the same machine and number of threads.
 
     pip install torch transformers
     bench/compare_pytorch.py [--onebit build/bench/model_bench] [--threads 2] [--batch 32]
 
-transformers' BertForPreTraining with SDPA attention, fused AdamW, dropout on, and the decoder run
-on the masked rows only, as model_bench does. With --onebit the two take turns, and the ratio of
+Runs transformers' BertForPreTraining with SDPA attention, fused AdamW, dropout, and the decoder
+only on masked rows, like model_bench. With --onebit both programs run in turns, and the ratio of
 their best rates is printed. --compute bf16 is PyTorch's autocast.
 """
 
@@ -19,7 +19,7 @@ from pytorch_bert import PretrainingStep
 
 
 def pytorch_rates(step, inputs, options):
-    """Samples a second by wall clock and by processor time, the best of some steps."""
+    """Returns samples per second by wall-clock and by processor time, of the best step."""
     wall, processor = 0.0, 0.0
     for _ in range(options.steps):
         began, used = time.perf_counter(), time.process_time()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The fine-tuning step of SQuAD in PyTorch, and beside squad_bench in the same run:
+"""Measures SQuAD's fine-tuning step in PyTorch and in squad_bench, in the same run:
 
     bench/compare_squad_pytorch.py --onebit build/bench/squad_bench --data ../shared/data/xquad.en.json \\
         --vocab vocab.txt [--preset bert-base] [--batch 8] [--steps 4] [--rounds 2]
 
 PyTorch trains transformers' BertForQuestionAnswering with AdamW and clipping, bf16 by autocast, on
-windows of the same lengths: every window padded to --max-length, as the published programs do, and
+windows of the same lengths: every window padded to --max-length, like the published programs, and
 windows grouped by length and padded to the longest of the batch. Each is measured in turns with
-onebit; the rate of the best round counts. Needs a Python with torch and transformers.
+onebit; the best round counts. Needs a Python with torch and transformers.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main():
     print(f"{len(lengths)} windows of {sum(lengths) / len(lengths):.1f} tokens, {options.preset}, "
           f"{options.compute}, batch {options.batch}, {options.threads} threads, "
           f"PyTorch {torch.__version__}")
-    # AdamW unfused, as the published programs of SQuAD have it.
+    # The published SQuAD programs use unfused AdamW.
     step = QuestionAnsweringStep(options.preset, "f32" if options.compute == "f32" else "autocast",
                                  layers=options.layers, fused=False)
     padded, grouped = (window_batches(lengths, options.batch, options.steps, options.max_length, g)

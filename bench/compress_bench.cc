@@ -1,5 +1,5 @@
-// Sign compression against memory bandwidth, in one run: every figure is bytes that must move per
-// second, and the last column of the report (of_triad) is its share of a triad on the same threads.
+// Sign compression relative to memory bandwidth, in one run: figures are the necessary bytes moved
+// per second, and the report's last column (of_triad) their share of a triad on the same threads.
 //
 //   encode   reads x and the residual, writes the residual and the bits      12.1 bytes an element
 //   average  reads the bits of `ranks`, reads and writes the residual         8 + ranks / 8
@@ -17,7 +17,7 @@
 namespace onebit::compress {
 namespace {
 
-// Far beyond any cache.
+// Much larger than any cache.
 constexpr int64_t kElements = int64_t{24} << 20;
 constexpr int64_t kWindow = int64_t{1} << 20;
 constexpr int64_t kRanks = 4;
@@ -31,8 +31,9 @@ Tensor filled(DType dtype, Shape shape) {
   return tensor;
 }
 
-// The time that one window in ten beats: windows are short, so that other work on the machine
-// spoils few of them, and come back to the same memory only when no cache holds it any more.
+// Measures windows and returns the time that a tenth of them beat. Windows are short, so that other
+// work on the machine affects few of them, and return to the same memory only when no cache holds
+// it.
 class Windows {
  public:
   template <typename Work>

@@ -1,7 +1,6 @@
-// Pre-training as `onebit pretrain` makes it, but with DeepSpeed's arithmetic (tests/deepspeed) in
-// the place of onebit's: the recipe asks for OneBitAdam, OneBitLamb or ZeroOneAdam as ever, and the
-// optimizer of that name is the one that DeepSpeed computes. For comparisons of quality
-// (bench/compression_study.py); in f32, on CPUs, not fast.
+// Pre-trains like `onebit pretrain`, but with DeepSpeed's arithmetic (tests/deepspeed) instead of
+// onebit's for the recipe's optimizer (OneBitAdam, OneBitLamb or ZeroOneAdam). For comparisons of
+// quality (bench/compression_study.py); in f32, on CPUs, not fast.
 //   mpirun -np 2 deepspeed_pretrain pretrain --recipe R --data D --valid V --output O [--threads N]
 #include <memory>
 #include <string>

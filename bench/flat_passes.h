@@ -1,4 +1,4 @@
-// What an update does to flat buffers.
+// Benchmarks of the passes of an update over flat buffers.
 #pragma once
 
 #include "bench/device_bench.h"

@@ -1,6 +1,6 @@
-// Pre-training as `onebit pretrain` makes it, but with Muon (tests/muon) for the weight matrices of
-// the encoder's layers: the recipe asks for AdamW or OneBitAdam, which moves all other parameters.
-// After the freeze of the latter matrices travel at one bit an element too. For comparisons of
+// Pre-trains like `onebit pretrain`, but with Muon (tests/muon) for the weight matrices of the
+// encoder's layers: the recipe's optimizer, AdamW or OneBitAdam, updates all other parameters.
+// After the freeze of OneBitAdam, matrices are sent at one bit per element, too. For comparisons of
 // quality (bench/compression_study.py); in f32, on CPUs.
 //   mpirun -np 2 muon_pretrain pretrain --recipe R --data D --valid V --output O [--threads N]
 //       [--sends momentum|update|whitened] [--lead X]

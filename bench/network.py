@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Training steps against the rate of the network: onebit with gradients of 16 bits and at one bit
-an element, and PyTorch's DistributedDataParallel over Gloo, with and without its fp16 hook.
+"""Measures training steps by the rate of the network: onebit with 16-bit gradients and at one bit
+per element, and PyTorch's DistributedDataParallel over Gloo, with and without its fp16 hook.
 
     ./run bench network                                         # everything that is here, bert-base
     ./run bench network --install-torch                         # PyTorch too: 5 GB into .venv
@@ -8,8 +8,9 @@ an element, and PyTorch's DistributedDataParallel over Gloo, with and without it
     ./run bench network --ranks 8 --ranks-per-host 4 --modes onebit onebit-two     # levels
 
 Ranks run in network namespaces on this machine (tools/network_lab.py; needs root), one core each.
-Writes results.json, table.md, curves.svg and what each program printed (logs/) to --output. What results.json has is not measured
-again, so the command may be repeated, with more points or after it was cut; --again measures anew.
+Writes results.json, table.md, curves.svg and the programs' output (logs/) to --output. Points that
+are in results.json are not measured again, so the command can be repeated with more points or after
+an interruption; --again measures all of them.
 """
 
 import argparse
@@ -38,14 +39,14 @@ RATES = ("100mbit", "200mbit", "1gbit", "4gbit", "10gbit", "none")
 MODES = tuple(COLOURS)
 TORCH_MODES = ("ddp", "ddp-fp16")
 ONEBIT_MODES = ("onebit", "onebit-clip", "onebit-two")  # -two: two levels
-# Steps after the freeze in which the shares of the buckets in the norm are not known yet: they are
-# clipped after the backward pass (docs/optimizers.md).
+# In this number of steps after the freeze, the buckets' shares of the norm are not known yet, and
+# gradients are clipped after the backward pass (docs/optimizers.md).
 CLIPPED_LATE = 10
 PACKAGES = ("torch", "transformers")
 
 
 class PointFailure(Exception):
-    """A point that could not be measured; the message says why."""
+    """A point could not be measured; the message is the reason."""
 
 
 def recipe(options, mode, ranks):
@@ -78,7 +79,7 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds_of(text):
-    """Of a duration as onebit prints it: "12.3 ms", "3m 05s"."""
+    """Parses a duration in onebit's format: "12.3 ms", "3m 05s"."""
     return sum(float(number) * UNITS[unit]
                for number, unit in re.findall(r"([\d.]+) ?([a-z]+)", text))
 
@@ -106,7 +107,7 @@ def run_onebit(options, store, mode, lab, rate):
             raise PointFailure(f"status {status}: {' '.join(said.split())[-300:]}")
         lines = [json.loads(line) for line in open(folder / "run/metrics.jsonl", encoding="utf-8")]
     wanted = "compressed" if mode in ONEBIT_MODES else "dense"
-    # The first one of a phase makes what the others use.
+    # The first step of a phase allocates what the others use.
     steps = [line for line in lines if line["kind"] == "step" and line["phase"] == wanted]
     steps = steps[-options.steps:]
     middle = statistics.median_low(line["seconds"]["step"] for line in steps)
@@ -147,7 +148,7 @@ def measure(options, store, mode, ranks, rate):
 
 
 def torch_python(options):
-    """A Python with PyTorch, or None; makes one if that was asked."""
+    """Returns a Python with PyTorch, or None; installs one if requested."""
     if options.install_torch:
         place = ROOT / ".venv"
         if not (place / "bin/python").exists():
@@ -162,7 +163,7 @@ def torch_python(options):
 
 
 def setting(options):
-    """What the points of one file have in common."""
+    """Returns the settings that all points of a file share."""
     return {"model": options.model, "batch": options.batch, "tokens": options.tokens,
             "compute": options.compute, "delay": options.delay, "ranks_per_host": options.ranks_per_host}
 
@@ -184,7 +185,7 @@ def duration(seconds):
 
 
 def ordered(results):
-    """[(mode, ranks, rate, point)], in the order of the table."""
+    """Returns [(mode, ranks, rate, point)], in the order of the table."""
     points = [(*key.split("/"), point) for key, point in results["points"].items()]
     return sorted(((mode, int(ranks), rate, point) for mode, ranks, rate, point in points),
                   key=lambda one: (one[1], rate_of(one[2]) or math.inf, MODES.index(one[0])))
@@ -210,7 +211,8 @@ def table(results):
 
 
 def lines_of(results):
-    """For the picture: rates stand apart by their logarithm, "none" beyond the last of them."""
+    """Returns the picture's lines; rates are placed by their logarithm, "none" after the
+    highest."""
     points = [one for one in ordered(results) if "failed" not in one[3]]
     if not points:
         return {}

@@ -1,4 +1,4 @@
-"""The picture of bench/network.py: samples a second against the rate of the links."""
+"""The picture of bench/network.py: samples per second by the rate of the links."""
 
 import math
 
@@ -8,7 +8,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 480, 70, 200, 30, 50
 
 
 def ticks(low, high):
-    """1, 2, 5, 10, ... around the values."""
+    """Returns the numbers of 1, 2, 5, 10, ... around the values."""
     power = math.floor(math.log10(low))
     steps = [digit * 10.0 ** exponent for exponent in range(power, power + 8)
              for digit in (1, 2, 5)]
@@ -18,7 +18,7 @@ def ticks(low, high):
 
 
 def picture(points, title):
-    """`points`: {(mode, ranks): [(rate's name, its place from 0 to 1, samples a second)]}."""
+    """`points`: {(mode, ranks): [(name of the rate, position from 0 to 1, samples per second)]}."""
     rates = [rate for line in points.values() for _, _, rate in line]
     marks = ticks(min(rates), max(rates))
     low, high = math.log(marks[0]), math.log(marks[-1])

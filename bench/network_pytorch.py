@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""One rank of PyTorch's DistributedDataParallel over Gloo, for bench/network.py: the pre-training
-step of the other benches, its gradients averaged over ranks.
+"""One rank of PyTorch's DistributedDataParallel over Gloo, for bench/network.py: runs the
+pre-training step of the other benches, with gradients averaged over ranks.
 
-Prints, on rank 0, one line of JSON: seconds of every step, and of the same steps alone, without the
-exchange. Started with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+Rank 0 prints one line of JSON: the seconds of every step, and of the same steps without the
+exchange. Needs RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 
 class Loss(torch.nn.Module):
-    """What DistributedDataParallel wants: a forward that ends in what backward begins with."""
+    """A module whose forward returns the loss, as DistributedDataParallel requires."""
 
     def __init__(self, step):
         super().__init__()
@@ -58,7 +58,7 @@ def main():
     with ranked.no_sync():
         alone = [timed(step, inputs) for _ in range(3)]
     seconds = [timed(step, inputs) for _ in range(options.steps + 1)]
-    # The first exchange lays the buckets out anew.
+    # The first step is left out: DistributedDataParallel rebuilds its buckets after it.
     report = {"seconds": seconds[1:], "alone": alone[1:], "torch": torch.__version__}
     if int(os.environ["RANK"]) == 0:
         print(json.dumps(report), flush=True)

@@ -1,27 +1,28 @@
-"""Waits until what has run before no longer takes a virtual machine's processors."""
+"""Waits until earlier work no longer takes processor time from this virtual machine."""
 
 import os
 import subprocess
 import sys
 import time
 
-# Of all processors: what a quiet host takes now and then.
+# The share of all processors' time that even a quiet host takes occasionally.
 QUIET = 0.01
-CALM = 30  # seconds in which it takes no more
+CALM = 30  # seconds in which the host must not exceed this
 LONGEST = 180  # seconds to wait
 
 SPIN = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
 
 
 def processor_times():
-    """(stolen by the host, all) since the start, in ticks."""
+    """Returns (time stolen by the host, all time) since boot, in ticks."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:]]
     return ticks[7], sum(ticks[:8])
 
 
 def stolen_share():
-    """While every processor has something to do, for a second: an idle one is not stolen."""
+    """Returns the share of stolen time in one second in which all processors are busy: time is not
+    stolen from idle processors."""
     before = processor_times()
     spinning = [subprocess.Popen([sys.executable, "-c", SPIN])
                 for _ in os.sched_getaffinity(0)]
@@ -32,9 +33,9 @@ def stolen_share():
 
 
 def wait_until_quiet():
-    """A point ends with a checkpoint of gigabytes. The host still writes them to its disk when the
-    next one begins, at once or half a minute later, by time that it takes from this machine's
-    processors."""
+    """Waits until the host takes no processor time. A point ends with a checkpoint of gigabytes,
+    which the host writes to its disk while the next point runs, immediately or half a minute later,
+    and thereby takes time from this machine's processors."""
     os.sync()
     end = time.monotonic() + LONGEST
     quiet_since = time.monotonic()

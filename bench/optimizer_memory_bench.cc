@@ -1,6 +1,5 @@
-// The memory of an optimizer in bytes a parameter and rank, by ranks: what it says that it
-// reserves, and what the process has grown by after some steps, messages of the ranks' transport
-// included.
+// The memory of an optimizer in bytes per parameter and rank, by number of ranks: the reported
+// reservation, and the growth of the process after some steps, including the transport's messages.
 //   optimizer_memory_bench [--elements 4194304]
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +61,7 @@ void train(const optim::OptimizerRecipe& recipe, int64_t elements, comm::Communi
   communicator.barrier();
 }
 
-// In a process of its own, whose memory nothing else has used before.
+// Measures in a new process, so that earlier allocations cannot be reused.
 Measured measure(const std::string& optimizer, int64_t elements, int ranks) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};

@@ -1,8 +1,8 @@
-"""transformers' BERT in training, doing what the bench programs have onebit do.
+"""Trains transformers' BERT on the same work as the bench programs.
 
-Precisions: "f32"; "autocast", f32 weights with bf16 products, as transformers' Trainer has it; and
-"bf16", bf16 weights and activations beside f32 masters and f32 moments in the optimizer, which is
-how onebit keeps them and takes PyTorch less time than autocast.
+Precisions: "f32"; "autocast", f32 weights with bf16 products, like transformers' Trainer; and
+"bf16", bf16 weights and activations with f32 master weights and moments in the optimizer, like
+onebit, which is faster in PyTorch than autocast.
 """
 
 import torch
@@ -13,7 +13,7 @@ PRECISIONS = ("f32", "autocast", "bf16")
 
 
 def bert_config(preset, layers=0):
-    """Of a preset, with other than its own layers if asked; dropout 0.1 as BERT trains."""
+    """Returns a preset's configuration, optionally with another number of layers; dropout 0.1."""
     own, hidden = PRESETS[preset]
     return BertConfig(vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers or own,
                       num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
@@ -21,7 +21,7 @@ def bert_config(preset, layers=0):
 
 
 class Update:
-    """Backward and AdamW, after clipping if asked."""
+    """Backward, optional clipping, and AdamW."""
 
     def __init__(self, model, precision, rate, clip=None, fused=True):
         spare = ("bias", "LayerNorm")
@@ -58,14 +58,14 @@ class Update:
 
 
 class Step:
-    """A whole training step: run(inputs). Subclasses make the model, loss(inputs) and inputs."""
+    """A whole training step: run(inputs). Subclasses define the model, loss(inputs) and inputs."""
 
     def __init__(self, model, precision, device, **update):
         self.device = device
         self.precision = precision
         self.model = model.to(device).train()
         self.update = Update(self.model, precision, **update)
-        self.loss_of = self.loss  # what a compiler may take the place of
+        self.loss_of = self.loss  # may be replaced by a compiled function
 
     def run(self, inputs):
         with torch.autocast(self.device, dtype=torch.bfloat16,
@@ -76,7 +76,7 @@ class Step:
 
 
 class PretrainingStep(Step):
-    """Both heads, the words' decoder on the masked rows alone."""
+    """Trains both heads; the decoder runs only on masked rows."""
 
     def __init__(self, preset, precision="f32", device="cpu"):
         torch.manual_seed(1)
@@ -86,7 +86,7 @@ class PretrainingStep(Step):
         self.heads = self.head_losses
 
     def inputs(self, batch, tokens, masked):
-        """Full sequences of random words, `masked` of each to be guessed."""
+        """Returns full sequences of random words, `masked` of which are to be predicted."""
         shape = (batch, tokens)
         segments = (torch.arange(tokens) >= tokens // 2).long().expand(shape).contiguous()
         columns = 1 + torch.arange(masked) * (tokens - 1) // masked
@@ -111,7 +111,7 @@ class PretrainingStep(Step):
 
 
 class QuestionAnsweringStep(Step):
-    """Padded windows, attention masked; gradients clipped to norm 1."""
+    """Trains on padded windows with masked attention; gradients are clipped to norm 1."""
 
     def __init__(self, preset, precision="f32", device="cpu", layers=0, fused=True):
         torch.manual_seed(1)
@@ -120,7 +120,7 @@ class QuestionAnsweringStep(Step):
         super().__init__(model, precision, device, rate=3e-5, clip=1.0, fused=fused)
 
     def inputs(self, lengths, padded_to):
-        """Windows of random words, padded, the answer in the middle of each."""
+        """Returns padded windows of random words with the answer in the middle."""
         at = torch.tensor(lengths)
         made = dict(input_ids=torch.randint(1000, 20000, (len(lengths), padded_to)),
                     attention_mask=(torch.arange(padded_to)[None] < at[:, None]).long(),

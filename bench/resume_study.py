@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Resumes runs of 1-bit Adam on other numbers of ranks and with another freeze, and compares where they end.
+"""Resumes runs of 1-bit Adam with other numbers of ranks or another freeze, and compares the
+results.
 
     bench/resume_study.py --program build/onebit --data corpus/ --valid valid/ --output study/ --f32
 
-The task is compression_study.py's. Runs of 1, 2 and 8 ranks freeze after a tenth of the steps and keep a
-checkpoint of the warm-up and one of the compressed phase. Copies of them go on from either, as the
-cases below say; the table has the masked-word loss on the whole held-out split at the end against that of
-the run that was not interrupted. What is finished is not run again.
+The task is that of compression_study.py. Runs of 1, 2 and 8 ranks freeze after a tenth of the steps
+and keep a checkpoint of the warm-up and one of the compressed phase. Copies of them resume from one
+of these (CASES). The table compares their final masked-word loss on the whole held-out split with
+that of the uninterrupted run. Finished runs are not repeated.
 """
 import json
 import shutil
 
 import compression_study as study
 
-# (ranks of the first part, ranks of the second, in which phase it is taken up, freeze then: a share of
-# the steps, or None: as it was)
+# (ranks of the first part, ranks of the second, phase of the checkpoint, freeze of the second part:
+# a share of the steps, or None if unchanged)
 CASES = [(2, 2, "warm-up", None), (2, 1, "warm-up", None), (2, 8, "warm-up", None),
          (2, 2, "compressed", None), (2, 1, "compressed", None), (2, 4, "compressed", None),
          (2, 8, "compressed", None), (8, 2, "compressed", None), (8, 1, "compressed", None),

@@ -25,7 +25,7 @@ Make maker_of(const Replacement& replacement, const Json& recipe, const std::str
   return make;
 }
 
-// The product's recipe for everything but the optimizer itself.
+// Forwards to onebit's recipe, except for the optimizer itself.
 class ReplacedRecipe final : public optim::OptimizerRecipe {
  public:
   ReplacedRecipe(std::shared_ptr<const optim::OptimizerRecipe> given, std::string describes,

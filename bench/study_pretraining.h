@@ -1,6 +1,5 @@
-// Pre-training as `onebit pretrain` makes it, with another optimizer in the place of the one that
-// the recipe asks for: the programs of studies (deepspeed_pretrain.cc, muon_pretrain.cc). In f32,
-// on CPUs, not fast.
+// Pre-trains like `onebit pretrain`, but replaces the recipe's optimizer, for the programs of
+// studies (deepspeed_pretrain.cc, muon_pretrain.cc). In f32, on CPUs, not fast.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,16 +19,16 @@ using Make = std::function<std::unique_ptr<optim::Optimizer>(
     const optim::RunFacts&)>;
 
 struct Replacement {
-  std::string describes;  // behind what the recipe's own optimizer says of itself
+  std::string describes;  // appended to the description of the recipe's optimizer
   // Reads optimizer.params for the optimizer of this type; null: it has no replacement.
   std::function<Make(const std::string& type, Keys& params)> make;
 };
 
-// What the options have in common with the product's.
+// The description of options that equal those of `onebit pretrain`.
 inline constexpr const char* kCheckedBefore = "as the product reads it";
 
-// The program: reads its command line, of which `add_options` may declare more than a study always
-// has, then trains; over MPI, where it was started so. Returns the status to end with.
+// The main function of a study: reads the command line, to which `add_options` may add options, and
+// trains, over MPI if it was started by mpirun. Returns the exit status.
 int pretrain(int count, char** arguments, const std::string& title, const Replacement& replacement,
              const std::function<void(CLI::App&)>& add_options = {});
 

@@ -1,20 +1,20 @@
-"""Batches of SQuAD windows for a program that pads, from the windows' lengths."""
+"""Makes batches of SQuAD windows for programs that pad, from the windows' lengths."""
 
 import random
 from pathlib import Path
 
 
 def read_lengths(path):
-    """Whole numbers; a line that begins with '#' is a comment."""
+    """Reads integers; lines that start with '#' are comments."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [int(word) for line in lines if not line.startswith("#") for word in line.split()]
 
 
 def window_batches(lengths, batch, steps, max_length, grouped, multiple=1):
-    """(lengths, padded to) of the steps of a round; `steps` 0: of an epoch.
+    """Returns (lengths, padded length) of the steps of a round; `steps` 0: of an epoch.
 
-    Every window padded to `max_length`, or, `grouped`, windows of like length together and padded
-    to the longest of the batch, rounded up to a multiple of `multiple`.
+    Every window is padded to `max_length`. With `grouped`, windows of similar length form a batch
+    and are padded to the longest of them, rounded up to a multiple of `multiple`.
     """
     order = random.Random(1).sample(lengths, len(lengths))
     if grouped:
@@ -23,7 +23,7 @@ def window_batches(lengths, batch, steps, max_length, grouped, multiple=1):
     steps = min(steps or len(chunks), len(chunks))
     if not grouped:
         return [(chunk, max_length) for chunk in chunks[:steps]]
-    # Every so-many-th batch: a round sees short and long ones as an epoch does.
+    # Batches are sampled evenly, so that a round has short and long ones like an epoch.
     stride = (len(chunks) - 1) / max(1, steps - 1)
     chosen = [chunks[round(i * stride)] for i in range(steps)]
     return [(chunk, -(-max(chunk) // multiple) * multiple) for chunk in chosen]

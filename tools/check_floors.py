@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that every file includes only what is below it, by its full path.
+"""Checks that every file includes only headers of lower floors, by their full paths.
 
-Which floor may include which stands in the table of onebit/README.md; it names what is included, no
-more, and so does DEPENDS in each floor's CMakeLists.txt. Exit status 1 with file:line for every breach.
-Usage: check_floors.py [ROOT]
+The table in onebit/README.md defines which floor may include which. It must list exactly the floors
+that are included, and so must DEPENDS in each floor's CMakeLists.txt. Prints file:line of every
+violation and exits with 1 if there is any. Usage: check_floors.py [ROOT]
 """
 import re
 import sys
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cpp_source import ROOT, Report, cpp_files, without_comments
 
-# (what is included, who may include it, why): vendor headers stay in the files that wrap them.
+# (pattern of headers, files that may include them, reason): only wrappers include vendor headers.
 VENDOR_HEADERS = [
     (r"(dnnl|oneapi/dnnl/).*",
      ["onebit/device/onednn_*", "onebit/ops/*_cpu.cc", "onebit/ops/*_cpu.h", "bench/*",
@@ -47,7 +47,7 @@ VENDOR_HEADERS = [
      "loops go through parallel_for"),
 ]
 
-# Highway's sources include Highway's headers in quotes, as its documentation asks.
+# Highway's documentation asks for its headers to be included in quotes.
 QUOTED_LIBRARIES = ("hwy/",)
 
 TABLE = Path("onebit/README.md")
@@ -69,7 +69,7 @@ def floor_of(name):
 
 
 def read_table(root):
-    """{floor: (line of README, the floors that it may include)}"""
+    """Returns {floor: (line of README, the floors that it may include)}."""
     text = (root / TABLE).read_text(encoding="utf-8")
     return {row[1]: (text.count("\n", 0, row.start()) + 1,
                      [] if row[2] == "nothing" else row[2].split())
@@ -91,7 +91,7 @@ def check_direction(report, table, path, line, target):
 
 
 def check_table(report, root, table, graph):
-    """The table names no more than is included, and DEPENDS the same."""
+    """Reports floors in the table that are not included, and DEPENDS that differ from the table."""
     included = {floor: set() for floor in table}
     for source, edges in graph.items():
         if floor_of(source) in included:
@@ -127,7 +127,7 @@ def check_vendor_headers(report, path, line, target):
 
 
 def check_cycles(report, graph):
-    """Files that include each other in a ring, which #pragma once hides."""
+    """Reports include cycles, which #pragma once hides from the compiler."""
     state = {}
 
     def visit(node, trail):
@@ -158,7 +158,7 @@ def main(root=ROOT):
             if quote == '"' and not target.startswith(QUOTED_LIBRARIES):
                 check_direction(report, table, path, line, target)
                 graph.setdefault(str(path), []).append((line, target))
-    # Highway compiles a source once a target by including it in itself: no cycle of ours.
+    # Highway compiles a source once per target by including it in itself; that is no cycle.
     graph = {node: [edge for edge in edges if edge[1] != node] for node, edges in graph.items()}
     check_cycles(report, graph)
     check_table(report, root, table, graph)

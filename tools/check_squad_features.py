@@ -5,9 +5,9 @@
         ../shared/data/xquad.en.json ../shared/data/policyqa-dev.json.gz
 
 The rules are those of squad_rules.py with Hugging Face's `tokenizers`; logits are the model's own.
-Exit status 1 on any mismatch. What differs because a defect of the published programs was mended is
-counted apart: training examples that they skip although another answer is at its offset, and
-answers whose text is not the one that their projection finds.
+Exits with 1 on any mismatch. Differences where onebit corrects a defect of the published programs
+are counted separately: training examples that they skip although another answer is at its offset,
+and answers whose text is not the one that their projection finds.
 """
 
 import argparse

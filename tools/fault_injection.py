@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Injects faults at random moments into small runs of `onebit launch`, and shows what becomes of
-them.
+"""Injects faults at random moments into small runs of `onebit launch`, and checks their recovery.
 
     tools/fault_injection.py --program build/onebit --faults 60 --output faults.md
 
-Every run has two hosts (network namespaces), so the machine must allow what tools/network_lab.py
-needs, and a small disk of its own. In each, faults come one after another, at random steps of the
-warm-up and the compressed phase. The run must end well, with every loss equal, bit for bit, to that
-of a run without faults, and leave no process, lock or temporary file. Of each kind of fault the
-table has: the seconds until the attempt was over everywhere, those of the ending alone, the steps
-that were repeated, and the causes that the launcher named. Ends with 1 where anything of that does
-not hold, with 77 where namespaces are not allowed.
+Every run has two hosts (network namespaces, so the machine must meet the requirements of
+tools/network_lab.py) and its own small disk. Faults follow one another within a run, at random
+steps of the warm-up and the compressed phase. The run must succeed, with every loss equal, bit for
+bit, to that of a run without faults, and leave no process, lock or temporary file. For each kind of
+fault the table lists the seconds until the attempt had ended on all hosts, those of the shutdown
+alone, the steps that were repeated, and the causes that the launcher reported. Exits with 1 if any
+condition is violated, and with 77 if namespaces are not allowed.
 """
 import argparse
 import collections
@@ -44,15 +43,15 @@ class Row:
     fault: str
     phase: str
     step: int
-    noticed: float = float("nan")  # seconds until the attempt was over, its ending included
-    ended: float = float("nan")    # seconds of the ending alone
+    noticed: float = float("nan")  # seconds until the attempt had ended, including its shutdown
+    ended: float = float("nan")    # seconds of the shutdown alone
     repeated: int = 0
     cause: str = ""
     wrong: str = ""
 
 
 class Injector:
-    """The faults, each a method that returns what undoes it, or None."""
+    """Has one method per fault, which returns a function that undoes the fault, or None."""
 
     def __init__(self, hosts, run, chance):
         self.hosts, self.run, self.chance = hosts, run, chance
@@ -94,7 +93,7 @@ class Injector:
         return lambda: self.hosts.plug_in(rank)
 
     def slow_link(self):
-        """To a hundredth of what 5 Mb/s would be: steps take seconds, or hang."""
+        """Limits a host to 50 kb/s: steps take seconds, or hang."""
         own = self.hosts.namespace(self.chance.randrange(2))
         words = ["tc", "-n", own, "qdisc"]
         network_lab.call(*words, "add", "dev", network_lab.PORT, "root", "tbf", "rate", "50kbit",
@@ -102,7 +101,7 @@ class Injector:
         return lambda: network_lab.call(*words, "delete", "dev", network_lab.PORT, "root")
 
     def lose_packets(self):
-        """30 % of what a host sends."""
+        """Drops 30 % of the packets that a host sends."""
         own = self.hosts.namespace(self.chance.randrange(2))
         network_links.lose(own, network_lab.PORT, 0.3)
         return lambda: network_lab.call("tc", "-n", own, "qdisc", "delete", "dev",
@@ -128,7 +127,7 @@ class Injector:
 FAULTS = ["kill_rank", "crash_rank", "stop_rank", "kill_mpirun", "kill_daemon", "kill_guard",
           "kill_two", "pull_cable", "cut_power", "slow_link", "lose_packets",
           "fill_disk", "kill_rank_and_pull_cable"]
-MAY_GO_ON = {"slow_link", "lose_packets"}  # the run may as well survive it
+MAY_GO_ON = {"slow_link", "lose_packets"}  # faults that a run may survive
 DISK = "32m"
 
 
@@ -150,7 +149,7 @@ def wait_until(run, condition, seconds):
 
 
 def inject(hosts, run, chance, fault, step):
-    """One fault, and the attempt after it up to its first step."""
+    """Injects one fault and waits until the next attempt resumes."""
     run.reach(step)
     row = Row(fault, phase_of(run.step()), run.step())
     failures = len(FAILED.findall(run.text()))
@@ -170,7 +169,7 @@ def inject(hosts, run, chance, fault, step):
     _, _, row.cause, ended = FAILED.findall(run.text())[-1]
     row.ended = float(ended)
     if undo:
-        # The launcher waits for room on a disk, which is no part of what is measured.
+        # On a full disk the launcher waits for free space; the measurement excludes this wait.
         time.sleep(0 if fault == "fill_disk" else chance.uniform(0, 3))
         undo()
     again = "starting from the beginning"
@@ -196,7 +195,7 @@ def small_disk(folder):
 
 
 def run_with_faults(program, folder, name, faults, chance):
-    """As many of the faults as fit before the run's end."""
+    """Injects as many of the faults as fit before the run's end."""
     rows = []
     with Hosts(2) as hosts, small_disk(folder / name):
         run = LaunchedRun(program, folder, f"{name}/run",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every CUDA test, the sanitizers, the benches and the comparison with PyTorch on one NVIDIA GPU: one
-table, the same as JSON, and one line that says what to look at first.
+"""Runs every CUDA test, the sanitizers, the benches and the comparison with PyTorch on one NVIDIA
+GPU. Writes a table, the same as JSON, and one line that names what to look at first.
 
     gpu_check.py --programs FOLDER... [--results FOLDER] [--no-sanitizer] [--no-bench] [--no-compare]
 
 A part that fails, crashes or hangs does not stop the others. A test program that fails is run again
-suite by suite, each in its own process, because a kernel that fails takes the CUDA context of its
-process along. The exit status is 1 if any part failed.
+suite by suite, each in its own process, because a failing kernel destroys the CUDA context of its
+process. The exit status is 1 if any part failed.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from pathlib import Path
 
 TESTS = ("device", "ops", "comm", "compress", "model", "training", "tasks")
 WORDS = ("uda", "CUDA", "Nccl", "Staged")  # in the names of tests that use a device
-# A death test starts its program anew, which the loader of a bundle does not let it do.
+# Death tests restart their own program, which fails under the explicit loader of a bundle.
 WITHOUT = "-*DeathTest*"
 FILTER = ":".join(f"*{word}*" for word in WORDS) + WITHOUT
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZED = "*cuda_bf16*:*cuda_f32*"
-# Races are reported within cuBLASLt's own kernels, which do not synchronise by barriers.
+# racecheck reports races within cuBLASLt's own kernels, which do not synchronise by barriers.
 NOT_CUBLAS = "-*Linear*"
 # Seconds after which a part is killed.
 TEST_LIMIT, SUITE_LIMIT, SANITIZER_LIMIT, BENCH_LIMIT, COMPARE_LIMIT = 600, 120, 900, 300, 900
@@ -37,14 +37,14 @@ CAUSE = re.compile(r"Failure$|rror[: ]|FAILED|got .*wanted|what\(\)|========= (I
 
 @dataclass
 class Part:
-    """One process and what came of it."""
+    """One process and its outcome."""
     name: str
     result: str = "passed"  # or: failed, crashed, killed, absent
     seconds: float = 0.0
     passed: int = 0
     skipped: int = 0
     failed: list = field(default_factory=list)  # names of tests
-    cause: str = ""  # the first line of the log that names one
+    cause: str = ""  # from the first line of the log that names one
     log: str = ""
 
 
@@ -83,7 +83,7 @@ def outcome(process, limit):
     except subprocess.TimeoutExpired:
         status = None
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # what it may have left running
+        os.killpg(process.pid, signal.SIGKILL)  # its children that still run
     except ProcessLookupError:
         pass
     process.wait()
@@ -103,14 +103,14 @@ def read_log(part, text, limit):
     if part.result == "killed":
         part.cause = f"not done after {limit} s; the last line: {lines[-1] if lines else ''}"
     elif named:
-        # GoogleTest says where in one line and what in the next ones.
+        # GoogleTest prints the location in one line and the failure in the next ones.
         part.cause = " ".join(lines[named[0]:named[0] + 4])[:400]
     else:
         part.cause = " ".join(lines[-2:])[:400] or "it printed nothing"
 
 
 def found(folders, name):
-    """The program's path; where no folder has it, the one in the first, which then is absent."""
+    """Returns the program's path; if no folder contains it, that in the first folder."""
     paths = [folder.resolve() / name for folder in folders]
     return str(next((path for path in paths if path.exists()), paths[0]))
 
@@ -126,7 +126,7 @@ def suites_of(program):
 
 
 def filter_of(suite):
-    """The tests of FILTER that belong to a suite ("Linear.")."""
+    """Returns the filter for the tests of FILTER that belong to a suite ("Linear.")."""
     if any(word in suite for word in WORDS):
         return suite + "*" + WITHOUT
     return ":".join(f"{suite}*{word}*" for word in WORDS) + WITHOUT
@@ -156,7 +156,7 @@ def run_sanitizers(check, programs):
 
 
 def run_benches(check, programs):
-    """The rows of cuda_bench."""
+    """Runs the benches and returns the rows of cuda_bench."""
     check.run("matrix products", [found(programs, "cuda_products_bench")], BENCH_LIMIT)
     rows = check.folder / "bench.json"
     part = check.run("bench", [found(programs, "cuda_bench"), "--json", str(rows)], BENCH_LIMIT)
@@ -189,7 +189,7 @@ def cuda_home():
 
 
 def gpu():
-    """What nvidia-smi says of the first GPU; empty without a driver."""
+    """Returns nvidia-smi's description of the first GPU; empty without a driver."""
     asked = "name,driver_version,memory.total,clocks.max.sm"
     try:
         said = subprocess.run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"],
@@ -200,7 +200,7 @@ def gpu():
 
 
 def look_first(device, parts, rows):
-    """One line: the first thing that is wrong, or the furthest from its bound."""
+    """Returns one line that names the first failure, or else the row furthest from its bound."""
     if not device:
         return "nothing was tested: there is no NVIDIA driver here"
     for part in sorted((p for p in parts if p.result != "passed"), key=lambda p: " alone" not in p.name):

@@ -4,7 +4,7 @@
   make_checkpoint_goldens.py torch        (pip install torch transformers safetensors)
   make_checkpoint_goldens.py tensorflow   (pip install tensorflow-cpu cramjam), after the first
 
-One tiny BERT is written in every format and naming, so that all must read alike.
+Writes one tiny BERT in every format and naming; all must be read as the same model.
 """
 import json
 import struct
@@ -25,7 +25,7 @@ def torch_step():
         torch.save(what, path, _use_new_zipfile_serialization=not stream)
 
     def kinds():
-        """Every way a tensor can stand in a file."""
+        """Returns tensors of every layout and type that a file can contain."""
         base = torch.arange(12.0).reshape(3, 4)
         return OrderedDict(
             matrix=base, transposed=base.t(), row=base[1], column=base[:, 2], part=base[1:, 1:3],
@@ -98,7 +98,7 @@ def pre_layer_norm(state, torch):
 
 
 def fused(state, torch, pre):
-    """DeepSpeed's transformer layer: csrc/transformer/ds_transformer_cuda.cpp, forward."""
+    """Renames to DeepSpeed's transformer layer (csrc/transformer/ds_transformer_cuda.cpp)."""
     result = {name: value for name, value in state.items() if ".layer." not in name}
     for i in range(LAYERS):
         at = f"bert.encoder.layer.{i}."
@@ -115,7 +115,7 @@ def fused(state, torch, pre):
 
 
 def deepspeed(save, torch, state, name):
-    """The keys of a checkpoint of DeepSpeed's engine; half precision as it trains."""
+    """Writes a checkpoint with the keys of DeepSpeed's engine, in half precision as in training."""
     tag = f"global_step{LAYERS}"
     half = {key: value.half() for key, value in state.items()}
     save({"module": half, "buffer_names": [], "optimizer": {"state": {0: {
@@ -208,7 +208,7 @@ def put_varint(value):
 
 
 def snappy_index(source, target):
-    """The same table with its blocks compressed, as older writers left it."""
+    """Writes the same table with compressed blocks, as older writers do."""
     import cramjam
 
     def masked(data):

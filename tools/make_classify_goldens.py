@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/classify/golden/scores.json: labels, outputs of a model, and the figures that
-scikit-learn and scipy make of them; and how Hugging Face's `tokenizers` cuts pairs.
+"""Writes tests/classify/golden/scores.json: labels, outputs of a model, and the scores that
+scikit-learn and scipy compute from them; and how Hugging Face's `tokenizers` truncates pairs.
 
     pip install scikit-learn scipy tokenizers
     tools/make_classify_goldens.py tests/classify/golden
@@ -29,7 +29,7 @@ def by_label(truth, predicted, labels):
 
 
 def class_case(name, rng, classes, examples, skill, truth=None, constant=None):
-    """One class of several; `constant` is predicted always."""
+    """Makes a case with one class of several; `constant` is always predicted."""
     truth = rng.integers(0, classes, examples) if truth is None else np.array(truth)
     outputs = rng.normal(size=(examples, classes)).astype(np.float32) * 2
     outputs[np.arange(examples), truth] += np.float32(skill)
@@ -51,7 +51,7 @@ def class_case(name, rng, classes, examples, skill, truth=None, constant=None):
 
 
 def label_case(name, rng, labels, examples, share):
-    """Any number of labels."""
+    """Makes a case with any number of labels per example."""
     truth = (rng.random((examples, labels)) < share).astype(int)
     outputs = (rng.normal(size=truth.shape) + 1.5 * (2 * truth - 1)).astype(np.float32)
     exact = outputs.astype(np.float64)
@@ -67,7 +67,7 @@ def label_case(name, rng, labels, examples, share):
 
 
 def number_case(name, rng, examples, noise, steps=None):
-    """A number; `steps` makes equal ones."""
+    """Makes a regression case; `steps` rounds the numbers, which makes some equal."""
     truth = rng.random(examples) * 5
     outputs = truth + rng.normal(size=examples) * noise
     if steps:
@@ -82,7 +82,7 @@ def number_case(name, rng, examples, noise, steps=None):
 
 
 def cuts():
-    """[tokens of the first, of the second, most together, kept of the first, of the second]"""
+    """Returns rows [tokens of first, of second, limit of both, kept of first, kept of second]."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))

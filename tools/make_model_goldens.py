@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/model/golden: losses, gradients and 20 AdamW steps of Hugging Face's
-BertForPreTraining, for the tests of onebit/model; of a wider model only the norm of each gradient
-and its products with 16 drawn vectors, from which the norm of an error is estimated; logits and
-losses of BertForSequenceClassification for each of its problem types; logits, loss and gradients of
+"""Writes tests/model/golden for the tests of onebit/model: losses, gradients and 20 AdamW steps of
+Hugging Face's BertForPreTraining; for a wider model only the norm of each gradient and its products
+with 16 pseudo-random vectors, from which tests estimate the norm of an error; logits and losses of
+BertForSequenceClassification for each of its problem types; logits, loss and gradients of
 BertForTokenClassification.
 
     pip install torch transformers numpy
     tools/make_model_goldens.py tests/model/golden
 
-Weights are not stored: both sides draw them from the same integer hash of (name, element). The
-oracle runs in double precision; how far its own f32 is from that is printed.
+Weights are not stored: both sides compute them from the same integer hash of (name, element). The
+oracle runs in double precision; the script prints how far its f32 results differ from that.
 """
 
 import argparse
@@ -130,7 +130,7 @@ def gradients_of(config, activation, dtype, batch):
 def exact_gradients(config, activation, batch):
     loss, exact = gradients_of(config, activation, torch.float64, batch)
     loss32, single = gradients_of(config, activation, torch.float32, batch)
-    # The gradient of a key bias is zero: softmax does not see what is added to every score.
+    # The gradient of a key bias is zero, because softmax is invariant to a constant in all scores.
     worst = max(np.linalg.norm(single[n] - g) / np.linalg.norm(g) for n, g in exact.items()
                 if "key.bias" not in n)
     print(f"{activation}: loss {loss:.9f}, the oracle's own f32 differs by "
@@ -157,7 +157,7 @@ def projected_gradients(activation, batch):
 
 
 def classification(batch):
-    """Logits, and the loss and the classifier's gradient of each problem type."""
+    """Computes logits, and the loss and the classifier's gradient for each problem type."""
     count = len(batch["starts"]) - 1
     rng = np.random.default_rng(3000)
     labels = dict(
@@ -179,7 +179,7 @@ def classification(batch):
 
 
 def tagging(batch):
-    """Logits of every second row, the loss, and gradients of the head and of a layer."""
+    """Computes logits of every second row, the loss, and gradients of the head and of a layer."""
     rows = list(range(0, len(batch["tokens"]), 2))
     tags = np.random.default_rng(4000).integers(0, 5, len(rows)).tolist()
     inputs = padded(dict(batch, masked_rows=rows, masked_targets=tags))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/squad/golden/features.json: invented paragraphs cut into windows, labelled and
-answered by the published rules (squad_rules.py), with Hugging Face's `tokenizers` on the vocabulary
-in tests/text/golden. Needs a Python with the package `tokenizers`.
+"""Writes tests/squad/golden/features.json: windows, labels and answers of invented paragraphs by
+the published rules (squad_rules.py), with Hugging Face's `tokenizers` on the vocabulary in
+tests/text/golden. Needs a Python with the package `tokenizers`.
 """
 
 import json
@@ -26,7 +26,7 @@ CONTEXTS = [
     "\u6771\u4eac\u306f\u65e5\u672c\u306e\u9996\u90fd\u3067\u3059\u3002 Tokyo is the capital\u200bof Japan.",
     "Short.",
 ]
-# (context, question, answer, how often it occurs before)
+# (context, question, answer, number of its earlier occurrences)
 QUESTIONS = [
     (0, "When was the school founded?", "1851", 0), (0, "Where did it stand?", "near the River Ouse", 0),
     (0, "Who taught there?", "O'Brien", 0), (0, "How many children?", "forty-two", 0),
@@ -58,7 +58,7 @@ def dataset():
 
 
 def logits_of(question, window, length):
-    """Numbers that f32 holds exactly, with ties; the test has the same formula."""
+    """Returns numbers that f32 represents exactly, with ties; the test has the same formula."""
     def at(side, i):
         return ((i * 7919 + window * 104729 + question * 1299709 + side * 15485863) % 1009) / 64
     return [[at(side, i) for i in range(length)] for side in range(2)]

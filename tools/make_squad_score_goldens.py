@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/squad/golden/scores.json: small sets of questions, predictions, and what the
-official rules (squad_rules.py) give for them.
+"""Writes tests/squad/golden/scores.json: small sets of questions, predictions, and their scores by
+the official rules (squad_rules.py).
 
     tools/make_squad_score_goldens.py [--official EVALUATE_V1 EVALUATE_V2]
 
-With --official every case is also given to the official scripts evaluate-v1.1.py and
-evaluate-v2.0.py, and their output must be the same text (cases in which version 2.0 lacks a
-prediction are left out there: the script stops on them).
+With --official the official scripts evaluate-v1.1.py and evaluate-v2.0.py also score every case,
+and their output must be the same text (except cases that lack a prediction, on which version 2.0
+stops).
 """
 
 import argparse
@@ -71,7 +71,7 @@ def prediction_sets():
 
 
 def odds_for(predictions, step):
-    """Ties, numbers below 0 and above 1, and an id of no question."""
+    """Returns odds with ties, numbers below 0 and above 1, and an unknown id."""
     generator = random.Random(step)
     odds = {i: round(generator.gauss(0, 1), step) for i in predictions}
     return odds | {"nobody": 0.5}

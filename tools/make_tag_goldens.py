@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/tag/golden: scores.json, tags and the figures that seqeval makes of them in both of
-its modes; encoding.json, how Hugging Face's `tokenizers` splits words that are given as words, on the
+"""Writes tests/tag/golden: scores.json contains tags and seqeval's scores of them in both its
+modes; encoding.json how Hugging Face's `tokenizers` splits words of pre-split text, with the
 vocabulary in tests/text/golden.
 
     pip install seqeval tokenizers
@@ -20,14 +20,14 @@ from tokenizers import BertWordPieceTokenizer
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMES = {"iob1": scheme.IOB1, "iob2": scheme.IOB2, "iobes": scheme.IOBES}
 TYPES = ["LOC", "PER", "MISC-x"]
-# What a user may meet in a text, and what normalisation makes vanish or split.
+# Ordinary words, and words that normalisation removes or splits.
 WORDS = ["The", "old", "king's", "unbelievably", "Zürich", "don't", "U.S.", "e\u0301tude", "\u0301",
          "\u200d", "漢字", "can-not", "3.14", "...", "O'Neill", "[MASK]", "ﬁre", "\u00ad", "a" * 120,
          "naïve", "\ufffd", "river", "'", "x\u00a0y"]
 
 
 def well_formed(rng, name, words):
-    """Tags of random entities, as the scheme writes them."""
+    """Returns tags of random entities in the given scheme."""
     tags, last = [], None
     while len(tags) < words:
         size = min(rng.choice([1, 1, 2, 3]), words - len(tags))
@@ -51,7 +51,7 @@ def disturbed(rng, tags, labels, share):
 
 
 def report(truth, predicted, chosen=None):
-    """Per type, and together: precision, recall, F1, support."""
+    """Returns precision, recall, F1 and support, per type and overall."""
     if chosen is None:
         function, options = metrics.sequence_labeling.precision_recall_fscore_support, {}
     else:
@@ -93,7 +93,7 @@ def score_cases():
             truth = [well_formed(rng, kind, rng.randint(1, 12)) for _ in range(25)]
             predicted = [disturbed(rng, tags, labels, share) for tags in truth]
             cases.append(case(f"{kind}, {share} of the tags drawn", kind, truth, predicted))
-        # Ill-formed truth as well.
+        # Ill-formed truth.
         truth = [[rng.choice(labels) for _ in range(rng.randint(1, 9))] for _ in range(40)]
         predicted = [disturbed(rng, tags, labels, 0.3) for tags in truth]
         cases.append(case(f"{kind}, ill-formed", kind, truth, predicted))

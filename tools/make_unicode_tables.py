@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes onebit/text/unicode_classes.cc and onebit/text/unicode_mapping.cc.
 
-The tables say what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with every
-code point, found by asking the library itself, so that ids do not depend on the Unicode version of
-whatever ICU is installed. Needs a Python with `tokenizers`; run from anywhere.
+The tables define what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with
+every code point. The script runs the library itself, so that ids do not depend on the Unicode
+version of the installed ICU. Needs a Python with `tokenizers`; run from anywhere.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
 def ask():
-    """(class without lower-casing, normalised form with lower-casing) of every code point."""
+    """Returns (class without lower-casing, normalised form with lower-casing) by code point."""
     cased = normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=False)
     uncased = normalizers.BertNormalizer(
@@ -42,9 +42,9 @@ def ask():
 
 
 def nonstarters():
-    """Code points that canonical ordering may move: combining class not zero for the library."""
+    """Returns code points that canonical ordering may move: their combining class is not zero."""
     nfd = normalizers.NFD()
-    high, low = "\u0345", "\u0334"  # classes 240 and 1
+    high, low = "\u0345", "\u0334"  # combining classes 240 and 1
     found = set()
     for c in CODE_POINTS:
         s = nfd.normalize_str(chr(c))[:1]
@@ -65,7 +65,7 @@ def ranges(code_points):
 
 
 def runs_and_pairs(single):
-    """Runs (first, last, stride, target, target step) of three and more, the other pairs."""
+    """Splits into runs of three or more (first, last, stride, target, target step) and pairs."""
     items, runs, pairs, i = sorted(single.items()), [], [], 0
     while i < len(items):
         first, target = items[i]
@@ -105,7 +105,7 @@ def source(text, header, body):
 def main():
     classes, lowered = ask()
     marks = nonstarters()
-    for c, text in lowered.items():  # a code point never becomes a mixture of classes
+    for c, text in lowered.items():  # the format assumes one class per normalised code point
         kinds = {classes[ord(x)] for x in text}
         assert len(kinds) <= 1, hex(c)
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Runs a program on ranks that are joined by slow links, all on this machine.
+"""Runs a program on ranks that are connected by slow links, all on this machine.
 
     tools/network_lab.py --ranks 2 --rate 100mbit -- build/onebit pretrain --recipe ...
     tools/network_lab.py --ranks 4 --rate 1gbit --delay 2ms --loss 0.01% --pin -- PROGRAM ...
 
-Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in a namespace of
-its own); with --ranks-per-host 4 each four ranks share one, as on a machine, and memory. The link is
-shaped in both directions: what the host sends and what it receives. The program is started by Open
-MPI, whose ranks then have nothing but TCP over these links between hosts; with --plain every rank is started by itself, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in its own
+namespace); with --ranks-per-host 4, groups of four ranks share a namespace and memory like ranks of
+one host. The link is shaped in both directions. Open MPI starts the program; between hosts, its
+ranks communicate only by TCP over these links. With --plain the ranks are started without Open MPI,
+with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set.
 
-Needs root, iproute2 and Open MPI. Ends with the program's status; with 124 when --timeout has
-passed, and with 77 and one line that says why where such a network cannot be made here. Namespaces
-and processes are removed whatever happens; what a run leaves that was killed together with its
-guard, the next run removes.
+Needs root, iproute2 and Open MPI. Exits with the program's status; with 124 after --timeout; with
+77 and a one-line reason if such a network cannot be made here. Namespaces and processes are always
+removed; if a run was killed together with its guard, the next run removes its leftovers.
 """
 import argparse
 import contextlib
@@ -29,11 +29,11 @@ import time
 
 from network_links import CannotRun, Link, call, delay_of, loss_of, rate_of, shape
 
-CANNOT = 77  # what ctest takes for a test that is skipped
+CANNOT = 77  # the status of a skipped test for ctest
 TIMED_OUT = 124
 PREFIX = "onebit-lab"
 PORT = "eth0"
-PROGRAM_PORT = 29400  # where ranks that are started by themselves meet
+PROGRAM_PORT = 29400  # MASTER_PORT of ranks that are started without MPI
 GRACE_SECONDS = 5
 
 
@@ -41,7 +41,7 @@ GRACE_SECONDS = 5
 
 
 def start_time(pid):
-    """Of a process in clock ticks since the machine started; None if there is none."""
+    """Returns the start of a process in clock ticks since boot; None if there is no process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
@@ -60,7 +60,7 @@ def processes_in(namespace):
 
 
 def remove(name):
-    """All of one lab: processes, namespaces (and with them links and shapers), its folder."""
+    """Removes a lab: processes, namespaces (with their links and shapers) and its folder."""
     own = [namespace for namespace in namespaces() if namespace.startswith(name + "-")]
     until = time.monotonic() + 2 * GRACE_SECONDS
     # A process may have forked since it was listed.
@@ -75,7 +75,7 @@ def remove(name):
 
 
 def remove_leftovers():
-    """Labs whose maker is gone; returns their names."""
+    """Removes labs whose maker has ended; returns their names."""
     labs = {re.match(rf"{PREFIX}-(\d+)-(\d+)", name) for name in
             namespaces() + [path.name for path in
                             pathlib.Path(tempfile.gettempdir()).glob(f"{PREFIX}-*")]}
@@ -86,7 +86,7 @@ def remove_leftovers():
 
 
 def guard(name):
-    """Removes a lab when its maker has gone: standard input ends with it."""
+    """Removes a lab when its maker has ended, which closes standard input."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.buffer.read()
@@ -98,7 +98,7 @@ def guard(name):
 
 class NetworkLab:
     """The network, as a context: `with NetworkLab(2, Link(rate_bits=1e8)) as lab: lab.run([...])`.
-    Errors: ValueError if the ranks cannot be joined so; CannotRun from the machine."""
+    Raises ValueError for an impossible topology, CannotRun if the machine cannot make it."""
 
     def __init__(self, ranks, link, pin=False, ranks_per_host=1):
         self.ranks = ranks
@@ -117,7 +117,7 @@ class NetworkLab:
     def __enter__(self):
         check_machine()
         remove_leftovers()
-        # Lives on in its own session when the terminal or a kill ends this process.
+        # In its own session, the guard survives when the terminal or a kill ends this process.
         self.guard = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), "--guard",
                                        self.name], stdin=subprocess.PIPE, start_new_session=True)
         try:
@@ -145,7 +145,7 @@ class NetworkLab:
         return f"10.77.0.{host + 1}"
 
     def cores(self, host):
-        """One for each of its ranks, as far as there are so many."""
+        """Returns the cores of a host's ranks: one per rank, shared if there are too few."""
         cores = sorted(os.sched_getaffinity(0))
         ranks = range(host * self.ranks_per_host, (host + 1) * self.ranks_per_host)
         return ",".join(str(core) for core in sorted({cores[rank % len(cores)] for rank in ranks}))
@@ -158,7 +158,7 @@ class NetworkLab:
         self.folder.mkdir(mode=0o700)
         call("ip", "netns", "add", self.switch)
         call("ip", "-n", self.switch, "link", "add", "switch", "type", "bridge")
-        # mpirun runs at the switch.
+        # mpirun runs in the switch's namespace.
         call("ip", "-n", self.switch, "address", "add", "10.77.0.254/24", "dev", "switch")
         for device in ("lo", "switch"):
             call("ip", "-n", self.switch, "link", "set", device, "up")
@@ -176,14 +176,14 @@ class NetworkLab:
         self.write_agent()
 
     def inside(self, host):
-        """Words that put a command at a host's place, under a host name of its own: Open MPI takes
-        ranks of one name for neighbours that share memory."""
+        """Returns the prefix that runs a command in a host's namespace under its own host name:
+        Open MPI assumes that ranks with the same host name share memory."""
         words = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c",
                  f"hostname host{host}; exec \"$@\"", "sh"]
         return words + (["taskset", "-c", self.cores(host)] if self.pin else [])
 
     def write_agent(self):
-        """What mpirun starts its daemons with, in place of ssh: HOST WORDS-FOR-A-SHELL..."""
+        """Writes the script that mpirun runs instead of ssh to start daemons: HOST WORD..."""
         cases = "".join(f"  {self.address(host)}) set -- {shlex.join(self.inside(host))} "
                         "sh -c \"$*\" ;;\n" for host in range(self.hosts))
         agent = self.folder / "agent"
@@ -206,13 +206,13 @@ class NetworkLab:
         return [str(word) for word in words + list(command)]
 
     def run(self, command, timeout=None, **options):
-        """The command on every rank, by mpirun; its status, TIMED_OUT after so many seconds.
-        `options` are those of subprocess.Popen."""
+        """Runs a command on every rank by mpirun. Returns its status, or TIMED_OUT after `timeout`
+        seconds. `options` are those of subprocess.Popen."""
         return wait_for([subprocess.Popen(self.mpirun(command), start_new_session=True,
                                           **{"stdin": subprocess.DEVNULL, **options})], timeout)
 
     def run_plain(self, command, timeout=None, env=None, **options):
-        """The command on every rank without MPI; the first status that is not 0."""
+        """Runs a command on every rank without MPI. Returns the first status that is not 0."""
         started = []
         for rank in range(self.ranks):
             host, local = divmod(rank, self.ranks_per_host)
@@ -227,7 +227,7 @@ class NetworkLab:
 
 
 def wait_for(started, timeout):
-    """Until all have ended, or one with a status that is not 0; ends the others then."""
+    """Waits until all processes have ended, or one has failed; then ends the others."""
     until = None if timeout is None else time.monotonic() + timeout
     try:
         while True:
@@ -255,7 +255,7 @@ def wait_for(started, timeout):
 
 @contextlib.contextmanager
 def uninterrupted():
-    """A second Ctrl-C must not stop the cleaning up after the first."""
+    """Ignores signals: a second Ctrl-C must not stop the cleanup after the first."""
     before = {number: signal.signal(number, signal.SIG_IGN)
               for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -266,7 +266,7 @@ def uninterrupted():
 
 
 def check_machine():
-    """Error: CannotRun, where no such network can be made."""
+    """Raises CannotRun if no such network can be made."""
     if os.geteuid() != 0:
         raise CannotRun("network namespaces need root")
     for program, package in (("ip", "iproute2"), ("tc", "iproute2"), ("mpirun", "openmpi-bin"),
@@ -281,7 +281,7 @@ def end_by_signal(number, _):
 
 
 def end_on_signals():
-    """A signal then ends the program as an exception does, through every `finally`."""
+    """Makes signals end the program like an exception, so that every `finally` runs."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_by_signal)
 

@@ -1,4 +1,4 @@
-"""The links of tools/network_lab.py: what they are like, and how the kernel is told."""
+"""The links of tools/network_lab.py: their properties, and how they are set up in the kernel."""
 import argparse
 import dataclasses
 import re
@@ -6,15 +6,15 @@ import subprocess
 
 
 class CannotRun(Exception):
-    """Such a network cannot be made on this machine; the message is one line."""
+    """The network cannot be made on this machine; the message is one line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """What one rank can send, and receive. Rate 0: as fast as the machine copies."""
+    """The properties of a rank's link, in both directions. Rate 0: unlimited."""
     rate_bits: float = 0
-    delay_seconds: float = 0  # from a rank to another one; the way back takes as long
-    loss: float = 0           # share of the packets, from a rank to another one
+    delay_seconds: float = 0  # one way, from rank to rank
+    loss: float = 0           # share of the packets, one way
 
 
 def quantity(text, units, what):
@@ -27,7 +27,7 @@ def quantity(text, units, what):
 
 
 def rate_of(text):
-    """Bits a second; 0 for "none"."""
+    """Returns bits per second; 0 for "none"."""
     return 0 if text == "none" else quantity(
         text, {"mbit": 1e6, "gbit": 1e9, "kbit": 1e3, "bit": 1}, "rate")
 
@@ -50,11 +50,11 @@ def call(*words):
 
 
 def shape(namespace, device, link, far_end):
-    """What leaves through `device`. Delay and loss are a matter of the far end alone, so that they
-    count once on the way from rank to rank."""
+    """Shapes the traffic that leaves through `device`. Only the far end adds delay and loss, so
+    that they apply once on the way from rank to rank."""
     parent = ["root"]
     if far_end and (link.delay_seconds or link.loss):
-        # The queue holds what is on its way; the default of 1000 packets would drop at long delays.
+        # The queue holds the packets in flight; at long delays the default of 1000 would drop some.
         words = ["netem", "limit", 100000]
         if link.delay_seconds:
             words += ["delay", f"{link.delay_seconds * 1e6:.0f}us"]
@@ -71,9 +71,9 @@ def shape(namespace, device, link, far_end):
     if not link.rate_bits:
         return
     rate_bytes = link.rate_bits / 8
-    # A burst is what one timer can be late; it takes a whole segment of 64 KiB at least, which
-    # would be cut into packets otherwise. A switch's port has a queue of some milliseconds; a
-    # machine's own is so long that it drops nothing, since there TCP itself keeps it short.
+    # The burst covers a late timer (0.5 ms) and at least a whole segment of 64 KiB, which would be
+    # cut into packets otherwise. A switch port has a queue of some milliseconds. The host's own
+    # queue is long enough to drop nothing; there TCP itself keeps it short.
     burst = max(128 << 10, rate_bytes * 0.5e-3)
     queue = max(256 << 10, rate_bytes * 10e-3) if far_end else max(4 << 20, rate_bytes * 50e-3)
     call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",
@@ -82,9 +82,9 @@ def shape(namespace, device, link, far_end):
 
 
 def lose(namespace, device, share):
-    """Drops a share of the packets that leave through `device`, on a kernel without netem: four
-    instructions draw a number for each and send it to one of two classes, of which one has a queue
-    that takes nothing. The other is 1:1."""
+    """Drops a share of the packets that leave through `device`, on a kernel without netem. Four BPF
+    instructions draw a random number per packet and send it either to class 1:1 or to 1:2, whose
+    queue has no room."""
     draw = f"32 0 0 {0xfffff000 + 56},53 0 1 {int(share * 2**32)},6 0 0 0,6 0 0 {0x10002}"
     words = ["tc", "-n", namespace]
     place = ["add", "dev", device]

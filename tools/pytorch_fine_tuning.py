@@ -1,4 +1,4 @@
-"""Fine-tuning with transformers on PyTorch, in f32: padded sequences, AdamW (fused), a linear
+"""Fine-tunes with transformers on PyTorch, in f32: padded sequences, AdamW (fused), a linear
 schedule with a warm-up of a tenth, clipping at 1."""
 
 import random
@@ -12,8 +12,8 @@ from transformers import (AutoModel, AutoModelForSequenceClassification,
 import fine_tuning_examples as data
 
 IGNORED = -100
-PART = 8  # sequences of a part of a batch, which are alike in length
-SCALE = 20  # of cosines in the ranking loss
+PART = 8  # sequences per part of a batch; the sequences of a part have similar lengths
+SCALE = 20  # factor of cosines in the ranking loss
 
 
 def open_model(task, folder, labels=(), dropout=None):
@@ -29,7 +29,7 @@ def open_model(task, folder, labels=(), dropout=None):
 
 
 class Encoder:
-    """Sequences of examples: the ids of tokens, and a label of the sequence or of each token."""
+    """Encodes examples as token ids with a label of the sequence or of each token."""
 
     def __init__(self, task, folder, labels):
         self.task = task
@@ -73,7 +73,7 @@ def padded(sequences):
 
 
 def vectors_of(model, sequences):
-    """Means of the last hidden states, of length 1."""
+    """Returns the means of the last hidden states, normalised to length 1."""
     batch = padded(sequences)
     mask = batch["attention_mask"][..., None].float()
     states = model(**batch).last_hidden_state
@@ -93,7 +93,7 @@ def targets_of(part):
 
 
 def backward(task, model, parts):
-    """The loss of a step and its gradient, of one padded batch or of several parts of it."""
+    """Computes the loss and the gradient of a step, of one padded batch or of its parts."""
     if task == "embed":
         queries = vectors_of(model, [e["query"] for e in sum(parts, [])])
         positives = torch.cat([vectors_of(model, [e["ids"] for e in part]) for part in parts])
@@ -140,7 +140,7 @@ def chunks(examples, batch, steps, seed):
 
 
 def train(task, model, examples, seed):
-    """Batches in parts by length, whose gradient is the batch's."""
+    """Trains on batches that are split by length into parts, which add up to the same gradient."""
     steps = -(-data.EPOCHS * len(examples) // data.BATCH[task])
     trainer = Trainer(task, model, data.RATES[task], steps)
     for step, chunk in enumerate(chunks(examples, data.BATCH[task], steps, seed)):
@@ -151,7 +151,7 @@ def train(task, model, examples, seed):
 
 @torch.no_grad()
 def outputs(task, model, sequences, size=16):
-    """Logits of each sequence, or vectors, in the order given."""
+    """Returns logits or vectors of each sequence, in the order given."""
     model.eval()
     order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
     made = [None] * len(sequences)
@@ -165,7 +165,7 @@ def outputs(task, model, sequences, size=16):
 
 
 def outputs_of_examples(task, model, encoder, examples):
-    """classify: logits [examples]; tag: logits of each word; embed: vectors of both columns."""
+    """Returns logits per example (classify) or word (tag), or vectors of both columns (embed)."""
     if task == "embed":
         columns = [e["query"] for e in examples], data.paragraphs_of(examples)
         return [torch.stack(outputs(task, model, encoder.ids(list(texts))["input_ids"])).numpy()
@@ -178,7 +178,7 @@ def outputs_of_examples(task, model, encoder, examples):
 
 
 def seconds_of_steps(trainer, batches):
-    """Mean wall-clock and processor seconds of a step."""
+    """Returns the mean wall-clock and processor seconds per step."""
     wall, processor = time.perf_counter(), time.process_time()
     for parts in batches:
         trainer.step(parts)
@@ -187,8 +187,8 @@ def seconds_of_steps(trainer, batches):
 
 
 def timed_batches(examples, batch, steps, seed):
-    """The batches of a round in three ways: padded to the longest; the same in parts by length;
-    and examples of the whole file grouped by length, every so-many-th batch of them."""
+    """Returns the batches of a round in three variants: padded to the longest sequence; the same
+    batches in parts by length; and batches of the whole file sorted by length, sampled evenly."""
     random_ones = list(chunks(examples, batch, steps, seed))
     sorted_ones = by_length(examples, batch)
     stride = (len(sorted_ones) - 1) / max(1, steps - 1)

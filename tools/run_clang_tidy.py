@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over many sources in little time.
+"""Runs clang-tidy quickly over many sources.
 
     tools/run_clang_tidy.py build-lint SOURCE...
 
-Most of clang-tidy's time for a source goes into the headers, which nearly all sources share: they are
-parsed, and every check looks at them, once for each source. So sources with the same arguments are
-included, up to 80 together, by units made for this (source_units.py), whose findings are those of the
-sources. Where a unit does not compile, its sources are checked one by one. Highway's loops are checked
-for one instruction set.
+clang-tidy spends most of its time on headers that nearly all sources share, because it parses and
+checks them once per source. So up to 80 sources with the same arguments are included by a generated
+unit (source_units.py), whose findings are those of its sources. If a unit does not compile, its
+sources are checked one by one. Highway's loops are checked for one instruction set.
 
-Ends with 1 if there are findings. ONEBIT_JOBS: so many at once.
+Exits with 1 if there are findings. ONEBIT_JOBS sets the number of parallel jobs.
 """
 
 import argparse
@@ -27,13 +26,13 @@ from source_units import units_of
 
 MOST_IN_A_UNIT = 80
 SECONDS_BETWEEN_LINES = 30
-# Against including sources; and against names that another source of the unit has too: GCC looks at
-# every source alone.
+# Disables the check for included sources, and warnings of names that shadow another source's: GCC
+# compiles every source alone.
 IN_UNITS = ["--checks=-bugprone-suspicious-include", "--extra-arg=-Wno-shadow"]
 
 
 def compile_arguments(entry):
-    """Those of a compile command that say how a source is understood."""
+    """Returns the arguments of a compile command without its input and outputs."""
     words = entry.get("arguments") or shlex.split(entry["command"])
     kept, skip = [], False
     for word in words:
@@ -50,9 +49,9 @@ def compile_arguments(entry):
 
 
 def split_arguments(arguments):
-    """(arguments that a unit's sources must have in common, those that it may have of each), as tuples:
-    folders of system headers and definitions do not harm sources that do without; how code is generated
-    is nothing to clang-tidy."""
+    """Returns (arguments that all sources of a unit must share, arguments that are merged). Folders
+    of system headers and definitions do not harm the other sources; options of code generation do
+    not matter to clang-tidy."""
     others, own, words = [], [], iter(arguments)
     for word in words:
         if word == "-isystem":
@@ -65,10 +64,10 @@ def split_arguments(arguments):
 
 
 def units_with_arguments(sources, entries):
-    """(compile arguments, sources) of each unit."""
+    """Returns (compile arguments, sources) of each unit."""
     parts = {source: split_arguments(compile_arguments(entries[source])) for source in sources}
 
-    # Benchmarks and tests have names of their own for the same things.
+    # Benchmarks and tests may define the same names as other top-level folders.
     def key(source):
         return parts[source][0], Path(source).relative_to(os.getcwd()).parts[0]
 
@@ -91,11 +90,11 @@ class Tidy:
                    "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-missing-braces",
                    *more, source]
         done = subprocess.run(command, capture_output=True, text=True)
-        # What it says of itself counts where it has no findings: a crash, a missing file.
+        # Without findings, stderr explains the failure: a crash, a missing file.
         return done.returncode, done.stdout or f"{source}: clang-tidy failed\n{done.stderr}"
 
     def check(self, unit, members):
-        """The findings of some sources, as one text; empty: none."""
+        """Returns the findings of the sources as one text, empty if there are none."""
         if len(members) > 1:
             status, text = self.run(self.folder, unit, *IN_UNITS)
             if status == 0:

@@ -1,33 +1,33 @@
 #!/usr/bin/env python3
-"""Which sources can be compiled as one translation unit.
+"""Groups sources that can be compiled as one translation unit.
 
     tools/source_units.py MOST SOURCE...
 
-Most of the time for a source goes into the headers, which nearly all sources share: of sources that are
-included by one unit they are read once. Sources that define the same name for themselves (in an unnamed
-namespace, or as a macro) go into different units, and so do one that does and one that has the name from
-a header of the folder. One that Highway includes again for every instruction set stays alone, unless it is
-compiled for one only (units_of).
+The compiler spends most of its time on headers that nearly all sources share; one unit parses them
+once for all its sources. Two sources go into different units if both define the same local name (in
+an unnamed namespace, or as a macro), or if one defines a local name that the other has from a
+header of its folder. A source that Highway includes again for every instruction set stays alone,
+unless it is compiled for only one (units_of).
 
-Prints a line a unit of several sources, as CMake's lists are written: SOURCE;SOURCE.
+Prints one line per unit of several sources, in the format of CMake lists: SOURCE;SOURCE.
 """
 import functools
 import re
 import sys
 from pathlib import Path
 
-# The style puts every definition of a namespace at the left margin.
+# clang-format puts every definition at namespace scope at the left margin.
 DEFINITION = re.compile(
     r"^(?:(?:struct|class|enum class|enum|union|using|concept)\s+(\w+)"
     r"|(?:\w[\w:<>,&*\[\] ]*?[\s&*])(\w+)\s*(?:\(|=|\{|\[|;))")
 
-# Several may stand in one definition.
+# One definition may declare several constants.
 CONSTANTS = re.compile(r"^(?:constexpr|const)\b")
 CONSTANT = re.compile(r"\b(k[A-Z]\w*) ?[=({\[]")
 
 
 def local_names(text):
-    """Names that a source defines for itself: in unnamed namespaces, Highway's, as a macro, or main()."""
+    """Returns a source's local names: in unnamed or Highway's namespaces, macros, and main()."""
     names = set(re.findall(r"^#define (\w+)", text, re.M)) - {"HWY_TARGET_INCLUDE"}  # undefined first
     if re.search(r"^(int main|BENCHMARK_MAIN)\(", text, re.M):
         names.add("main")
@@ -44,11 +44,11 @@ def local_names(text):
         if inside and constants_go_on:
             names.update(CONSTANT.findall(line))
             constants_go_on = not line.endswith(";")
-    return names - {"namespace"}  # of using-directives
+    return names - {"namespace"}  # DEFINITION matches it in using-directives
 
 
 def in_namespace(text, names):
-    """The names, each with the namespace that the source opens first; macros and main() have none."""
+    """Qualifies names with the namespace that the source opens first, except macros and main()."""
     opened = re.search(r"^namespace ([\w:]+) {", text, re.M)
     macros = set(re.findall(r"^#define (\w+)", text, re.M))
     return {name if name in macros or name == "main" else (opened and opened.group(1), name)
@@ -57,7 +57,7 @@ def in_namespace(text, names):
 
 @functools.cache
 def header_names(header):
-    """Names that a header, and those of its folder that it includes, define at namespace scope."""
+    """Returns names at namespace scope of a header and of those it includes from its folder."""
     text = header.read_text()
     matches = [DEFINITION.match(line) for line in text.splitlines()]
     names = {match.group(1) or match.group(2) for match in matches if match}
@@ -71,8 +71,8 @@ def names_from_headers(text, folder):
 
 
 def units_of(sources, most, key_of=lambda source: None, one_instruction_set=False):
-    """Lists of sources that can be one translation unit: at most so many, of one key, no name twice.
-    The first that takes a source gets it. one_instruction_set: of Highway's (HWY_COMPILE_ONLY_STATIC)."""
+    """Returns lists of at most `most` sources with the same key that can be one translation unit.
+    Each source goes into the first unit that fits. one_instruction_set: HWY_COMPILE_ONLY_STATIC."""
     units = []  # (key, local names, names from headers, sources)
     for source in sources:
         text = Path(source).read_text()

@@ -1,7 +1,7 @@
-"""What the published SQuAD programs compute, stated again: an oracle for tests and checks.
+"""Reimplements the published SQuAD programs, as an oracle for tests and checks.
 
 Scoring: evaluate-v1.1.py (Rajpurkar et al. 2016) and evaluate-v2.0.py (2018). Features and
-answers: run_squad.py of BERT (Devlin et al. 2019). Tokens are given by the caller.
+answers: run_squad.py of BERT (Devlin et al. 2019). The caller provides the tokenizer.
 """
 
 import collections
@@ -52,7 +52,7 @@ def score_version1(dataset, predictions):
 
 
 def plain_sum(values):
-    """sum() before Python 3.12, which corrects rounding."""
+    """Adds like sum() before Python 3.12; newer versions compensate rounding errors."""
     total = 0
     for value in values:
         total += value
@@ -110,7 +110,7 @@ SEPARATORS = " \t\r\n\u202f"
 
 
 def words_of(context):
-    """Words, and for each character the word it belongs to (a separator: the one before)."""
+    """Returns words, and for each character its word (for a separator: the word before)."""
     words, word_at, fresh = [], [], True
     for c in context:
         if c in SEPARATORS:
@@ -125,7 +125,7 @@ def words_of(context):
 
 
 def answer_in_words(words, word_at, answer):
-    """First and last word, or None where the published readers skip the example (or fail)."""
+    """Returns first and last word, or None if the published readers skip the example (or fail)."""
     start, text = answer["answer_start"], answer["text"]
     if not text or start < 0 or start + len(text) > len(word_at):
         return None
@@ -157,7 +157,7 @@ def most_context(windows, piece):
 
 
 class Features:
-    """Windows of one question: lists of tokens and what is known of each position."""
+    """Windows of one question: their tokens, and the word and context of each position."""
 
     def __init__(self, tokenize, context, question, options):
         self.words, self.word_at = words_of(context)
@@ -197,7 +197,7 @@ class Features:
         return first, last
 
     def label(self, window, span):
-        """Positions of the answer in the window, or None when it is not wholly inside."""
+        """Returns the answer's positions in the window, or None if it is not wholly inside."""
         begin, size = self.windows[window]
         if span[0] < begin or span[1] >= begin + size:
             return None
@@ -214,7 +214,7 @@ def without_spaces(text):
 
 
 def project(predicted, original, basic_words):
-    """`basic_words`: the basic tokenizer on `original`."""
+    """Finds the prediction in the original text; `basic_words` is the basic tokenizer."""
     tokens = " ".join(basic_words(original))
     begin = tokens.find(predicted)
     if begin < 0:
@@ -232,7 +232,7 @@ def top(values, count):
 
 
 def spans_of(features, logits, options):
-    """(window, start, end, start logit, end logit) of what may be an answer, best first."""
+    """Returns (window, start, end, start logit, end logit) of possible answers, best first."""
     spans = []
     for window, (starts, ends) in enumerate(logits):
         end_order = top(ends, options["n_best"])
@@ -250,7 +250,7 @@ def rejoined(pieces):
 
 
 def n_best(features, logits, options, basic_words):
-    """[(text, probability, start logit, end logit)] by the published rule of projection."""
+    """Returns [(text, probability, start logit, end logit)] by the published projection rule."""
     kept = {}
     for window, start, end, start_logit, end_logit in spans_of(features, logits, options):
         if len(kept) == options["n_best"]:

@@ -1,5 +1,5 @@
-"""Hugging Face's `tokenizers` as the published SQuAD programs use a tokenizer: pieces of a word and
-words of the basic tokenizer, as text."""
+"""Wraps Hugging Face's `tokenizers` with the interface of the published SQuAD programs: pieces of a
+word and words of the basic tokenizer, as text."""
 
 import functools
 

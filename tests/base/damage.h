@@ -1,4 +1,4 @@
-// Files as a failing disk leaves them.
+// Damages files like a failing disk.
 #pragma once
 
 #include "onebit/base/file.h"

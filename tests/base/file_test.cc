@@ -116,7 +116,7 @@ TEST(FileWriter, CannotCreate) {
   EXPECT_THAT(message, HasSubstr((folder / "no/such/folder").string()));
 }
 
-// /dev/full behind a link, because an unfinished writer removes its file.
+// Uses /dev/full via a link, because an unfinished writer removes its file.
 TEST(FileWriter, AFullDiskIsAnErrorWhereverItIsNoticed) {
   const TemporaryFolder folder;
   const Path full = folder / "full";
@@ -138,7 +138,7 @@ TEST(FileWriter, AFullDiskIsAnErrorWhereverItIsNoticed) {
   EXPECT_EQ(folder.entries(), 0);
 }
 
-// A file system of 64 KiB, which takes a superuser to make.
+// A file system of 64 KiB, which only root can mount.
 TEST(FileWriter, ARealDiskThatFillsUpKeepsNothing) {
   const TemporaryFolder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) {

@@ -45,7 +45,7 @@ TEST(Writable, ReportsWhereNoFileCanBeMade) {
                 AllOf(HasSubstr(inside.string() + ": cannot be created: "),
                       HasSubstr((folder / name).string() + " is not a folder")));
   }
-  // Nobody makes files here, whoever asks.
+  // No user can create files here.
   EXPECT_THAT(message_of([&] { require_writable("/proc/runs/mini"); }),
               HasSubstr("/proc/runs/mini: cannot be written to: cannot create a file in /proc: "));
 }

@@ -53,7 +53,7 @@ TEST(ParseJson, NestingIsBounded) {
   EXPECT_THAT(parse_message("{\"a\": " + nested(200000) + ", \"b\": 1}"),
               HasSubstr("more than 500 nested brackets"));
   EXPECT_THAT(parse_message(nested(200000)), StartsWith("recipe.json:1:"));
-  // What is no JSON is counted first all the same, and not read beyond its end.
+  // Invalid JSON is counted first, too, and not read beyond its end.
   for (const std::string broken : {"{\"a", "{\"a\\", "[1]]]]", "[/", "[1, /*", "{\"a\": \"\\"}) {
     EXPECT_THAT(parse_message(broken.substr()), HasSubstr("not valid JSON")) << broken;
   }
@@ -103,7 +103,8 @@ TEST(JsonReader, AnotherTypeIsAnErrorThatNamesThePath) {
   JsonReader params = reader.object("optimizer").object("params");
   EXPECT_EQ(message_of([&] { params.number("lr", 0); }),
             "recipe.json: key `optimizer.params.lr` must be a number, got \"fast\"");
-  EXPECT_THAT(message_of([&] { params.integer("steps", 0); }), HasSubstr("whole number below 2^63, got 1.5"));
+  EXPECT_THAT(message_of([&] { params.integer("steps", 0); }),
+              HasSubstr("whole number below 2^63, got 1.5"));
   EXPECT_THAT(message_of([&] { params.text("steps", ""); }), HasSubstr("must be a string"));
   EXPECT_THAT(message_of([&] { params.boolean("lr", true); }), HasSubstr("true or false"));
   EXPECT_THAT(message_of([&] { params.object("lr"); }), HasSubstr("must be an object"));

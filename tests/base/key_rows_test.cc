@@ -24,7 +24,7 @@ TEST(HasInfluence, IsOfKeysThatChangeWhatIsComputed) {
   keys.off("amp", "");
   const KeyRow& rows = keys.rows();
   for (const char* pointer : {"/run/steps", "/run", "/run/counts/a~1b", "/run/counts/7/8",
-                              // Not of "watch", though it begins so.
+                              // Not a part of "watch", despite the common prefix.
                               "/run/watching", "/run/watch_longer", "/taskset", "/run/gone", ""}) {
     EXPECT_TRUE(has_influence(rows, pointer)) << pointer;
   }

@@ -76,7 +76,7 @@ std::string errors_of(std::string_view text) {
 }
 
 TEST(Keys, AbsentOrNullKeepsTheDefault) {
-  // Keys that nobody knows as well: a program that writes all of its options leaves out some so.
+  // Unknown keys may be null, too: programs that write all options use null for unset ones.
   for (const char* text :
        {"{}", R"({"count": null, "rows": null, "freeze": null, "cuont": null})"}) {
     Keys keys = keys_of(text);

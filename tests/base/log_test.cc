@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// What `action` logs; afterwards the log is as it was at first.
+// Returns the log output of `action` and restores the log.
 template <typename Action>
 std::string logged(Action action) {
   testing::internal::CaptureStderr();

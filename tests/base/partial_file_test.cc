@@ -37,7 +37,7 @@ TEST(PartialFile, LeavesNothingUnlessFinished) {
   EXPECT_EQ(folder.entries(), 0);
 }
 
-// As Ctrl-C and kill -9 end a program.
+// Ends the process like Ctrl-C and kill -9.
 TEST(PartialFile, LeavesNothingIfItsProcessIsKilled) {
   const TemporaryFolder folder;
   const int unnamed = ::open(folder.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);

@@ -20,7 +20,7 @@ TEST(RunFiles, AreNotWrittenOver) {
                            "evaluation.json", "scores.json", "state.json", "lock"}) {
     EXPECT_TRUE(is_of_run(name)) << name;
   }
-  // A report is made anew.
+  // These are not part of a run: a report can be generated again.
   for (const char* name : {"report.html", "predictions.tsv", "metrics", ""}) {
     EXPECT_FALSE(is_of_run(name)) << name;
   }

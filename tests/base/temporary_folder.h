@@ -1,4 +1,4 @@
-// A folder of a test's own, removed with everything in it.
+// A test's temporary folder, which is removed with its content.
 #pragma once
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  // How many entries the folder holds: what a failed writer left behind.
+  // The number of entries, for example of leftovers of a failed writer.
   int64_t entries() const { return std::distance(std::filesystem::directory_iterator(path_), {}); }
 
  private:

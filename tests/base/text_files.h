@@ -1,4 +1,4 @@
-// Files of a test's own.
+// Reads and writes text files in tests.
 #pragma once
 
 #include <string>

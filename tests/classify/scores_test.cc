@@ -1,4 +1,4 @@
-// Against scikit-learn and scipy: tools/make_classify_goldens.py wrote what is expected.
+// Compares with scikit-learn and scipy; tools/make_classify_goldens.py wrote the expected values.
 #include "onebit/classify/scores.h"
 #include "onebit/base/json.h"
 

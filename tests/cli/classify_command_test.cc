@@ -1,4 +1,4 @@
-// `onebit classify` as its user meets it: training, ranks, resuming, predicting, judging, GLUE.
+// `onebit classify` on the command line: training, ranks, resuming, predictions, evaluation, GLUE.
 #include <algorithm>
 
 #include "tests/cli/small_bert.h"
@@ -24,7 +24,7 @@ TEST(ClassifyCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
 
-// A small BERT that has seen a little text, and labelled texts for it.
+// A small pre-trained BERT, and labelled texts for it.
 class ClassifyProgram : public TrainingProgram {
  protected:
   ClassifyProgram() {

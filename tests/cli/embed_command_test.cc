@@ -1,4 +1,4 @@
-// `onebit embed` as its user meets it: training, ranks, resuming, encoding, judging.
+// `onebit embed` on the command line: training, ranks, resuming, encoding, evaluation.
 #include <algorithm>
 
 #include "tests/cli/small_bert.h"
@@ -23,7 +23,7 @@ TEST(EmbedCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
 
-// A small BERT that has seen a little text, and texts that belong together.
+// A small pre-trained BERT, and pairs of related texts for it.
 class EmbedProgram : public TrainingProgram {
  protected:
   EmbedProgram() {
@@ -91,7 +91,7 @@ TEST_F(EmbedProgram, TrainsEncodesAndEvaluates) {
       "embed evaluate --model {} -d {} --json --device cpu", at("run"), at("pairs.csv")));
   EXPECT_TRUE(contains(found.output, "\"accuracy\":1.0")) << found.output;
 
-  // A run may begin from the folder.
+  // A run can start from the folder.
   expect_runs(
       fmt::format("embed train --model {} --train {} --recipe {} --output {} --device cpu "
                   "--set run.steps=2 --score-scale 5",

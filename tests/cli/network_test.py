@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training over a slow link: two ranks in network namespaces, 100 Mb/s between them.
 
-Usage: network_test.py ONEBIT MPIRUN. Ends with 77 where namespaces are not allowed.
+Usage: network_test.py ONEBIT MPIRUN. Exits with 77 if namespaces are not allowed.
 """
 import json
 import os
@@ -36,12 +36,12 @@ def lab_namespaces(maker):
 
 
 def networks_of(maker):
-    """What the kernel knows its namespaces by, with or without a name."""
+    """Returns the kernel's identifiers of its namespaces, which exist with or without a name."""
     return {pathlib.Path("/run/netns", name).stat().st_ino for name in lab_namespaces(maker)}
 
 
 def left_over(maker, networks):
-    """Namespaces, folders and processes of the labs that process `maker` has made."""
+    """Returns namespaces, folders and processes of the labs that process `maker` has made."""
     name = f"{network_lab.PREFIX}-{maker}-"
     found = lab_namespaces(maker)
     found += [str(path) for path in pathlib.Path(tempfile.gettempdir()).glob(name + "*")]
@@ -50,7 +50,7 @@ def left_over(maker, networks):
             words = (process / "cmdline").read_bytes().decode(errors="replace")
             inside = (process / "ns/net").stat().st_ino in networks
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         if inside or name in words:
             found.append(f"{process.name} {words}")
     return found
@@ -102,7 +102,7 @@ class Training(unittest.TestCase):
         values = "global_step16/model/model.safetensors"
         self.assertEqual((self.folder / "slow" / values).read_bytes(),
                          (self.folder / "here" / values).read_bytes())
-        # The traffic between the ranks went over the link, not through memory.
+        # The ranks communicated over the link, not through memory.
         for rank in range(2):
             self.assertGreater(sent[rank], sum(step["wire_bytes"] for step in slow))
 
@@ -137,7 +137,7 @@ class Lab(unittest.TestCase):
                     self.assertEqual(len(networks), 3)
                     lab.send_signal(number)
                     lab.wait(30)
-                    until = time.monotonic() + 30  # a killed lab's guard needs a moment
+                    until = time.monotonic() + 30  # the guard of a killed lab needs some time
                     while left_over(lab.pid, networks) and time.monotonic() < until:
                         time.sleep(0.05)
                     self.assertEqual(left_over(lab.pid, networks), [])

@@ -1,4 +1,4 @@
-// `onebit plan` as its user meets it, and the plan that a run shows of itself.
+// `onebit plan` on the command line, and the plan that a run prints.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace onebit {
 namespace {
 
-// Only what is measured once, so that plans themselves take no time.
+// Measures the machine once, so that the plans themselves take no time.
 class PlanCommand : public testing::Test {
  protected:
   PlanCommand() {
@@ -179,8 +179,8 @@ TEST_F(PlanCommand, TakesWhatDoctorHasWritten) {
   }
 }
 
-// The tables of a run have its own plan, measured, and what came of it; a resumed run that of the
-// steps that are left.
+// The tables of a run contain its measured plan and the actual result; those of a resumed run the
+// plan of the remaining steps.
 TEST_F(PlanCommand, ARunShowsItsPlanAndWhatCameOfIt) {
   std::string text;
   for (int line = 0; line < 60; ++line) {

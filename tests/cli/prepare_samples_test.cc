@@ -1,4 +1,4 @@
-// `onebit prepare --from hdf5|tfrecord` as its user meets it.
+// `onebit prepare --from hdf5|tfrecord` on the command line.
 #include <gtest/gtest.h>
 
 #include "onebit/base/file.h"

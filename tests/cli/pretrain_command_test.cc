@@ -1,4 +1,4 @@
-// Continued pre-training as its user meets it: from a model and one's own text to a model.
+// Continued pre-training on the command line: from a model and the user's text to a new model.
 #include "onebit/base/json.h"
 #include "tests/cli/small_bert.h"
 
@@ -61,7 +61,7 @@ TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
     const Outcome judged =
         expect_runs(fmt::format("evaluate {} --data {} --json --device cpu --sequence-length 32 {}",
                                 at(model), at(data), more));
-    // Behind what is logged.
+    // Skips the log before the object.
     const std::string object = judged.output.substr(judged.output.find("{\"samples\""));
     return parse_json(object, "evaluate").at("mlm_loss").get<double>();
   };

@@ -1,4 +1,4 @@
-// The program run as a user runs it.
+// Runs the program like a user.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ struct Outcome {
   std::string output;  // both streams
 };
 
-// The program, behind a launcher or alone.
+// Runs the program, with or without a launcher such as mpirun.
 inline Outcome run(const std::string& launcher, const std::string& arguments) {
   FILE* pipe =
       popen((launcher + ONEBIT_PROGRAM + " " + arguments + " 2>&1 </dev/null").c_str(), "r");
@@ -30,7 +30,7 @@ inline Outcome run(const std::string& arguments) {
   return run("", arguments);
 }
 
-// Open MPI's modules are unloaded before the search for leaks, so theirs cannot be distinguished.
+// Open MPI unloads its modules before the leak check, so suppressions cannot match their leaks.
 inline std::string mpirun(int ranks) {
   return fmt::format(
       "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 {} --allow-run-as-root --oversubscribe "

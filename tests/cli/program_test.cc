@@ -1,4 +1,4 @@
-// The program as a user meets it: help, exit status, one message an error.
+// The program on the command line: help, exit status, one message per error.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(Program, EveryCommandExplainsItself) {
   }
 }
 
-// As an unset variable of a script gives it.
+// An unset variable of a script gives an empty value.
 TEST(Program, AnEmptyValueIsNamed) {
   for (const auto& [arguments, message] : std::map<std::string, std::string>{
            {"pretrain --recipe r --data '' --output o",
@@ -82,7 +82,7 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
   for (const std::string& command : commands_below("")) {
     if (command != "pretrain" && !command.ends_with(" train")) continue;
     training.push_back(command);
-    // It was accepted where the next thing that is wrong is its recipe.
+    // The option was accepted if the next error is about the recipe.
     const std::string inputs = command == "pretrain" ? "--data store" : "--model m --train t";
     const Outcome outcome = run("launch --hosts localhost --dry-run -- " + command + " " + inputs +
                                 " --recipe missing.json --output " + (folder / "run").string());
@@ -207,7 +207,7 @@ TEST(Program, WhatFailsEndsWithOne) {
   }
 }
 
-// What is wrong on all ranks alike is said once.
+// An error that all ranks share is printed once.
 TEST(Program, RankZeroReportsCommonErrorsAlone) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const std::string recipe = ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json";
@@ -252,7 +252,8 @@ Outcome prepare_small_text(const TemporaryFolder& folder) {
                          (folder / "text.txt").string(), (folder / "corpus").string()));
 }
 
-// Two processes, error feedback on: taken back to a tag they come to the same values, bit for bit.
+// Two processes with error feedback: after a reset to a tag they reach the same values, bit for
+// bit.
 TEST(Program, TrainsAndResumesUnderMpirun) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const TemporaryFolder folder;
@@ -278,8 +279,8 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
   }
 }
 
-// Four processes taken for two nodes: told in the tables, resumed bit for bit, and continued on
-// one level; a wrong grouping is one error.
+// Four processes as two simulated nodes: the tables report them, the run resumes bit for bit and
+// continues on one level; a wrong grouping is one error.
 TEST(Program, TrainsAndResumesOnTwoLevels) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const TemporaryFolder folder;

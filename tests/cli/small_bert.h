@@ -1,4 +1,4 @@
-// A small BERT that the program has made, for tests of what its user does with one.
+// A small BERT pre-trained by the program, for tests of the commands that use one.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,14 +14,14 @@
 
 namespace onebit {
 
-// Keeps everything in a folder, where files and runs have names.
+// Runs the program in a temporary folder of named files and runs.
 class ProgramFolder : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
   void write(const std::string& name, const std::string& text) const {
     write_file_atomically(folder_ / name, text);
   }
-  // Documents of a word each: "the WORD was here 0", and so on to 7.
+  // Writes one document per word: "the WORD was here 0", and so on to 7.
   void write_documents(const std::string& name, const std::vector<std::string>& words) const {
     std::string text;
     for (const std::string& word : words) {
@@ -30,7 +30,7 @@ class ProgramFolder : public testing::Test {
     }
     write(name, text);
   }
-  // A BERT of one layer from a text in `documents`, in the run "bert", after so many steps.
+  // Pre-trains a BERT of one layer on the text in `documents`; the run is called "bert".
   void pretrain_bert(const std::string& documents, int vocabulary, int steps,
                      const std::string& more = "") const {
     write("pretrain.json", R"({
@@ -58,13 +58,13 @@ class ProgramFolder : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// Runs of 60 steps with a checkpoint every 4, whatever is trained.
+// Training runs of any task, with 60 steps and a checkpoint every 4.
 class TrainingProgram : public ProgramFolder {
  protected:
   // The command that trains into the run `output`.
   virtual std::string train(const std::string& output, const std::string& more = "") const = 0;
 
-  // Killed without warning behind a checkpoint, and continued.
+  // Kills a run after a checkpoint and resumes it.
   void expect_resumes_after_a_kill() const {
     expect_runs(train("whole"));
     const std::string command = fmt::format(
@@ -83,12 +83,12 @@ class TrainingProgram : public ProgramFolder {
     expect_runs(train("run", more + " --resume global_step56"), mpirun(2));
     EXPECT_TRUE(values("run") == first);
   }
-  // What is predicted of standard input is what is predicted of a file of the same.
+  // Predictions for standard input equal those for a file of the same content.
   // `predict` lacks --input and --output; `format` is that of the input.
   void expect_reads_standard_input(const std::string& predict, const std::string& input,
                                    const std::string& format) const {
     expect_runs(fmt::format("{} --input {} --output {}", predict, at(input), at("a.jsonl")));
-    // run() closes standard input; a launcher that is a pipe opens another.
+    // run() closes standard input; a pipe as the launcher opens another.
     const std::string command =
         fmt::format("cat {} | {} {} --input - --format {} --output {} 2>&1", at(input),
                     ONEBIT_PROGRAM, predict, format, at("b.jsonl"));

@@ -1,4 +1,4 @@
-// `onebit tag` as its user meets it: training, ranks, resuming, predicting, judging.
+// `onebit tag` on the command line: training, ranks, resuming, predictions, evaluation.
 #include <algorithm>
 
 #include "tests/cli/small_bert.h"
@@ -20,7 +20,7 @@ TEST(TagCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
 
-// A small BERT that has seen a little text, and tagged sentences for it.
+// A small pre-trained BERT, and tagged sentences for it.
 class TagProgram : public TrainingProgram {
  protected:
   TagProgram() {
@@ -106,7 +106,7 @@ TEST_F(TagProgram, ReadsStandardInputAndTexts) {
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
 }
 
-// What the model never saw counts as missed, and one line reports it.
+// Tags that are absent from training count as missed, and one line reports them.
 TEST_F(TagProgram, EvaluatesTagsThatTrainingLacked) {
   expect_runs(train("run"));
   write("test.conll", read_file(folder_ / "train.conll") + "the DET O\nriver NOUN B-GPE\n\n");

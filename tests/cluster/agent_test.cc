@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 const auto kPatient = [] { return false; };
 
-// A stand-in for ssh: HOST COMMAND.
+// A script replaces ssh: HOST COMMAND.
 class AgentTest : public testing::Test {
  protected:
   AgentTest() { write_file_atomically(folder_ / "agent", "shift; eval \"$*\"\n"); }

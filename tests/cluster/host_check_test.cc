@@ -129,7 +129,7 @@ TEST(HostCheck, LooksAtTheFolderOfTheRun) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].what,
               HasSubstr("runs/a: 3.00 MB are free, one checkpoint takes at least 4.00 MB"));
-  own.output->free_bytes = 0;  // the file system does not say
+  own.output->free_bytes = 0;  // the file system does not report it
   EXPECT_THAT(compared(own, {.checkpoint_bytes = 4'000'000}).wrong, IsEmpty());
   own.output->error = "runs/a: cannot be written to";
   EXPECT_THAT(compared(own).wrong, ElementsAre(Problem{"b", "runs/a: cannot be written to"}));
@@ -153,7 +153,7 @@ TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
   ASSERT_EQ(bound.size(), 1u);
   EXPECT_THAT(bound[0].what, HasSubstr("or leave out --bind core"));
   EXPECT_THAT(found.notes[3].what, HasSubstr("30.0 s behind"));
-  // A slow answer says little about the clock.
+  // A slow answer does not determine the clock precisely.
   hosts[1].clock_error = 29;
   EXPECT_EQ(compare_hosts(hosts, kTwo, {.threads = 4}).notes.size(), 3u);
 }
@@ -176,7 +176,7 @@ TEST(HostCheck, CountsCoresThatAControlGroupLeaves) {
   EXPECT_EQ(usable_cores({.name = "a", .facts = std::nullopt, .failure = "x"}), 0);
 }
 
-// Through a stub of ssh: facts behind a greeting, a foreign program, a clock that is ahead.
+// Uses a stub of ssh: facts after a greeting, another program, a clock that is ahead.
 TEST(HostCheck, ReadsAnswersOfHosts) {
   const TemporaryFolder folder;
   HostFacts ahead = facts();

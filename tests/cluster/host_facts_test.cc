@@ -47,7 +47,7 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   const auto read = host_facts_from(Json::parse(json.dump()));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), json);
-  // Nothing is lost on the way there either.
+  // Nothing is lost in this direction either.
   EXPECT_EQ(json.size(), 21u);
   for (const auto& [key, value] : json.items()) {
     EXPECT_FALSE(value.empty() || value == 0) << key;

@@ -16,7 +16,7 @@ HostLink link_to(const std::string& seconds) {
                   {"sh", "-c", "sleep " + seconds + "; echo '" + beat + "'; sleep 60"}, "/", 0);
 }
 
-// The launcher's own process stood still for 100 seconds, in which the host showed itself.
+// The launcher's own process was stopped for 100 seconds, in which the host sent a beat.
 TEST(HostLink, AHostIsNotSilentWhileTheLauncherStandsStill) {
   HostLink link = link_to("0");
   std::this_thread::sleep_for(std::chrono::milliseconds(500));

@@ -161,7 +161,7 @@ TEST(Ranks, ThatAFilterLeavesNoSlotsForAreItsFault) {
                                   "choose as many, or ask for fewer"}));
   EXPECT_EQ(said("b", "b:0", 4).at(0).place, "--exclude");
   EXPECT_EQ(said("b:0,1,2", "b:0", 3).at(0).place, "--include and --exclude");
-  // The host itself has not so many.
+  // The host itself does not have that many.
   EXPECT_THAT(said("b:0", "", 5),
               ElementsAre(Problem{"hosts:2", "b has 4 slots, but --ranks-per-host asks for 5"}));
 }

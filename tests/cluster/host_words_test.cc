@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// That the program takes them is seen where it is launched: launcher_test.py.
+// launcher_test.py tests that the program accepts these words.
 TEST(HostWords, NameTheProgramAndWhatItNeeds) {
   EXPECT_THAT(
       rank_words("/bin/onebit", {"pretrain", "--resume"}),

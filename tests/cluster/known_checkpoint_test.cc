@@ -52,7 +52,7 @@ TEST_F(KnownCheckpointTest, IsNoneOnlyWhereAllHostsHaveSaidSo) {
   EXPECT_EQ(checkpoint.tag(), "");
   checkpoint.add({host(""), host("")});
   EXPECT_EQ(checkpoint.words(), kBeginning);
-  // One that answers counts, whoever is silent.
+  // One answering host suffices, whichever hosts are silent.
   checkpoint.add({host("global_step20"), silent_host()});
   EXPECT_EQ(checkpoint.words(), "global_step20");
 }
@@ -100,7 +100,7 @@ TEST_F(KnownCheckpointTest, ATagThatNoHostHasIsNamed) {
   EXPECT_THAT(what({with({"global_step9", "global_step100"}), with({"global_step30"})}),
               testing::HasSubstr("there are global_step9, global_step30, global_step100"));
   EXPECT_EQ(what({with({}), with({"global_step20", "global_step30"})}), "");
-  // It may be with the one that is silent.
+  // The silent host may have it.
   EXPECT_EQ(what({with({"global_step30"}), silent_host()}), "");
   EXPECT_EQ(what({}), "");
   EXPECT_TRUE(known({"--resume"}).absent_tag({with({})}).empty());

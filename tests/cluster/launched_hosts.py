@@ -1,5 +1,5 @@
-"""Network namespaces as the hosts of `onebit launch`: an agent in place of ssh, and hosts whose
-cable is pulled or that lose their power; the tests that launch over them."""
+"""Network namespaces as the hosts of `onebit launch`, with an agent instead of ssh. Hosts can lose
+their network or their power. Also the base class of tests that launch over them."""
 import contextlib
 import os
 import pathlib
@@ -18,11 +18,11 @@ from launched_run import LaunchedRun, prepare  # noqa: E402  (beside this file)
 
 
 class Hosts(NetworkLab):
-    """`with Hosts(3) as hosts`: hosts.names, hosts.options for the launcher, which must be started
-    behind hosts.before."""
+    """`with Hosts(3) as hosts`: provides hosts.names and hosts.options for the launcher, whose
+    command must be prefixed with hosts.before."""
 
     def __init__(self, count, link=Link(), own_disks=None):
-        """`own_disks` is the folder of a run that every host has for itself, this machine too."""
+        """`own_disks`: a run's folder, of which each host and this machine have their own copy."""
         super().__init__(count, link)
         self.own_disks = own_disks
         self.names = [self.address(rank) for rank in range(count)]
@@ -33,7 +33,7 @@ class Hosts(NetworkLab):
         self.reachable.mkdir()
         for name in self.names:
             (self.reachable / name).touch()
-        self.agent = self.folder / "remote"  # mpirun gives one named ssh options of its own
+        self.agent = self.folder / "remote"  # mpirun adds options if the name is ssh
         self.agent.write_text(
             f"#!/bin/sh\nif [ ! -e {self.reachable}/$1 ]; then\n"
             "  echo \"ssh: connect to host $1: No route to host\" >&2; exit 255\nfi\n"
@@ -41,7 +41,7 @@ class Hosts(NetworkLab):
         self.agent.chmod(0o700)
 
     def disk(self, host):
-        """Where this machine sees the folder of a run on the disk of a host."""
+        """Returns this machine's path of the run's folder on a host's disk."""
         return self.own_disks.with_name(f"{self.own_disks.name}-of-host{host}")
 
     def inside(self, host):
@@ -71,21 +71,21 @@ class Hosts(NetworkLab):
         (self.reachable / self.names[rank]).touch()
 
     def free_links(self):
-        """Takes their rates and delays away."""
+        """Removes the rates and delays of all links."""
         for rank in range(self.hosts):
             for namespace, device in ((self.namespace(rank), network_lab.PORT),
                                       (self.switch, f"port{rank}")):
                 network_lab.call("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
 
     def close_ports(self, rank, first, last, to=None):
-        """Nobody (or only the host `to`) hears what the host answers from these TCP ports, as
-        behind a firewall that drops what comes there."""
+        """Drops the host's answers from these TCP ports (to all hosts, or to the host `to`), like a
+        firewall that drops incoming packets."""
         toward = ["to", self.names[to]] if to is not None else []
         network_lab.call("ip", "-n", self.namespace(rank), "rule", "add", *toward, "ipproto", "tcp",
                          "sport", f"{first}-{last}", "blackhole")
 
     def open_ports(self, rank):
-        """Takes back what close_ports() has done."""
+        """Undoes close_ports()."""
         rules = network_lab.call("ip", "-n", self.namespace(rank), "rule", "list")
         for line in rules.splitlines():
             if "blackhole" in line:
@@ -93,7 +93,7 @@ class Hosts(NetworkLab):
                                  line.partition(":")[0])
 
     def cut_power(self, rank):
-        """Nothing is said any more, no connection is closed."""
+        """Stops the host without closing its connections."""
         self.pull_cable(rank)
         for _ in range(3):
             for pid in network_lab.processes_in(self.namespace(rank)):
@@ -102,7 +102,7 @@ class Hosts(NetworkLab):
 
 
 class HostsTest(unittest.TestCase):
-    """Runs over such hosts, in a folder of the test's own."""
+    """Base class of tests that run over such hosts, in their own folder."""
 
     program = None
 
@@ -128,7 +128,7 @@ class HostsTest(unittest.TestCase):
 
 
 def run_tests():
-    """The main program of a file of tests: ONEBIT [TEST...]."""
+    """The main program of a test file: ONEBIT [TEST...]."""
     HostsTest.program = os.path.abspath(sys.argv[1])
     network_lab.end_on_signals()
     try:

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""`onebit launch` over hosts that are network namespaces: several of them, hosts that vanish and
-come back.
+"""`onebit launch` over several hosts that are network namespaces, and that disappear and return.
 
-Usage: launcher_network_test.py ONEBIT. Ends with 77 where namespaces are not allowed.
+Usage: launcher_network_test.py ONEBIT. Exits with 77 if namespaces are not allowed.
 """
 import os
 import pathlib
@@ -131,7 +130,7 @@ class Launching(HostsTest):
             run.reach(25)
             injector = fault_injection.Injector(hosts, run, random.Random(1))
             undo = injector.lose_packets()
-            # A lost packet is sent again after 0.2 s, so there are few steps a second.
+            # TCP resends a lost packet after 0.2 s, so there are only a few steps per second.
             run.reach(run.step() + 5)
             dropped = "".join(network_lab.call("tc", "-n", hosts.namespace(host), "-s", "qdisc")
                               for host in range(2))
@@ -151,7 +150,7 @@ class Launching(HostsTest):
             self.assertEqual(run.wait(), 1, run.text())
             self.assertIn("1 of 2 hosts can be used, 2 are needed (see the lines above): give "
                           "--min-hosts", run.text())
-            # Step 20 may have been on its way to the disk when the power went.
+            # The checkpoint of step 20 may have been incomplete when the power failed.
             self.assertEqual(run.left_over(half_written=False), [])
 
     def doctor(self, hosts, *options):
@@ -164,7 +163,7 @@ class Launching(HostsTest):
     def test_closed_ports_are_found_before_the_start(self):
         with Hosts(4) as hosts:
             one, two, three, four = hosts.names
-            hosts.close_ports(1, 1024, 20000)  # the ranks' values alone
+            hosts.close_ports(1, 1024, 20000)  # only the ports of the ranks' values
             for rank, other in ((2, 3), (3, 2)):
                 hosts.close_ports(rank, 1024, 65534, to=other)
             run = self.launch(hosts, "closed", "--hosts", ",".join(hosts.names))
@@ -173,7 +172,7 @@ class Launching(HostsTest):
             status, told = self.doctor(hosts, "--quick")
             self.assertEqual(status, 1, told)
             for text in (run.text(), told):
-                # The launcher's machine needs none of the ranks' values.
+                # The launcher's machine does not exchange the ranks' values.
                 self.assertRegex(text, rf"{two} +cannot be reached from {one}, {three}, {four} at "
                                        rf"TCP port 1024 \(values of the ranks\), {two}: no answer "
                                        r"within 4 s: open TCP ports 1024-65535 between all hosts")
@@ -195,7 +194,7 @@ class Launching(HostsTest):
             self.assertEqual(status, 0, told)
             rates = [float(rate) for rate in re.findall(r"([\d.]+) Mb/s", told)]
             self.assertEqual(len(rates), 6, told)
-            for rate in rates:  # headers of packets are no part of it
+            for rate in rates:  # these exclude packet headers
                 self.assertTrue(40 < rate < 52, told)
 
     def test_a_firewall_with_the_ports_of_the_document(self):
@@ -204,7 +203,7 @@ class Launching(HostsTest):
         self.assertEqual(len(variables), 3)
         with Hosts(2) as hosts:
             for rank in range(2):
-                # Where connections begin is no matter of a firewall.
+                # The firewall does not restrict source ports of outgoing connections.
                 network_lab.call("ip", "netns", "exec", hosts.namespace(rank), "sysctl", "-w",
                                  "net.ipv4.ip_local_port_range=50000 60999")
                 hosts.close_ports(rank, 1024, 39999)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""examples/slurm/pretrain.sbatch in a real Slurm: a time limit, the checkpoint before it, the queue
-again, and the run that continues to its end; and ranks that srun starts.
+"""examples/slurm/pretrain.sbatch in a real Slurm: the job reaches its time limit, writes a
+checkpoint, is requeued, and continues to its end. Also tests ranks that srun starts.
 
-Usage: launcher_slurm_test.py ONEBIT. Ends with 77 where Slurm or namespaces are not there.
+Usage: launcher_slurm_test.py ONEBIT. Exits with 77 if Slurm or namespaces are not available.
 """
 import os
 import pathlib
@@ -17,12 +17,12 @@ import slurm_cluster  # noqa: E402
 from launched_run import LaunchedRun, RunFolder, prepare  # noqa: E402
 
 SCRIPT = launched_hosts.ROOT / "examples/slurm/pretrain.sbatch"
-# Dense exchanges of 0.3 s over these links: longer than Slurm takes to look at limits, which it
-# does every 30 seconds.
+# A dense exchange takes 0.3 s over these links, so the run lasts longer than the 30 seconds between
+# Slurm's checks of time limits.
 LINK = slurm_cluster.Link(rate_bits=8e6)
 RUN = {"steps": 240, "checkpoint_every": 100}
-# Slurm signals at its last look before the time that is asked for. With a limit of a minute that is
-# the first one after the job's fifth second.
+# Slurm sends the signal at its last check before the requested time. With a limit of a minute that
+# is the first check after the job's fifth second.
 SIGNAL = "--signal=B:USR1@25"
 ENOUGH_SECONDS = 200
 

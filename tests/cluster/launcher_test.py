@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and that nothing
-is left over. Usage: launcher_test.py ONEBIT
+"""`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and leftovers.
+Usage: launcher_test.py ONEBIT
 """
 import fcntl
 import os
@@ -161,7 +161,7 @@ class Launcher(launched_run.FolderTest):
                 self.assertIn("asked to end and has saved step", run.text())
                 self.assertIn("start the same command with --resume", run.text())
                 self.assertEqual(run.left_over(), [])
-                # What was asked for lies between two of its own checkpoints.
+                # The requested checkpoint lies between two periodic ones.
                 self.assertEqual((run.folder / "latest").read_text().strip(),
                                  f"global_step{run.step()}")
         again = self.launch(output, more=["--resume"])
@@ -216,7 +216,7 @@ class Launcher(launched_run.FolderTest):
 
 
 class Documents(launched_run.FolderTest):
-    """Commands of docs/cluster.md, and the scripts it names."""
+    """Tests the commands of docs/cluster.md and the scripts that it mentions."""
 
     def write_program(self, name, text):
         (self.folder / name).write_text("#!/bin/bash\n" + text)

@@ -43,7 +43,7 @@ TEST(LinkClient, ReportsWhyATargetIsNotReached) {
   const auto trials =
       try_links(std::vector<LinkTarget>{{.group = 0, .address = "127.0.0.1", .port = closed},
                                         wrong,
-                                        // For documents: no route leads there, or no answer comes.
+                                        // Reserved for documentation: no route, or no answer.
                                         {.group = 2, .address = "192.0.2.1", .port = 1024}},
                 0.3);
   ASSERT_EQ(trials.size(), 3u);

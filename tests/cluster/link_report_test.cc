@@ -55,7 +55,7 @@ TEST(LinkReport, LeavesOutAsFewHostsAsItCan) {
               ElementsAre("a"));
   EXPECT_THAT(hosts_to_leave_out(closed({link("b", "a"), link("c", "d")}), hosts),
               testing::SizeIs(2));
-  // The launcher's machine is none of the list and stays.
+  // The launcher's machine is not on the list of hosts and is not left out.
   EXPECT_THAT(hosts_to_leave_out(closed({link("a", "localhost", 1)}), hosts), ElementsAre("a"));
   LinkFindings failed;
   failed.failed = {{"c", "does not listen"}};

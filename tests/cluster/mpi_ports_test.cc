@@ -28,7 +28,7 @@ std::string texts(const std::vector<PortRange>& ranges) {
 TEST(MpiPorts, WithoutSettingsAreThoseOfTheLibrary) {
   const auto open_mpi = ports(Starter::kOpenMpi, {});
   ASSERT_EQ(open_mpi.size(), 2u);
-  EXPECT_EQ(open_mpi[0].first, 1024);  // where it begins to look for a free one
+  EXPECT_EQ(open_mpi[0].first, 1024);  // the first port that it tries
   EXPECT_EQ(open_mpi[0].last, 65535);
   EXPECT_EQ(open_mpi[1].first, 0);
   EXPECT_EQ(texts(open_mpi), "1024-65535 1024-65535 ");

@@ -21,7 +21,7 @@ std::string error_of(const std::string& interfaces) {
   return "";
 }
 
-// Only lo is on every machine.
+// Every machine has only lo for certain.
 TEST(NetworkAddresses, OfAnInterfaceOrASubnet) {
   EXPECT_THAT(network_addresses("lo"), Contains("127.0.0.1"));
   EXPECT_THAT(network_addresses("127.0.0.0/8"), Contains("127.0.0.1"));

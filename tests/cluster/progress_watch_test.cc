@@ -77,7 +77,7 @@ TEST(ProgressWatch, KnowsWhichCheckpointIsThere) {
   give(watch, "step 41", 2);
   give(watch, "saved 60", 3);
   EXPECT_EQ(watch.saved_step(), 60);
-  // It is written beside the steps and counts for none.
+  // A saved checkpoint does not count as a step.
   EXPECT_EQ(watch.step(), 41);
   EXPECT_TRUE(watch.complaint(63));
 }

@@ -52,7 +52,7 @@ TEST(RestartPolicy, EndsWhenAnErrorRepeatsAtTheSameStep) {
   EXPECT_FALSE(patient.after(outside(3)).restart);
 }
 
-// A wrong tag, a damaged checkpoint, a folder in use: the next attempt would say so again.
+// A wrong tag, a damaged checkpoint, a folder in use: the next attempt would fail in the same way.
 TEST(RestartPolicy, EndsWithAnErrorBeforeTraining) {
   RestartPolicy policy(100, 1);
   Failure failure = outside(-1);

@@ -1,5 +1,5 @@
-"""A real Slurm (munged, slurmctld, a slurmd a host) over network namespaces that stand for hosts,
-with a configuration, keys and state of its own in the lab's folder."""
+"""A real Slurm (munged, slurmctld, one slurmd per host) over network namespaces that stand for
+hosts. Its configuration, keys and state are in the lab's folder."""
 import os
 import pathlib
 import re
@@ -16,14 +16,14 @@ PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd",
             "sbatch": "slurm-client", "srun": "slurm-client", "scontrol": "slurm-client",
             "scancel": "slurm-client", "sinfo": "slurm-client"}
 START_SECONDS = 30
-CONTROL_PORT, HOST_PORT = 16817, 16818  # nobody else is in these namespaces
-# A job that goes back into the queue waits for so many seconds, in which its old keys run out.
+CONTROL_PORT, HOST_PORT = 16817, 16818  # free, because the namespaces have no other services
+# A requeued job waits for that many seconds until its old credentials have expired.
 KEY_SECONDS = 5
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY")
 
 
 def check_programs():
-    """Error: CannotRun, where Slurm is not installed."""
+    """Raises CannotRun if Slurm is not installed."""
     lacking = {package for program, package in PROGRAMS.items() if not shutil.which(program)}
     if lacking:
         raise CannotRun("there is no Slurm here: install " + " ".join(sorted(lacking)))
@@ -31,7 +31,7 @@ def check_programs():
 
 class SlurmCluster(Hosts):
     """`with SlurmCluster(2) as slurm: slurm.call("sbatch", ...)`. The hosts are named host0, host1
-    and so on; commands run on the machine of slurmctld. Error: CannotRun."""
+    and so on; commands run on the machine of slurmctld. Raises CannotRun."""
 
     def __init__(self, count, link=Link()):
         super().__init__(count, link)
@@ -48,7 +48,7 @@ class SlurmCluster(Hosts):
         return self
 
     def close(self):
-        # Everything else was started inside the namespaces, and ends with them.
+        # All other processes were started inside the namespaces, and end with them.
         super().close()
         for daemon in self.daemons:
             daemon.wait()
@@ -64,7 +64,7 @@ class SlurmCluster(Hosts):
                 "hostname control; exec \"$@\"", "sh"]
 
     def inside(self, host):
-        """With a place of its own for the sockets of PMIx, which have the same names on all hosts."""
+        """Adds a separate folder for PMIx's sockets, which have the same names on all hosts."""
         own = self.place / f"pmix-host{host}"
         mount = shlex.join(["mount", "--bind", str(own), str(self.place / "pmix")])
         return super().inside(host) + ["unshare", "--mount", "sh", "-c", f"{mount} && exec \"$@\"",
@@ -75,7 +75,7 @@ class SlurmCluster(Hosts):
         return self.folder / "slurm"
 
     def start(self):
-        self.folder.chmod(0o711)  # munged wants a socket that everybody reaches
+        self.folder.chmod(0o711)  # munged requires that all users can reach its socket
         self.place.mkdir(mode=0o755)
         for name in ("pmix", *(f"pmix-host{host}" for host in range(self.hosts))):
             (self.place / name).mkdir()
@@ -85,7 +85,7 @@ class SlurmCluster(Hosts):
         key = self.place / "munge.key"
         key.touch(mode=0o600)
         key.write_bytes(secrets.token_bytes(128))
-        # Named, since it would be looked for, and not be found in a namespace.
+        # Set explicitly, because the detection of the plugin fails in a namespace.
         (self.place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n", encoding="utf-8")
         (self.place / "slurm.conf").write_text(self.configuration(), encoding="utf-8")
         self.run_daemon("munged", self.at_control, "--foreground", "--force", "--origin=10.77.0.254",
@@ -114,11 +114,11 @@ class SlurmCluster(Hosts):
                 f"SlurmdPidFile={self.place}/slurmd-%n.pid\n"
                 f"SlurmctldLogFile={self.place}/slurmctld.log\n"
                 f"SlurmdLogFile={self.place}/slurmd-%n.log\n"
-                # None of it needs control groups.
+                # These plugins do not need control groups.
                 "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
                 "JobAcctGatherType=jobacct_gather/none\n"
                 "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
-                # Hosts have the processors that stand here, whatever this machine has.
+                # Hosts have the configured number of processors, whatever this machine has.
                 "SlurmdParameters=config_overrides\n"
                 "SchedulerParameters=sched_interval=2,batch_sched_delay=0,bf_interval=2\n"
                 "ReturnToService=2\nMpiDefault=none\nKillWait=5\nMailProg=/bin/true\n"
@@ -140,7 +140,7 @@ class SlurmCluster(Hosts):
             time.sleep(0.1)
 
     def complaint(self):
-        """The last error in any daemon's log."""
+        """Returns the last error in any daemon's log."""
         found = "no error in its logs"
         for log in sorted(self.place.glob("*.log")) + sorted(self.place.glob("*.out")):
             for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -158,19 +158,20 @@ class SlurmCluster(Hosts):
                               check=False, stdin=subprocess.DEVNULL, env=environment, **more)
 
     def submit(self, script, *options, **more):
-        """The number of the job."""
+        """Submits a script; returns the number of the job."""
         done = self.ask("sbatch", "--parsable", *options, script, **more)
         if done.returncode != 0:
             raise AssertionError(f"sbatch: {done.stderr}")
         return done.stdout.strip()
 
     def job(self, number):
-        """What Slurm says of a job: {"JobState": "RUNNING", "Restarts": "0", ...}."""
+        """Returns Slurm's facts of a job: {"JobState": "RUNNING", "Restarts": "0", ...}."""
         done = self.ask("scontrol", "--oneliner", "show", "job", number)
         return dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
 
     def wait_for_job(self, number, is_so, seconds):
-        """Its facts, once `is_so` of them or it has ended, at the latest after so many seconds."""
+        """Waits until `is_so` holds for the job's facts, it has ended, or `seconds` have passed;
+        returns its facts."""
         until = time.monotonic() + seconds
         while not is_so(job := self.job(number)) and job.get("JobState") not in ENDED:
             if time.monotonic() > until:

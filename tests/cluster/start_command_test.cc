@@ -94,7 +94,7 @@ TEST(StartCommand, OfOneRankIsTheProgram) {
   EXPECT_EQ(line(Starter::kAlone, request()), "/opt/onebit host rank -- /opt/onebit pretrain");
 }
 
-// A shell takes what is shown as it stands, and every part has its reason.
+// The printed command can be run by a shell without changes, and every part has a reason.
 TEST(StartCommand, IsExplained) {
   const StartCommand command = start_command(Starter::kOpenMpi, request());
   const std::string text = explained(command);

@@ -1,4 +1,4 @@
-// One body for every transport: what each collective promises.
+// One body for all transports: the contract of each collective.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 std::vector<std::byte> message(int from, int to, int64_t size_bytes) {
   std::vector<std::byte> bytes(static_cast<size_t>(size_bytes),
                                static_cast<std::byte>(from * 31 + to * 7));
-  // Enough marks to tell places apart, few enough for the sanitizers.
+  // Enough marks to distinguish positions, few enough for the sanitizers.
   for (size_t i = 0; i < bytes.size(); i += 61) bytes[i] = static_cast<std::byte>(i / 61);
   return bytes;
 }
@@ -94,7 +94,7 @@ struct Exchange {
 };
 
 void check_all_to_all(Communicator& world) {
-  // Over MPI messages travel in pieces of 60 KiB up to 4 MiB, and whole above.
+  // MPI sends messages of up to 4 MiB in pieces of 60 KiB, and larger ones as a whole.
   for (const int64_t scale : {1, 1000, 60 * 1024, 60 * 1024 + 1, (2 << 20) + 1}) {
     Exchange exchange(world, scale);
     const int64_t before = world.wire_bytes_sent();
@@ -254,7 +254,7 @@ TEST(MpiContract, Holds) {
   check_contract(*mpi_tests::mpi_world());
 }
 
-// Buffers on a device: what goes in from the host comes out there, moved by the transport.
+// Buffers on a device, filled from and read back to the host, and moved by the transport.
 struct DeviceBytes {
   Buffer buffer;
 
@@ -289,14 +289,14 @@ void check_device_buffers(Communicator& world) {
   const DeviceBytes sent(world.device(), message(world.rank(), 4, 999));
   world.broadcast(sent.span(), 0);
   EXPECT_EQ(sent.host(), message(0, 4, 999));
-  // What the transport reads has been written, whatever its stream.
+  // The transport must not read before the data is written, whatever its stream.
   DeviceBytes cleared(world.device(), message(world.rank(), 5, 999));
   if (world.rank() == 0) cleared.buffer.fill_zero();
   world.broadcast(cleared.span(), 0);
   EXPECT_EQ(cleared.host(), std::vector<std::byte>(999));
 }
 
-// Host memory goes past the device's transport, so this half needs no device.
+// Host memory bypasses the device's transport, so this part needs no device.
 TEST(StagedContract, HoldsForHostMemory) {
   run_thread_world(3, [](Communicator& world) {
     const auto staged =
@@ -327,7 +327,7 @@ TEST(StagedContract, HoldsForDeviceMemoryUnderMpi) {
   check_device_buffers(*staged);
 }
 
-// One rank a device: as many ranks as there are devices, threads of this process.
+// One rank per device; ranks are threads of this process.
 TEST(NcclContract, HoldsForDeviceMemory) {
   const int devices = memory::cuda_device_count();
   if (devices == 0) GTEST_SKIP() << "no CUDA device here";
@@ -341,7 +341,7 @@ TEST(NcclContract, HoldsForDeviceMemory) {
   });
 }
 
-// A duplicate that sends host memory only, as that of a checkpoint writer, takes no device memory.
+// A duplicate that only sends host memory, like that of a checkpoint writer, uses no device memory.
 TEST(NcclContract, DuplicatesTakeNothingOfADeviceUntilTheySendItsMemory) {
   const int devices = memory::cuda_device_count();
   if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "needs two CUDA devices and NCCL";

@@ -22,7 +22,7 @@ TransportFacts facts(const std::string& backend, int ranks, int devices, bool aw
   return facts;
 }
 
-// An MPI without CUDA would read a device pointer as one of the host and crash.
+// An MPI without CUDA would read a device pointer as a host pointer and crash.
 TEST(DeviceTransport, PointersGoStraightToMpiOnlyIfItTakesThem) {
   EXPECT_EQ(transport_of(facts("mpi", 2, 2)), DeviceTransport::kStaged);
   EXPECT_EQ(transport_of(facts("mpi", 2, 2, false, true)), DeviceTransport::kStaged);
@@ -39,7 +39,7 @@ TEST(DeviceTransport, WithoutABackendNcclWhereEveryRankHasADevice) {
   };
   for (const int ranks : {1, 2, 4}) {
     EXPECT_EQ(transport_of(facts("", ranks, 4)), built_or(DeviceTransport::kStaged));
-    // cuda_aware is about MPI alone, and so is what this one takes.
+    // cuda_aware describes MPI, which is used if NCCL is not built.
     EXPECT_EQ(transport_of(facts("", ranks, 4, true, true)), built_or(DeviceTransport::kCudaAware));
   }
   EXPECT_EQ(transport_of(facts("", 5, 4)), DeviceTransport::kStaged);
@@ -65,7 +65,7 @@ TEST(DeviceTransport, SomeRanksOnCpusAreAnError) {
   }
 }
 
-// What counts is which device it is, not its number in the process, nor how many a rank sees.
+// Devices are compared by identity, not by their number in the process or the number of devices.
 TEST(CudaTransport, RanksKnowWhetherTheyShareADevice) {
   const int devices = memory::cuda_device_count();
   if (devices < 2) GTEST_SKIP() << "no two CUDA devices here";

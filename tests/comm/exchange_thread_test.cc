@@ -39,7 +39,7 @@ TEST(ExchangeThread, AFailingJobEndsAllRanksAtOnce) {
       if (communicator.rank() == 1) fail("bucket 3 is torn");
       communicator.barrier();
     });
-    // Rank 1 does not look at its thread: it waits for the others, who wait for their threads.
+    // Rank 1 does not check its thread: it waits for the others, which wait for their threads.
     if (world.rank() != 1) thread.wait();
     world.barrier();
     thread.wait();
@@ -63,7 +63,7 @@ TEST(ExchangeThread, AnErrorBesideItReleasesAJobThatWaits) {
     try {
       thread.wait();
       world.barrier();
-    } catch (const Error& error) {  // what the peers hear is that error, not what followed from it
+    } catch (const Error& error) {  // the peers get this error, not its consequences
       EXPECT_NE(std::string(error.what()).find("the disk of rank 2 is full"), std::string::npos)
           << error.what();
       throw;

@@ -110,8 +110,8 @@ TEST(FailingRank, ThatReturnsEarlyIsNamed) {
   }
 }
 
-// A rank that unwinds while others still copy into its buffers must not free them under their hands
-// (seen by the address sanitizer).
+// A rank that unwinds while others still copy into its buffers must not free them (the address
+// sanitizer would detect it).
 TEST(FailingRank, TakesItsBuffersBackSafely) {
   for (int round = 0; round < 20; ++round) {
     const auto work = [round](Communicator& world) {
@@ -126,7 +126,7 @@ TEST(FailingRank, TakesItsBuffersBackSafely) {
   }
 }
 
-// A rank waits for messages between devices by itself.
+// A rank waits separately for messages between devices.
 TEST(FailingRank, EndsOthersThatWaitForNccl) {
   const int devices = memory::cuda_device_count();
   if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "no two CUDA devices here, or no NCCL";
@@ -151,7 +151,7 @@ TEST(FailingRank, EndsOthersThatWaitForNccl) {
   EXPECT_EQ(notified, devices - 1);
 }
 
-// A launcher would take the rank that the signal ends for the one that died first.
+// A launcher would regard the rank that the signal ends as the first one to fail.
 TEST(FailingRank, MpiTakesWritingToAClosedConnectionForAnError) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   std::array<int, 2> ends{};

@@ -14,8 +14,8 @@ namespace onebit::mpi_tests {
 // Null unless this process was started by mpirun.
 comm::Communicator* mpi_world();
 
-// The same as a local of the test, so that it sees errors unwind, as in the program: the end of the
-// test program is not an error, and finalizing MPI while another rank aborts can hang mpirun.
+// The same, to be owned by a test's local variable: its destructor then runs while an error
+// unwinds, as in the program. Finalizing MPI while another rank aborts can hang mpirun.
 std::unique_ptr<comm::World> take_mpi_world();
 
 }  // namespace onebit::mpi_tests

@@ -31,7 +31,7 @@ TEST(Nodes, OfSomeRanks) {
   EXPECT_EQ(Nodes({0, 0, 1, 1, 2}).of(ranks), Nodes({0, 1, 2}));
 }
 
-// The groups of a communicator go over to what is made of it, and to what it counts.
+// Communicators that are made from another one, or count its traffic, inherit its groups.
 TEST(Nodes, AreInheritedByCommunicators) {
   run_thread_world(4, [](Communicator& world) {
     EXPECT_EQ(world.nodes(), Nodes::one(4));

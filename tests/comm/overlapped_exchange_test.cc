@@ -105,8 +105,8 @@ TEST(OverlappedExchange, ReceivesTheSameWhetherBucketsLeaveEarlyOrLate) {
   }
 }
 
-// The ranges that are still to come depend on a bucket having left: an exchange that keeps buckets
-// until finish() never gets there.
+// The next ranges are announced only after a bucket was sent: an exchange that keeps buckets until
+// finish() would never finish.
 TEST(OverlappedExchange, ABucketLeavesBeforeTheNextRangeIsReady) {
   run_thread_world(3, [](Communicator& world) {
     Rank rank(world);
@@ -124,8 +124,8 @@ TEST(OverlappedExchange, ABucketLeavesBeforeTheNextRangeIsReady) {
   });
 }
 
-// The device has not made the gradients yet when they are announced: work on the exchange's own
-// stream waits for the stream that makes them, and the step for the exchange.
+// The device has not computed the gradients yet when they are announced: work on the exchange's
+// stream waits for the stream that computes them, and the step waits for the exchange.
 TEST(CudaOverlappedExchange, ABucketLeavesWhenItsGradientsAreThere) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   constexpr Device kFirst{DeviceType::kCuda, 0};
@@ -162,7 +162,7 @@ TEST(CudaOverlappedExchange, ABucketLeavesWhenItsGradientsAreThere) {
   });
 }
 
-// What is done to a bucket on the thread of the exchange, and that the step waits for it.
+// The profile shows the work on a bucket on the exchange's thread, and the step's wait for it.
 TEST(OverlappedExchange, ShowsEveryBucketInAProfile) {
   run_thread_world(2, [&](Communicator& world) {
     Profile profile;

@@ -1,4 +1,4 @@
-// What a message of the compressed exchange holds, at any number of ranks.
+// The size of the compressed exchange's messages, by number of ranks.
 #include "onebit/compress/bucket_size.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(SizedBuckets, GiveEveryPeerAMessageThatIsWorthItsLatency) {
   }
 }
 
-// Messages a step to each peer: two a bucket.
+// The messages per step to each peer: two per bucket.
 TEST(SizedBuckets, AreAsFewAsMessagesAreLarge) {
   EXPECT_EQ(sized_buckets(kBertLarge, 2, kDefaultBytes).count(), 321);
   EXPECT_EQ(sized_buckets(kBertLarge, 8, kDefaultBytes).count(), 83);
@@ -42,7 +42,7 @@ TEST(TwoLevelBuckets, HaveAPartForEveryRankOfANode) {
   EXPECT_THROW(two_level_buckets(3 * comm::kBlockElements, 2, 4, kBlockBytes), Error);
 }
 
-// Overlap with the backward pass and memory come before the size of messages.
+// Overlap with the backward pass and memory take precedence over the size of messages.
 TEST(SizedBuckets, AreNotFewerThanEight) {
   for (const int64_t elements : {kBertBase, kBertMini, int64_t{200'000}}) {
     for (const int world_size : {8, 64, 1000}) {

@@ -21,7 +21,7 @@ using trials::run_steps;
 using trials::still_of;
 using trials::values_of;
 
-// What every rank must end with, and owe.
+// The expected results and residuals of every rank.
 struct Expected {
   std::vector<std::vector<float>> averages;
   reference::AllReduce state;
@@ -79,7 +79,7 @@ TEST_P(CompressedRanks, OwnersSendTheirMomentum) {
   }
 }
 
-// What stays coded needs a thirtieth of the memory of values, and a residual is the caller's.
+// Coded values need a thirtieth of the memory of decoded ones, and the caller owns the residual.
 TEST_P(CompressedRanks, KeepWhatArrivedInFewBytes) {
   const comm::Buckets buckets(70001, 3 * kBlockElements * 4);
   comm::run_thread_world(GetParam(), [&](Communicator& world) {
@@ -126,7 +126,7 @@ TEST_P(CompressedRanks, SendWhatTheySay) {
   });
 }
 
-// A caller with one buffer a slot, read when its bucket has been received.
+// A caller with one buffer per slot, which it reads when its bucket has been received.
 TEST_P(CompressedRanks, ReportEachReceivedBucket) {
   for (const int64_t elements : {int64_t{3}, int64_t{10000}, int64_t{70001}}) {
     const Plan plan{.elements = elements, .steps = 2, .options = {}};
@@ -237,7 +237,7 @@ TEST(CompressedAllReduce, ResumesExactly) {
   });
 }
 
-// What has no gradients any more ends at zero, not at numbers that processors are slow with.
+// Elements without further gradients reach zero instead of slow denormal numbers.
 TEST(CompressedAllReduce, WithoutValuesNothingIsLeft) {
   const Plan plan{.elements = 7000, .options = {.owner_momentum = true}};
   comm::run_thread_world(2, [&](Communicator& world) {
@@ -290,7 +290,7 @@ TEST(CompressedAllReduce, ReportsNorms) {
   });
 }
 
-// Buckets that leave from the exchange thread while the rank continues, as in a backward pass.
+// The exchange thread sends buckets while the rank continues, as in a backward pass.
 TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
   const Plan plan{.elements = 70001, .steps = 1, .options = {}};
   comm::run_thread_world(4, [&](Communicator& world) {

@@ -1,4 +1,4 @@
-// Error feedback loses nothing: what was sent and what is still owed make up what came in.
+// Error feedback loses nothing: the sent values plus the residuals equal the inputs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ using trials::values_of;
 constexpr double kEpsilon = 0x1p-24;
 
 // After any number of steps: sum of averages + mean worker residual + server residual = sum of the
-// means of what the ranks gave.
+// mean inputs of the ranks.
 class Conservation : public ::testing::TestWithParam<int> {};
 
 TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
@@ -58,9 +58,9 @@ TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
       sizes[i] += std::abs(static_cast<double>(average[i]));
     }
     // A step rounds c and c - sent on both sides and the sum over ranks: at most ranks + 6
-    // roundings, of numbers no larger than the step's value, its average and what is owed before
-    // and after it, which `sizes` adds up. What is sent may come back later and leave no trace in
-    // the averages: where a server finds it too small for a code.
+    // roundings, of numbers no larger than the step's value, its average and the residuals before
+    // and after it, which `sizes` adds up. A sent value may be returned later without a trace in
+    // the averages, if a server finds it too small for a code.
     const double bound = (ranks + 6) * kEpsilon * sizes[i];
     ASSERT_NEAR(left[i], came[i], bound) << "element " << i;
   }

@@ -1,4 +1,4 @@
-// What the owners keep of a flat buffer, and back: from the layout alone.
+// Maps a flat buffer to the parts that its owners keep, and back, from the layout alone.
 #pragma once
 
 #include <span>
@@ -8,20 +8,20 @@
 
 namespace onebit::compress::trials {
 
-// On two levels the chunk of a rank's part of the bucket.
+// The chunk of a bucket that a rank owns; on two levels it is a chunk of the rank's part.
 inline Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
   const Range whole = cut.buckets.range(bucket);
   if (!cut.nodes) return comm::chunk_of(whole, cut.world_size, rank);
   const comm::Nodes& nodes = *cut.nodes;
   const Range part = comm::chunk_of(whole, nodes.ranks_per_node(), nodes.local_of(rank));
-  int before = 0;  // of those that have this part
+  int before = 0;  // lower ranks with the same part
   for (int other = 0; other < rank; ++other) {
     before += nodes.local_of(other) == nodes.local_of(rank) ? 1 : 0;
   }
   return comm::chunk_of(part, nodes.count(), before);
 }
 
-// Of each rank: its chunks in the order of buckets.
+// Returns for each rank its chunks in the order of buckets.
 inline std::vector<std::vector<float>> owned_parts(const Ownership& cut,
                                                    std::span<const float> flat) {
   std::vector<std::vector<float>> parts(static_cast<size_t>(cut.world_size));
@@ -35,7 +35,7 @@ inline std::vector<std::vector<float>> owned_parts(const Ownership& cut,
   return parts;
 }
 
-// Puts what `rank` keeps at its places in `flat`.
+// Copies the part that `rank` keeps to its places in `flat`.
 inline void put_owned_part(const Ownership& cut, int rank, std::span<const float> part,
                            std::span<float> flat) {
   auto next = part.begin();

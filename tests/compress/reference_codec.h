@@ -1,5 +1,5 @@
-// The codec and the compressed all-reduce written from their contract, one element after the other,
-// with sums in the documented order: results must agree bit for bit.
+// The codec and the compressed all-reduce, implemented from their contract element by element, with
+// sums in the documented order: results must agree bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace onebit::compress::reference {
 
-constexpr int64_t kRow = 256;  // elements with a scale of their own
+constexpr int64_t kRow = 256;  // elements per scale
 
 // A block after compression.
 struct Block {
@@ -38,7 +38,7 @@ inline float lane_sum(const std::vector<float>& values) {
   return lanes[0];
 }
 
-// To nearest even among numbers of eight significant bits, by arithmetic instead of bits.
+// Rounds to eight significant bits, to nearest even, by arithmetic instead of bit operations.
 inline float rounded_to_bf16(float value) {
   if (value == 0) return 0;
   int exponent = 0;
@@ -47,7 +47,7 @@ inline float rounded_to_bf16(float value) {
   return static_cast<float>(std::min(std::nearbyint(value / unit) * unit, 0x1.FEp127));
 }
 
-// `first`: the place of the block in the buffer `still` describes.
+// `first`: the block's offset in the buffer that `still` describes.
 inline Block compress(const std::vector<float>& compensated, const std::vector<uint8_t>& still,
                       int64_t first) {
   std::array<float, 8> means{};
@@ -87,8 +87,8 @@ inline Block compress(const std::vector<float>& compensated, const std::vector<u
   return block;
 }
 
-// All ranks of a compressed all-reduce over a flat buffer. As blocks are compressed one by one,
-// neither buckets nor chunks change the result.
+// All ranks of a compressed all-reduce over a flat buffer. Blocks are compressed independently, so
+// buckets and chunks do not change the result.
 class AllReduce {
  public:
   AllReduce(int world_size, int64_t elements)
@@ -96,8 +96,8 @@ class AllReduce {
         server(static_cast<size_t>(elements)),
         momentum(server) {}
 
-  // values[r]: rank r's input. Returns what every rank ends with. With beta > 0 the owner sends a
-  // momentum; of several updates, whose sum the values are, the mean of the momenta after each.
+  // values[r]: rank r's input. Returns the result of every rank. With beta > 0 the owner sends a
+  // momentum. If the values are the sum of several updates, it sends the mean of their momenta.
   std::vector<float> run(const std::vector<std::vector<float>>& values,
                          const std::vector<uint8_t>& still, float beta = 0, int updates = 1) {
     std::vector<float> result;
@@ -133,11 +133,11 @@ class AllReduce {
   }
 
   std::vector<std::vector<float>> worker;  // residuals [ranks][elements]
-  std::vector<float> server;               // residual [elements], whoever owns it
-  std::vector<float> momentum;             // [elements], whoever owns it
+  std::vector<float> server;               // residuals [elements] of all owners
+  std::vector<float> momentum;             // [elements] of all owners
 
  private:
-  // Moves one momentum and returns what its owner sends of it.
+  // Updates one momentum and returns the value that its owner sends.
   float send_momentum(size_t element, float average, float beta, int updates) {
     float& m = momentum[element];
     const float before = m;

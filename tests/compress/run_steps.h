@@ -24,13 +24,13 @@ struct Plan {
   CompressionOptions options;
 };
 
-// What a rank ends with.
+// The results of a rank.
 struct Outcome {
   std::vector<std::vector<float>> averages;       // [steps][elements]
   std::vector<float> worker, server;              // residuals, `server` of what is owned
   std::vector<float> worker_sizes, server_sizes;  // their sizes after every step, added up
   std::vector<float> extras;                      // of the last step
-  int64_t wire_bytes = 0;                         // a step, counted at the transport
+  int64_t wire_bytes = 0;                         // per step, counted at the transport
   ResidualNorms norms;
 };
 
@@ -46,7 +46,7 @@ inline void add_sizes(const View& view, std::vector<float>& sizes) {
   for (size_t i = 0; i < values.size(); ++i) sizes[i] += std::abs(values[i]);
 }
 
-// What of a bucket stayed coded, in parts that do not end where chunks do.
+// Decodes the coded parts of a bucket, in pieces that do not end where chunks do.
 inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64_t bucket,
                           const View& still, const View& values) {
   const int64_t elements = values.elements(), blocks = blocks_in(elements);
@@ -57,7 +57,7 @@ inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64
   }
 }
 
-// One step: values and extras in place, on the context's device meanwhile.
+// Runs one step in place; copies values and extras to the context's device and back.
 inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
                      std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0,
                      bool stays_coded = false) {
@@ -87,7 +87,7 @@ inline void exchange(Context& context, CompressedAllReduce& exchange, std::vecto
   mirror.bring_back();
 }
 
-// Numbers that bf16 holds exactly, and their sums too.
+// Numbers that bf16 represents exactly, as well as their sums.
 inline std::vector<float> extras_of(int rank, int64_t elements) {
   std::vector<float> extras;
   for (int64_t block = 0; block < blocks_in(elements); ++block) {

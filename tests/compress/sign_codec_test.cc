@@ -253,7 +253,7 @@ std::vector<float> sizes_by_row(const std::vector<float>& sizes) {
   return values;
 }
 
-// The reason for sub-blocks: one scale for all would move the small row by what the large ones are.
+// The reason for sub-blocks: with one common scale, the small row would move like the large ones.
 TEST(SignCodecScales, ASmallRowIsNotShakenByLargeOnes) {
   std::vector<float> sizes(8, 1.0f);
   sizes[3] = 1e-3f;
@@ -266,7 +266,7 @@ TEST(SignCodecScales, ASmallRowIsNotShakenByLargeOnes) {
     for (size_t i = 0; i < sent.size(); ++i) sent[i] += decoded[i];
     for (size_t i = 768; i < 1024; ++i) ASSERT_LE(std::abs(decoded[i]), 0.0079f) << step;
   }
-  // What has arrived of the small row in 100 steps is what was given, but for a scale.
+  // The sum of 100 decoded steps of the small row equals the sum of its inputs, up to one scale.
   for (size_t i = 768; i < 1024; ++i) {
     EXPECT_NEAR(sent[i], 100 * values[i], 0.0079f);
     EXPECT_NEAR(sent[i] + owed[i], 100 * values[i], 1e-6f);

@@ -1,5 +1,5 @@
-// How much of a small signal in noise arrives, and when: what arrives late narrows the learning
-// rates at which Adam is stable (sub_block_scale.h).
+// How much of a small signal in noise arrives, and when: delay reduces the learning rates at which
+// Adam is stable (sub_block_scale.h).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -63,7 +63,7 @@ std::array<double, 2> arriving(double beta) {
   return share;
 }
 
-// Two stages of signs, 0.945 and 0.92 each where what they code is noise from step to step.
+// Two stages of signs, which pass 0.945 and 0.92 if their input is noise that differs by step.
 TEST(SmallSignal, PassesNearlyWholeAtOnce) {
   const auto [at_once, next] = arriving(0);
   EXPECT_GT(at_once, 0.85);

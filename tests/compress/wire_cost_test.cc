@@ -1,5 +1,5 @@
-// What compression saves, counted at the transport: at most 1/15.5 of a 16-bit ring all-reduce,
-// with a scale a sub-block and one extra number a block; the mean over ranks.
+// The traffic of compression, counted at the transport: at most 1/15.5 of a 16-bit ring all-reduce,
+// with one scale per sub-block and one extra number per block, in the mean over ranks.
 #include <gtest/gtest.h>
 
 #include "onebit/comm/dense_exchange.h"
@@ -36,7 +36,7 @@ void expect_cheap(Communicator& world, const comm::Buckets& buckets) {
   ::testing::Test::RecordProperty("dense_over_sent", fmt::format("{:.3f}", dense / mean));
 }
 
-// Of buckets that are as large as asked for, and of those that the optimizers make.
+// Checks buckets of the requested size, and those that the optimizers choose.
 void expect_cheap(Communicator& world) {
   expect_cheap(world, comm::Buckets(kBertMini, kBucketBytes));
   expect_cheap(world, sized_buckets(kBertMini, world.world_size(), kBucketBytes));
@@ -49,7 +49,7 @@ TEST(WireCost, OfFourRanks) {
   comm::run_thread_world(4, [](Communicator& world) { expect_cheap(world); });
 }
 
-// What the mean rank sends for one step, from the cut alone: worlds too large for threads here.
+// The mean bytes per rank and step, from the layout alone, for more ranks than threads allow.
 double mean_bytes_sent(const comm::Buckets& buckets, int world_size) {
   int64_t all_bytes = 0;
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
@@ -78,7 +78,7 @@ TEST(WireCost, DoesNotGrowWithTheWorldOrAnOddSize) {
   }
 }
 
-// Small buckets are made larger for many ranks, and that is what keeps messages from being small.
+// With many ranks buckets are enlarged, which avoids small messages.
 TEST(WireCost, SizedBucketsMakeFewerMessages) {
   for (const int world_size : {8, 64}) {
     const comm::Buckets even(335'174'458, kBucketBytes);

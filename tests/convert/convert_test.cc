@@ -366,7 +366,7 @@ TEST(Convert, ARunOfOnebitGivesTheModelOfItsLastCheckpoint) {
   }
 }
 
-// A limit on the size of files stands for a full disk: both fail in write().
+// A limit on the size of files simulates a full disk: both fail in write().
 TEST(Convert, AFailedWriteLeavesNothing) {
   TemporaryFolder folder;
   rlimit before{};

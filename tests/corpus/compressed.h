@@ -1,4 +1,4 @@
-// Packs text for tests as gzip, xz, zstd, bzip2 and lz4 do.
+// Compresses text for tests as gzip, xz, zstd, bzip2 and lz4.
 #pragma once
 
 #include <archive.h>
@@ -22,7 +22,7 @@ inline std::string packed(Packing packing, const std::string& text) {
       archive_write_add_filter_by_name(writer, name(packing)) == ARCHIVE_OK &&
       archive_write_set_filter_option(writer, nullptr, "compression-level", "1") == ARCHIVE_OK &&
       archive_write_set_format_raw(writer) == ARCHIVE_OK &&
-      // No padding to the size of a tape's block.
+      // Disables padding to the block size of tapes.
       archive_write_set_bytes_in_last_block(writer, 1) == ARCHIVE_OK &&
       archive_write_open_memory(writer, out.data(), out.size(), &used) == ARCHIVE_OK &&
       archive_write_header(writer, entry) == ARCHIVE_OK &&

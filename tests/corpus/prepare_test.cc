@@ -60,7 +60,7 @@ class PrepareTest : public ::testing::Test {
     }
     return found;
   }
-  // The error, having checked that it leaves nothing behind.
+  // Returns the error; checks that it leaves no files.
   std::string refused(const PrepareOptions& given) {
     const int64_t before = folder_.entries();
     const std::string message = message_of([&] { prepare(given); });
@@ -176,7 +176,7 @@ TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
   const auto tokens = std::make_shared<const text::Vocabulary>(
       text::Vocabulary::load(*std::exchange(made.vocabulary, std::nullopt)));
   made.model_vocabulary = {.tokens = tokens, .casing = text::Casing::kCased, .place = "bert"};
-  // The words of the vocabulary say nothing of capitals; the model does.
+  // The casing follows from the model's configuration, not from the words of the vocabulary.
   EXPECT_THAT(prepare(made).decisions,
               testing::Contains("vocabulary: the 14 tokens of bert, cased"));
   EXPECT_EQ(documents(), (Documents{{"[UNK] king "}}));
@@ -192,12 +192,12 @@ TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
   EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("specify either a vocabulary"));
 }
 
-// Against a store of the text in which each document stands once: byte for byte the same files.
+// The files equal, byte for byte, those of a store of the text without repeated documents.
 TEST_F(PrepareTest, DropsDocumentsThatWereThereBefore) {
   std::vector<std::string> unlike = {"The king said.\nThe queen went home.\n",
                                      "The king said. The queen went home.\n", "The king said.\n",
                                      "The queen\n"};
-  // Longer than a block, so that it lies in several; and than the buffer of a file.
+  // Longer than a block, so that it spans several, and than the buffer of a file.
   std::string book;
   for (int i = 0; book.size() < 3'500'000; ++i) {
     book += i % 3 == 0   ? "The king said.\n"
@@ -271,7 +271,8 @@ TEST_F(PrepareTest, FullDiskIsAnErrorWithThePath) {
   EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("/dev/full/store"));
 }
 
-// Killed at different moments, preparing never leaves what looks finished, and the next run works.
+// If preparing is killed at any moment, it leaves nothing that looks complete, and the next run
+// works.
 TEST_F(PrepareTest, KilledRunsLeaveNoStore) {
   std::string text;
   while (text.size() < 20'000'000) text += "The queens said, the king said.\n\n";

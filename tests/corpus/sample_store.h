@@ -1,4 +1,4 @@
-// Token stores in which every token is unique, so that an example shows where it was cut from.
+// Token stores in which every token is unique, so that an example reveals its origin.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,8 +42,7 @@ inline std::vector<SampleDocument> sample_documents(int documents, uint64_t seed
   return made;
 }
 
-// Token number n of the store is kFirstWord + n. The vocabulary is as large as that needs, or
-// larger.
+// Token number n of the store is kFirstWord + n. The vocabulary has at least that many entries.
 inline std::shared_ptr<const TokenStore> make_store(const Path& folder,
                                                     const std::vector<SampleDocument>& documents,
                                                     int32_t least_vocabulary_size = 0,

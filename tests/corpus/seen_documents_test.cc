@@ -34,7 +34,7 @@ TEST(SeenDocuments, BothWidthsOfIdsAreTheSame) {
   EXPECT_TRUE(seen.end_document());
 }
 
-// Against a set of the documents themselves, many of them alike but for one token.
+// Compares with a set of whole documents, many of which differ in only one token.
 TEST(SeenDocuments, AgreesWithASetOfWholeDocuments) {
   RandomSequence random(1, 2, 3);
   SeenDocuments seen;

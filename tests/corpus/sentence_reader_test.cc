@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr const char* kEnd = "----";  // stands for the end of a document
+constexpr const char* kEnd = "----";  // marks the end of a document
 
 TextBlock block_of(const std::string& text, TextFormat format) {
   return {.source = "f",

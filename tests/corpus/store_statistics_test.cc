@@ -31,7 +31,7 @@ void expect_lengths(const LengthStatistics& found, std::vector<uint64_t> lengths
 TEST(StoreStatistics, AreThoseOfAllLengths) {
   const TemporaryFolder folder;
   std::vector<SampleDocument> documents = sample_documents(41, 5);
-  documents.emplace_back(900, 9);  // longer than what is counted by length
+  documents.emplace_back(900, 9);  // longer than the lengths that are counted separately
   documents.push_back({5000});
   const auto store = make_store(folder / "store", documents);
   std::vector<uint64_t> sentence_tokens, document_tokens, document_sentences;

@@ -46,7 +46,7 @@ TEST(StoreWriter, ReplacesAStoreOnlyOnRequest) {
   EXPECT_TRUE(std::filesystem::exists(folder / "mine" / "thesis.txt"));
 }
 
-// What is written already cannot be dropped.
+// Documents that are already written cannot be dropped.
 TEST(StoreWriter, KeepsDuplicatesThatAreTooLongToHold) {
   const TemporaryFolder folder;
   StoreWriter writer(folder / "store", false);

@@ -130,10 +130,10 @@ TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
           << left;
     }
     std::string damaged = whole;
-    // Where the first block begins: not all of them have checksums.
+    // Damages the start of the first block, because not all formats have checksums.
     for (size_t i = 0; i < 8; ++i) damaged[40 + i] = '\x55';
     EXPECT_THAT(error_of(damaged), AllOf(HasSubstr(name), HasSubstr("damaged")));
-    // What a filter does not know behind its data must not be left out in silence.
+    // Unknown bytes after the compressed data must not be ignored silently.
     EXPECT_THAT(error_of(whole + "and something else"),
                 AllOf(HasSubstr(name), HasSubstr("damaged")));
     EXPECT_THAT(error_of("plain text"), AllOf(HasSubstr(name), HasSubstr("has the suffix")));

@@ -236,7 +236,7 @@ TEST_F(BatchStreamTest, ResumesLateWithoutCuttingEarlierEpochsAgain) {
         resumed.build(samples + 5 * step, 0, other);
         ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples << " " << step;
       }
-      // Before the mark too, by cutting again what it spared.
+      // Also works before the mark, by building again the skipped samples.
       unbroken.build(samples / 3, 0, one);
       resumed.build(samples / 3, 0, other);
       ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples;
@@ -297,7 +297,7 @@ TEST_F(BatchStreamTest, MixesStoresByWeight) {
   const auto small = corpus::make_store(folder_ / "small", corpus::sample_documents(5, 12), 40000);
   const BatchStreamOptions options{.seed = 8, .micro_batch = 10};
   BatchStream stream({{store_, 1}, {small, 3}}, options);
-  // Three in four come from the small store, which goes through several epochs meanwhile.
+  // Three in four are from the small store, of which they take several epochs.
   const std::vector<DataPosition> positions = stream.positions(400);
   EXPECT_EQ(positions[0], (DataPosition{0, 100}));
   EXPECT_GT(positions[1].epoch, 1u);

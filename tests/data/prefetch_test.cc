@@ -65,7 +65,7 @@ TEST(Prefetcher, NeverRunsFurtherAheadThanItsDepth) {
       kMake, {.threads = 2, .depth = 3});
   for (int64_t taken = 1; taken <= 20; ++taken) {
     prefetcher.next();
-    // The one handed out and three more; never beyond.
+    // The batch that was returned and three more, never beyond.
     while (built < taken + 3) std::this_thread::yield();
     std::this_thread::sleep_for(1ms);
     ASSERT_EQ(built, taken + 3);

@@ -33,7 +33,7 @@ class SampleSourceTest : public testing::Test {
             .pairs = kPairs};
   }
 
-  // What the writer meant, read out of a batch, by global sample number.
+  // Reads the writer's samples from a batch, by global sample number.
   static void read(const Batch& batch, std::map<uint64_t, std::string>& found) {
     for (size_t i = 0; i < batch.samples.size(); ++i) {
       const int32_t begin = batch.sequence_starts[i], end = batch.sequence_starts[i + 1];

@@ -10,8 +10,8 @@
 namespace onebit::deepspeed {
 namespace {
 
-// The signs of `values`, most significant bit first, their RMS scale, and what is left over, in
-// `values`' place.
+// Computes the signs of `values`, most significant bit first, and returns their RMS scale; replaces
+// `values` with the residual.
 float compress_signs(std::span<float> values, std::vector<uint8_t>& signs) {
   double squares = 0;
   for (const float value : values) squares += static_cast<double>(value) * value;
@@ -62,7 +62,7 @@ void AllReduce::run(std::span<float> values) {
   const auto chunk = static_cast<size_t>(chunk_elements_);
   const size_t sign_bytes = chunk / 8, message_bytes = sizeof(float) + sign_bytes;
 
-  // The padding of worker_residual_ holds what it owes itself, as in the original.
+  // The padding of worker_residual_ has its own residual, as in the original.
   for (size_t i = 0; i < values.size(); ++i) worker_residual_[i] += values[i];
   worker_scale_ = compress_signs(worker_residual_, worker_signs_);
   std::vector<std::byte> send(world * message_bytes), received(world * message_bytes);

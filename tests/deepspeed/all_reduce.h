@@ -1,7 +1,6 @@
-// DeepSpeed's compressed all-reduce, bit order, padding and all, for comparisons with it: one RMS
-// scale a tensor with the padding counted, padding to multiples of W * lcm(8, W) that carries its
-// own residual, most significant bit first. Not pipelined and not fast; training uses
-// CompressedAllReduce.
+// DeepSpeed's compressed all-reduce for comparisons, with its bit order and padding: one RMS scale
+// per tensor that counts the padding, padding to multiples of W * lcm(8, W) with its own residual,
+// most significant bit first. Not pipelined and not fast; training uses CompressedAllReduce.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +21,17 @@ class AllReduce {
  public:
   AllReduce(comm::Communicator& communicator, int64_t elements);
 
-  // values [elements]: this rank's, then the compressed average, the same bits on every rank.
+  // Replaces this rank's values [elements] with the compressed average, the same on every rank.
   void run(std::span<float> values);
 
   std::span<float> worker_residual() { return worker_residual_; }  // [padded elements]
   std::span<float> server_residual() { return server_residual_; }  // [padded elements / W]
   std::span<const float> worker_residual() const { return worker_residual_; }
   std::span<const float> server_residual() const { return server_residual_; }
-  // The residuals, under names that end in `suffix`. Loaded by as many ranks as have saved.
+  // Saves the residuals, under names that end in `suffix`; load() needs the same number of ranks.
   void save(params::StateWriter&, const std::string& suffix = "") const;
   void load(const params::StateReader&, const std::string& suffix = "");
-  int64_t size_bytes() const;  // of them
+  int64_t size_bytes() const;  // of the residuals
   // Of the last run: scale and sign bytes of this rank as worker and as server.
   float worker_scale() const { return worker_scale_; }
   float server_scale() const { return server_scale_; }

@@ -30,7 +30,7 @@ inline constexpr double kGoldenRate = 1e-2, kGoldenDecay = 0.01;
 template <typename Optimizer, typename Options>
 class GoldenRank {
  public:
-  // Tensor t begins at 0.5 + 0.1 t and falls by 0.25 an element.
+  // Tensor t starts at 0.5 + 0.1 t and decreases by 0.25 per element.
   GoldenRank(comm::Communicator& communicator, const Options& options,
              const std::vector<int64_t>& sizes)
       : communicator_(communicator), context_(Context::cpu(1)) {
@@ -61,7 +61,7 @@ class GoldenRank {
   void steps(int64_t first, int64_t last) {
     for (int64_t k = first; k <= last; ++k) step(k);
   }
-  // With the gradients that are there.
+  // Steps with the current gradients.
   optim::StepReport apply(int64_t k) {
     return optimizer_->step(context_, table_, {.step = k, .learning_rate = kGoldenRate});
   }
@@ -87,7 +87,7 @@ class GoldenRank {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-// A run of `last` updates continued from a checkpoint after each of them is the unbroken one.
+// Resuming from a checkpoint after any update reproduces the uninterrupted run of `last` updates.
 template <typename Optimizer, typename Options>
 void expect_exact_resume(const Options& options, const std::vector<int64_t>& sizes, int64_t last) {
   using Rank = GoldenRank<Optimizer, Options>;
@@ -114,7 +114,7 @@ void expect_exact_resume(const Options& options, const std::vector<int64_t>& siz
   }
 }
 
-// A gradient of rank 1 that is not finite, in update `bad`, changes nothing on any rank.
+// A non-finite gradient on rank 1 in update `bad` changes nothing on any rank.
 template <typename Optimizer, typename Options>
 void expect_no_change_by_nan(const Options& options, const std::vector<int64_t>& sizes,
                              int64_t bad) {

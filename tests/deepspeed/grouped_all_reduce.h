@@ -17,18 +17,18 @@ class GroupedAllReduce {
   GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
                    bool scale_per_tensor);
 
-  // flat [elements of the table]: this rank's, then the compressed averages. Nothing on one rank.
+  // Replaces this rank's flat [elements of the table] with the averages. Does nothing on one rank.
   void run(float* flat);
   void clear_residuals();
 
   double worker_residual_norm();
   void save(params::StateWriter&) const;
-  // By as many ranks as have saved.
+  // Needs the number of ranks that saved.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
 
  private:
-  // Compressed together: pieces of the flat buffer in order.
+  // Pieces of the flat buffer, in order, that are compressed together.
   struct Group {
     std::vector<Range> pieces;
     int64_t elements = 0;

@@ -1,7 +1,7 @@
 // A small training whose gradients grow after an early freeze: linear regression on noisy
-// mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. A frozen variance, as
-// DeepSpeed has it, lets the updates grow with the gradients and diverges, as 1-bit Adam, as 1-bit
-// LAMB and as 0/1 Adam; one that is still updated brakes them as Adam does.
+// mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. With a frozen variance,
+// as in DeepSpeed, updates grow with the gradients and diverge in 1-bit Adam, 1-bit LAMB and 0/1
+// Adam; a variance that is still updated limits them like Adam.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -149,8 +149,8 @@ TEST(GrowingGradients, DivergeInDeepSpeedsLocalUpdates) {
   EXPECT_GT(final_distance(of_deepspeed<ZeroOneAdam>(options)), 100 * kStart);
 }
 
-// The correction of a frozen ratio ends at factor_min, while updates grow fiftyfold. LAMB's own
-// ratio takes their length out.
+// The correction of a frozen ratio is limited to factor_min, while updates grow fiftyfold. LAMB's
+// own ratio cancels their length.
 TEST(GrowingGradients, SurviveWhereTrustRatiosAreComputed) {
   EXPECT_LT(final_distance(of_recipe(optim::lamb_recipe({}))), 1e-3 * kStart);
   EXPECT_LT(final_distance(of_recipe(optim::onebit_lamb_recipe({.freeze = {.step = 50}}))),

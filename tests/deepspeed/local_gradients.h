@@ -1,4 +1,4 @@
-// What ranks agree on before a step from gradients of their own.
+// The agreement of ranks before a step with local gradients.
 #pragma once
 
 #include "onebit/comm/communicator.h"

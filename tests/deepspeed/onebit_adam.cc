@@ -72,7 +72,7 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   report.sent_norm = std::sqrt(ops::squared_norm(context, moments_.momentum.view()));
   all_reduce_.run(momenta);
   report.residual_norm = all_reduce_.worker_residual_norm();
-  // With both betas 1 the moments stay as they are and the value moves by them.
+  // With both betas 1 the moments stay constant and only the value is updated.
   StepInput frozen = input;
   frozen.beta1 = 1;
   frozen_rule_.step(context, table, moments_, frozen);

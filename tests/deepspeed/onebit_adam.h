@@ -1,10 +1,10 @@
-// DeepSpeed's 1-bit Adam as it computes (its fp16 wrapper's counting, no batch lost), to compare
-// with: no bias correction, freeze_step - 1 updates of warm-up, the momentum of a tensor (its f32
-// way) or of a whole decay group (its fp16 way) compressed with one RMS scale, padding counted and
-// fed back, nothing still. CPU only, not fast.
+// DeepSpeed's arithmetic of 1-bit Adam for comparisons (with the counting of its fp16 wrapper, and
+// without losing a batch): no bias correction, freeze_step - 1 updates of warm-up, one RMS scale
+// for the momentum of a tensor (as in f32) or of a decay group (as in fp16), padding counted and
+// fed back, no still elements. CPU only, not fast.
 //
-// Its defects that are mended: residuals survive a checkpoint, the norm of the gradient is agreed
-// on, and a gradient that is not finite changes nothing on any rank.
+// It corrects these defects of DeepSpeed: residuals survive a checkpoint, ranks agree on the norm
+// of the gradient, and a non-finite gradient changes nothing on any rank.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@
 namespace onebit::deepspeed {
 
 struct OneBitAdamOptions {
-  optim::AdamOptions adam;       // bias_correction is ignored, as it is there
+  optim::AdamOptions adam;       // bias_correction is ignored, as in DeepSpeed
   int64_t freeze_step = 2;       // at least: the counter starts at 1
-  bool scale_per_tensor = true;  // else one scale a group
+  bool scale_per_tensor = true;  // else one scale per group
 };
 
 class OneBitAdam : public optim::Optimizer {
@@ -30,7 +30,7 @@ class OneBitAdam : public optim::Optimizer {
   optim::Phase phase() const override { return phase_; }
   optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
   void save(params::StateWriter&) const override;
-  // By as many ranks as have saved.
+  // Needs the number of ranks that saved.
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
@@ -43,8 +43,8 @@ class OneBitAdam : public optim::Optimizer {
   OneBitAdamOptions options_;
   comm::Communicator& communicator_;
   optim::Phase phase_ = optim::Phase::kWarmup;
-  int64_t counter_ = 1;                 // the constructor's dummy step is done
-  optim::AdamRule rule_, frozen_rule_;  // the second for a variance that stays
+  int64_t counter_ = 1;                 // after the constructor's dummy step
+  optim::AdamRule rule_, frozen_rule_;  // the second keeps the variance
   optim::Moments moments_;
   GroupedAllReduce all_reduce_;
 };

@@ -37,7 +37,7 @@ OneBitAdamOptions golden_options(bool per_tensor) {
 
 using Rank = GoldenRank<OneBitAdam, OneBitAdamOptions>;
 
-// Of every element of the tensors, in their order.
+// The momentum of every element of the tensors, in order.
 std::vector<float> momentum_of(Rank& rank) {
   const float* momentum = rank.optimizer().moments().momentum.data<float>();
   std::vector<float> all;
@@ -68,8 +68,8 @@ TEST(OneBitAdam, GoldenTrace) {
   });
 }
 
-// What the momentum of the four elements of the trace becomes in tensors of `sizes`, as far from it
-// as its largest element lies.
+// The largest difference between the trace's momentum of four elements and that in tensors of
+// `sizes`.
 double distance_from_trace(bool per_tensor, const std::vector<int64_t>& sizes) {
   double distance = 0;
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
@@ -87,8 +87,8 @@ double distance_from_trace(bool per_tensor, const std::vector<int64_t>& sizes) {
   return distance;
 }
 
-// With a scale a tensor a second tensor changes nothing of the first; with one for the group, two
-// tensors are what one of their length is.
+// With one scale per tensor, a second tensor does not change the first; with one for the group, two
+// tensors equal a single one of their total length.
 TEST(OneBitAdam, ScalesBelongToATensorOrToTheGroup) {
   EXPECT_LT(distance_from_trace(true, {4, 3}), 1e-6);
   EXPECT_GT(distance_from_trace(false, {4, 3}), 1e-4);

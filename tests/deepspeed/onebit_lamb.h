@@ -1,12 +1,12 @@
-// DeepSpeed's 1-bit LAMB as it computes (its fp16 wrapper's counting, no batch lost), to compare
-// with: no bias correction; freeze_step - 1 updates of warm-up, in which a running mean of each
-// tensor's trust ratio grows from zero; then the variance and that mean are frozen, the momenta of
-// all tensors travel in one buffer with one scale, each multiplied by a factor of its own that
-// makes them alike in size, and the frozen ratio is corrected by the largest change of
-// sqrt(variance) that the gradients restored from the momentum show. The padding of the buffer is
-// fed back. CPU only, not fast.
+// DeepSpeed's arithmetic of 1-bit LAMB for comparisons (with the counting of its fp16 wrapper, and
+// without losing a batch): no bias correction; freeze_step - 1 updates of warm-up, in which a
+// running mean of each tensor's trust ratio grows from zero. Then the variance and that mean are
+// frozen. The momenta of all tensors are sent in one buffer with one scale, each multiplied by its
+// own factor, which makes their sizes similar. The frozen ratio is corrected by the largest change
+// of sqrt(variance) in gradients restored from the momentum. The padding of the buffer is fed back.
+// CPU only, not fast.
 //
-// Its defects that are mended: as of 1-bit Adam (onebit_adam.h).
+// It corrects the same defects of DeepSpeed as onebit_adam.h.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 namespace onebit::deepspeed {
 
 struct OneBitLambOptions {
-  optim::AdamOptions adam;  // bias_correction is ignored, as it is there
+  optim::AdamOptions adam;  // bias_correction is ignored, as in DeepSpeed
   int64_t freeze_step = 2;  // at least: the counter starts at 1
   double min_ratio = 0.01, max_ratio = 10;
   double ratio_beta = 0.9;
@@ -36,13 +36,13 @@ class OneBitLamb : public optim::Optimizer {
   optim::Phase phase() const override { return phase_; }
   optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
   void save(params::StateWriter&) const override;
-  // By as many ranks as have saved.
+  // Needs the number of ranks that saved.
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 
-  // Of tensor `tensor`: what the rate was multiplied by in the last step, the frozen ratio, and the
-  // factor on its way.
+  // For tensor `tensor`: the factor of the learning rate in the last step, the frozen ratio, and
+  // the factor of its momentum in the buffer.
   double coefficient(size_t tensor) const { return tensors_[tensor].coefficient; }
   double frozen_ratio(size_t tensor) const { return tensors_[tensor].frozen_ratio; }
   double scaling(size_t tensor) const { return tensors_[tensor].scaling; }
@@ -68,7 +68,7 @@ class OneBitLamb : public optim::Optimizer {
   OneBitLambOptions options_;
   comm::Communicator& communicator_;
   optim::Phase phase_ = optim::Phase::kWarmup;
-  int64_t counter_ = 1;  // the constructor's dummy step is done
+  int64_t counter_ = 1;  // after the constructor's dummy step
   std::vector<TensorState> tensors_;
   std::vector<float> momentum_, variance_, fresh_variance_;
   AllReduce all_reduce_;

@@ -37,7 +37,7 @@ constexpr Row kTrace[6] = {
      {.016908965, .018898976},
      {.019109136, .022387779}}};
 
-// What the nine elements of padding hold after updates 3, 4 and 5: the first, the others.
+// The nine elements of padding after updates 3, 4 and 5: the first, and the others.
 constexpr double kPadding[3][2] = {
     {.021849953, .021849953}, {-.011256864, -.00049380692}, {.021635128, .0012642623}};
 
@@ -77,8 +77,8 @@ TEST(OneBitLamb, GoldenTrace) {
   });
 }
 
-// The mean of the ratios starts at zero and is frozen as it is: after a warm-up of two updates the
-// ratios are a fifth of what they were.
+// The mean of the ratios starts at zero and is frozen without correction: after a warm-up of two
+// updates it is a fifth of the ratios.
 TEST(OneBitLamb, AShortWarmupFreezesRatiosThatAreTooSmall) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
     Rank rank(communicator, golden_options(), {4, 3});

@@ -56,7 +56,7 @@ StepReport ZeroOneAdam::step(Context& context, params::Table& table, const StepI
   if (phase_ == Phase::kWarmup && counter_ > options_.variance_freeze) {
     phase_ = Phase::kCompressed;
     report.froze_now = true;
-    // They belong to gradients, and movements travel from here on.
+    // The residuals are those of gradients; from now on movements are sent.
     all_reduce_.clear_residuals();
   }
   return report;

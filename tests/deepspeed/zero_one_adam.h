@@ -1,14 +1,13 @@
-// DeepSpeed's 0/1 Adam as it computes (its fp16 wrapper's counting, no batch lost), to compare
-// with: no bias correction, and numbers of updates that begin at 2. Until the variance is frozen,
-// gradients are averaged in updates whose number is a multiple of an interval, and travel at one
-// bit in the others; then ranks make updates of their own, and what they have moved by travels, in
-// units of the momentum, when it is time. Ranks go back to the values of the last synchronization
-// by subtraction, and make the momentum anew from the movement that arrived, weight decay included.
-// CPU only, not fast.
+// DeepSpeed's arithmetic of 0/1 Adam for comparisons (with the counting of its fp16 wrapper, and
+// without losing a batch): no bias correction, and updates are numbered from 2. Until the variance
+// is frozen, gradients are averaged in updates whose number is a multiple of an interval, and sent
+// at one bit in the others. Then ranks make local updates, and at intervals send their movement, in
+// units of the momentum. Ranks return to the values of the last synchronization by subtraction, and
+// compute the momentum from the average movement, including weight decay. CPU only, not fast.
 //
-// Its defects that are mended: as of 1-bit Adam (onebit_adam.h); the counters survive a checkpoint;
-// one rank moves its momentum in every update; where all rates since the last synchronization were
-// 0 the momentum stays.
+// It corrects the same defects of DeepSpeed as onebit_adam.h, and: the counters survive a
+// checkpoint; a single rank updates its momentum in every update; the momentum stays if all rates
+// since the last synchronization were 0.
 #pragma once
 
 #include <vector>
@@ -21,10 +20,10 @@
 namespace onebit::deepspeed {
 
 struct ZeroOneAdamOptions {
-  optim::AdamOptions adam;  // bias_correction is ignored, as it is there
+  optim::AdamOptions adam;  // bias_correction is ignored, as in DeepSpeed
   int64_t variance_freeze = 100000, variance_scaler = 16;
   int64_t local_scaler = 32678, local_limit = 16;
-  bool scale_per_tensor = true;  // else one scale a group
+  bool scale_per_tensor = true;  // else one scale per group
 };
 
 class ZeroOneAdam : public optim::Optimizer {
@@ -37,7 +36,7 @@ class ZeroOneAdam : public optim::Optimizer {
   optim::Phase phase() const override { return phase_; }
   optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
   void save(params::StateWriter&) const override;
-  // By as many ranks as have saved.
+  // Needs the number of ranks that saved.
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
@@ -45,12 +44,12 @@ class ZeroOneAdam : public optim::Optimizer {
   // After the last step.
   int64_t variance_interval() const { return variance_interval_; }
   int64_t local_interval() const { return local_interval_; }
-  // Whether ranks have made updates of their own since the last synchronization.
+  // Whether ranks have made local updates since the last synchronization.
   bool is_local() const { return rate_sum_ > 0; }
 
  private:
   bool averages_next() const;
-  // Adds to the momentum and moves the values; keeps the movement if asked to.
+  // Updates the momentum and the values; optionally accumulates the movement.
   void move(params::Table&, const optim::StepInput&, const float* gradients, double gradient_scale,
             bool keep);
   void update_variance(const params::Table&, const optim::StepInput&);
@@ -62,7 +61,7 @@ class ZeroOneAdam : public optim::Optimizer {
   ZeroOneAdamOptions options_;
   comm::Communicator& communicator_;
   optim::Phase phase_ = optim::Phase::kWarmup;
-  int64_t counter_ = 1;  // the constructor's dummy step is done
+  int64_t counter_ = 1;  // after the constructor's dummy step
   int64_t variance_interval_ = 1, averages_ = 0;
   int64_t local_interval_ = 1, updates_in_interval_ = 0;
   double rate_sum_ = 0;

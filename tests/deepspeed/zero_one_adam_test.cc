@@ -102,12 +102,12 @@ std::vector<std::vector<float>> ends_of(optim::ZeroOneOptions schedule, bool our
                              .local_limit = schedule.local_limit},
           trial.table(), trial.communicator()));
     }
-    trial.steps(ours ? 200 : 199);  // its numbers begin at 2
+    trial.steps(ours ? 200 : 199);  // DeepSpeed numbers updates from 2
     return trial.values();
   });
 }
 
-// It goes back to the last synchronization by subtracting what it has added, in f32.
+// DeepSpeed returns to the last synchronization by subtracting its movement, in f32.
 TEST(ZeroOneAdam, RanksDriftApartByRoundingAndOursDoNot) {
   const optim::ZeroOneOptions schedule{
       .variance_freeze = 40, .variance_scaler = 8, .local_scaler = 10, .local_limit = 4};

@@ -33,7 +33,7 @@ TEST(CudaDeviceChoice, RanksTakeTheDevicesInTurn) {
   }
 }
 
-// The emulated device has an older driver then, as a real one may have.
+// The emulated device then reports an older driver, as a real one may.
 TEST(CudaDeviceChoice, AutoSaysWhyNoDeviceIsUsed) {
   setenv("ONEBIT_EMULATED_CUDA_DRIVER", "11080", 1);
   const std::string why = memory::why_no_cuda_device();

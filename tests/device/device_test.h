@@ -1,4 +1,4 @@
-// Tests with one body for the CPU and a CUDA device; the latter skip where there is none.
+// Tests with one body for the CPU and a CUDA device; the latter are skipped if there is none.
 #pragma once
 
 #include <gtest/gtest.h>

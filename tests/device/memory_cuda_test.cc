@@ -73,7 +73,7 @@ TEST_F(CudaDevice, AContextWaitsForAMilestoneOfAnother) {
   second.synchronize();
 }
 
-// Also on a thread that has never named that device: each device has a default stream of its own.
+// Also on a thread that has never selected the device: each device has its own default stream.
 TEST_F(CudaDevice, CopiesAndFillsFollowTheWorkOfTheirDevice) {
   if (memory::cuda_device_count() < 2) GTEST_SKIP() << "one CUDA device here";
   constexpr Device kSecond{DeviceType::kCuda, 1};

@@ -1,4 +1,4 @@
-// Copies that neither side waits for.
+// Copies for which neither side waits.
 #include "onebit/device/staging.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_P(StagingTest, OneContextsCopyComesBeforeTheWorkOfAnotherThatWaitsForIt) {
   Staging busy_on_host(copies.device(), kBusyBytes);
   std::memset(from.data(), 7, static_cast<size_t>(kBytes));
   std::memset(to.data(), 0, static_cast<size_t>(kBytes));
-  busy_on_host.upload(copies, busy.data(), kBusyBytes);  // what comes after it comes late
+  busy_on_host.upload(copies, busy.data(), kBusyBytes);  // delays the following copies
   from.upload(copies, memory.data(), kBytes);
   work.wait_for(copies.milestone());
   to.download(work, memory.data(), kBytes);

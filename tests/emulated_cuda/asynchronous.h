@@ -1,5 +1,5 @@
-// What a device thread has started and not waited for: copies to shared memory, and products of
-// its warpgroup.
+// Asynchronous operations that a device thread has started and not waited for: copies to shared
+// memory, and products of its warpgroup.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // To the race detector, threads that made their lists grow would have a race for the memory.
+  // The race detector would report a race if device threads allocated memory for their lists.
   AsyncCopies() { started_.reserve(kUsual); }
-  // A thread that has begun nothing.
+  // Back to the state of a new thread.
   void reset();
-  // The place holds NaN from now on. Fault: an address that is no multiple of the size.
+  // The destination holds NaN from now on. Fault: an address that is no multiple of the size.
   void start(SharedMemory& shared, const AsyncCopy& copy);
   void end_group();
-  // Does the copies of all groups but the last `left`; whether there were any.
+  // Completes the copies of all groups except the last `left`; returns whether there were any.
   bool wait(SharedMemory& shared, size_t left);
 
  private:
@@ -41,38 +41,38 @@ class AsyncCopies {
   size_t groups_ = 0;
 };
 
-// A product is computed when it is waited for. Its registers hold NaN until then.
+// A product is computed when the thread waits for it. Its registers hold NaN until then.
 class AsyncProducts {
  public:
   AsyncProducts() { started_.reserve(kUsual); }
-  // A thread that has begun nothing.
+  // Back to the state of a new thread.
   void reset();
-  // `compute` changes the `count` values of `result`; several products may have the same one, and
-  // each goes on with what the one before leaves. Faults: copies that have arrived, or registers,
-  // are hidden from products.
+  // `compute` changes the `count` values of `result`; several products may have the same `result`,
+  // and each adds to that of the one before. Faults: copies that have arrived, or registers, are
+  // hidden from products.
   void start(float* result, size_t count, std::function<void(float*)> compute);
   void end_group();
-  // For all groups; registers are hidden from then on, since the thread may change them.
+  // Waits for all groups. Registers are hidden from then on, since the thread may change them.
   void wait();
   void hide_copies() { copies_hidden_ = true; }
   void show_copies() { copies_hidden_ = false; }
   bool copies_hidden() const { return copies_hidden_; }
-  // Starts, ends of groups and waits so far, which the warps of a warpgroup have in common.
+  // Counts of starts, ends of groups and waits, which must agree among the warps of a warpgroup.
   struct Calls {
     size_t starts = 0, groups = 0, waits = 0;
     bool operator==(const Calls&) const = default;
   };
   const Calls& calls() const { return calls_; }
-  // A write to a register between this and the start of a product is not seen.
+  // Writes to registers between this and the start of a product are not detected.
   void show_registers() { registers_hidden_ = false; }
-  // Fault: products are left.
+  // Fault: some products were not waited for.
   void end_thread() const;
 
  private:
   static constexpr size_t kUsual = 64;
   struct Started {
     float* result;
-    std::vector<float> values;  // at the beginning; empty for a product that goes on
+    std::vector<float> values;  // of `result` at the start; empty if another product is pending
     std::function<void(float*)> compute;
     bool grouped;
   };

@@ -1,4 +1,4 @@
-// The functions of NCCL: messages meet where both sides' streams have come to them.
+// The functions of NCCL. A message is copied once both sides' streams have reached it.
 #include <nccl.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLongestStart{30};
 struct Group;
 using GroupRef = std::shared_ptr<Group>;
 
-// One message; a side is null until its rank has called.
+// One message; the pointers of a side are null until its rank has called.
 struct Message {
   const void* from = nullptr;
   void* to = nullptr;
@@ -36,7 +36,7 @@ struct World {
   int ranks = 0, joined = 0;
   std::vector<int> devices;
   bool duplicate = false, aborted = false;
-  // Between two ranks messages meet in order.
+  // Sends and receives between two ranks are matched in order.
   std::map<std::pair<int, int>, std::deque<MessageRef>> sent, received;
 };
 
@@ -51,13 +51,13 @@ struct ncclComm {
 namespace emulated_cuda {
 namespace {
 
-// What one rank sends and receives between ncclGroupStart and ncclGroupEnd.
+// The messages of one rank between ncclGroupStart and ncclGroupEnd.
 struct Group {
   std::shared_ptr<World> world;
   cudaStream_t stream = nullptr;
   std::vector<MessageRef> messages;
   WorkRef work;
-  bool arrived = false;  // its stream has come to it
+  bool arrived = false;  // its stream has reached it
 
   bool run() {
     arrived = true;
@@ -70,7 +70,7 @@ struct Group {
     if (message.moved) return true;
     if (message.sender == nullptr || message.receiver == nullptr) return false;
     Group& other = message.sender.get() == this ? *message.receiver : *message.sender;
-    // The other device goes on by itself; here somebody must do its work.
+    // A real device would reach the group on its own; the emulated one runs only when called.
     if (!other.arrived) Machine::one().advance(other.work);
     if (message.moved) return true;
     if (!other.arrived) return false;
@@ -81,14 +81,14 @@ struct Group {
     std::memcpy(message.to, message.from, message.sent_bytes);
     message.moved = true;
     Machine::one().announce();
-    message.sender = message.receiver = nullptr;  // or they would keep each other
+    message.sender = message.receiver = nullptr;  // breaks the cycle of shared pointers
     return true;
   }
 };
 
 thread_local int group_depth = 0;
 thread_local GroupRef open_group;
-std::map<uint64_t, std::shared_ptr<World>> worlds;  // with the lock held
+std::map<uint64_t, std::shared_ptr<World>> worlds;  // guarded by Machine's lock
 uint64_t last_id = 0;
 
 uint64_t number_of(const ncclUniqueId& id) {
@@ -97,7 +97,7 @@ uint64_t number_of(const ncclUniqueId& id) {
   return number;
 }
 
-// The other side's message that waits for this one, or a new one that waits for it.
+// The message that the other side has already enqueued, or a new one that waits for it.
 MessageRef meet(std::deque<MessageRef>& theirs, std::deque<MessageRef>& ours) {
   if (theirs.empty()) return ours.emplace_back(std::make_shared<Message>());
   MessageRef message = theirs.front();
@@ -147,7 +147,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// Waits for all ranks, as the real one does; those of other processes never come.
+// Waits for all ranks, like the real function; ranks of other processes can never join.
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
   if (is_to_fail("ncclCommInitRank")) return ncclSystemError;
   auto lock = Machine::lock();
@@ -178,7 +178,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const auto lock = Machine::lock();
   communicator->world->aborted = true;
-  communicator->world->sent.clear();  // nobody comes for them
+  communicator->world->sent.clear();  // these are never received
   communicator->world->received.clear();
   Machine::one().announce();
   delete communicator;

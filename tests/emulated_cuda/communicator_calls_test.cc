@@ -15,7 +15,7 @@ int devices() {
   return count;
 }
 
-// Every rank on the device that `device_of` names; body(rank, communicator, result of the start).
+// Runs body(rank, communicator, result of the start) for each rank on its device (`device_of`).
 template <class Body>
 void run_ranks(int ranks, int (*device_of)(int), const Body& body) {
   ncclUniqueId id{};
@@ -71,7 +71,7 @@ TEST(EmulatedMessages, TwoRanksOnOneDeviceAreRefused) {
       [](int, ncclComm_t, ncclResult_t started) { EXPECT_EQ(started, ncclInvalidUsage); });
 }
 
-// A rank that is gone: the other one's event is never reached, and an abort frees it.
+// If a rank is missing, the other one's event is never reached, and an abort releases it.
 TEST(EmulatedMessages, AMessageThatNobodySendsDoesNotArrive) {
   if (devices() < 2) GTEST_SKIP() << "one emulated device";
   run_ranks(

@@ -1,5 +1,5 @@
-// The words of CUDA C++ that onebit's kernels use, for the host's compiler. A device thread is a
-// fibre (thread_block.h); collectives are functions that know where they stand in the source.
+// The part of CUDA C++ that onebit's kernels use, for the host's compiler. A device thread is a
+// fibre (thread_block.h); collectives are functions that receive their source location.
 #pragma once
 
 #include <math.h>
@@ -34,7 +34,7 @@ struct alignas(16) float4 {
   float x, y, z, w;
 };
 
-// Of the running thread: one host thread at a time runs device threads.
+// Those of the running thread: one host thread at a time runs device threads.
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
 
@@ -42,10 +42,10 @@ namespace emulated_cuda {
 
 using Place = std::source_location;
 
-// Ends the process with where the running thread stands.
+// Prints the running thread's indices and source location, and ends the process.
 [[noreturn]] void fault(const char* what);
 
-// What a lane brings to a collective of its warp, and reads of the others.
+// The operands of one lane in a collective of its warp, which the other lanes read.
 struct Operands {
   uint32_t word[6];
 };
@@ -53,15 +53,15 @@ struct WarpOperands {
   Operands lane[32];
 };
 
-// Collectives return when all threads they are for have come to the same place. Faults: a lane of
+// Collectives return when all participating threads have reached the same place. Faults: a lane of
 // `mask` has ended or waits elsewhere; the caller is not in `mask`.
-// A lane's operands are pairs of words, by value: written to memory and read at once in other
-// pieces, they cost as much as all the rest.
+// Operands are passed by value as pairs of words: passing them through memory, with reads of
+// another size than the writes, would double the cost.
 const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, uint64_t second = 0,
                              uint64_t third = 0);
-// As a collective; orders the memory accesses of the lanes, which exchanges do not.
+// A collective that also orders the memory accesses of the lanes, which exchanges do not.
 void warp_barrier(unsigned mask, const Place& place);
-// How many threads of the block gave true. Orders the memory accesses of the block.
+// The number of threads of the block with a true vote. Orders the memory accesses of the block.
 int block_vote(bool mine, const Place& place);
 int lane_index();
 
@@ -79,7 +79,7 @@ T value_of(const Operands& operands) {
   return value;
 }
 
-// The value of lane `from`; the caller's own where there is no such lane.
+// The value of lane `from`; the caller's own if there is no such lane.
 template <typename T>
 T shuffle(unsigned mask, T mine, int from, const Place& place) {
   const WarpOperands& all = exchange(mask, place, bits_of(mine));
@@ -150,7 +150,7 @@ inline unsigned __reduce_or_sync(
       mask, value, [](unsigned a, unsigned b) { return a | b; }, place);
 }
 
-// The low word of (high:low) moved down by `count` % 32.
+// The low word of (high:low) shifted right by `count` % 32.
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned count) {
   const uint64_t both = uint64_t{high} << 32 | low;
   return static_cast<unsigned>(both >> (count % 32));

@@ -1,4 +1,4 @@
-// What the tests of the emulated device share: memory, launches, a schedule for one test.
+// Helpers for the tests of the emulated device: memory, launches, a schedule for one test.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   T* data() const { return data_; }
-  // cudaMemcpy alone may return before the bytes are there, and some streams do not wait for it.
+  // cudaMemcpy may return before the copy is complete, and non-blocking streams do not wait for it.
   void assign(const T* values) {
     EXPECT_EQ(cudaMemcpy(data_, values, count_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
@@ -52,7 +52,7 @@ cudaError_t start(const dim3& grid, const dim3& block, cudaStream_t stream,
   return cudaLaunchKernelEx(&shape, kernel, arguments...);
 }
 
-// On the legacy stream, and waits for it.
+// Runs the kernel on the legacy stream and waits for it.
 template <typename... Parameters>
 void run(const dim3& grid, const dim3& block, void (*kernel)(Parameters...),
          std::type_identity_t<Parameters>... arguments) {
@@ -60,7 +60,7 @@ void run(const dim3& grid, const dim3& block, void (*kernel)(Parameters...),
   ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
 }
 
-// The schedule of the environment comes back at the end.
+// Sets the schedule for its lifetime; the destructor restores that of the environment.
 class InSchedule {
  public:
   explicit InSchedule(const char* text) { set_schedule(text); }

@@ -1,4 +1,5 @@
-"""Faults that the tests of the CUDA backend must see: what is taken out, and who must notice."""
+"""Faults that the tests of the CUDA backend must detect: the code removed, and the tests to
+fail."""
 from dataclasses import dataclass
 
 
@@ -9,10 +10,10 @@ class Fault:
     find: str
     replace: str
     program: str        # test_<program> of the build
-    tests: str          # its filter
-    number: int = 1     # which of several places
+    tests: str          # a GoogleTest filter
+    number: int = 1     # which of several occurrences
     of_several: bool = False
-    compiled: tuple = ()  # the sources to compile where the file is a header
+    compiled: tuple = ()  # the sources to compile if the file is a header
     schedules: tuple = ()
 
 
@@ -48,7 +49,7 @@ WARPGROUP = OPS + "attention_warpgroup_products_cuda.h"
 COLUMN_SUMS = OPS + "attention_column_sums_cuda.h"
 
 FAULTS = [
-    # Attention on tensor cores: barriers, copies under way, bounds.
+    # Attention on tensor cores: barriers, asynchronous copies, bounds.
     ops("attention_barrier", FORWARD, BARRIER, "", ATTENTION),
     ops("attention_copies_wait", FORWARD, "    wait_for_copies();\n", "", ATTENTION),
     ops("attention_copies_group", FORWARD, "  end_copy_group();\n", "", ATTENTION),
@@ -79,7 +80,7 @@ FAULTS = [
         "word[row]), kept, exists);\n", "", ATTENTION),
     ops("attention_row_sums_copies", BACKWARD, "                     i < count);\n",
         "                     false);\n", ATTENTION),
-    # Its products of warpgroups.
+    # Attention's products of warpgroups.
     ops("warpgroup_copies_shown", FORWARD, "    Products::publish_copies();\n", "", ATTENTION),
     ops("warpgroup_registers_shown", FORWARD, "    Products::begin_products();\n", "", ATTENTION,
         **of(1)),
@@ -109,7 +110,7 @@ FAULTS = [
         compiled=BOTH),
     ops("warpgroup_own_tile", WARPGROUP, "return kTileSlots + group;", "return kTileSlots;",
         ATTENTION, compiled=BOTH),
-    # The sums of its gradients' columns.
+    # The sums of columns of attention's gradients.
     ops("column_sums_first_barrier", COLUMN_SUMS, BARRIER, "", ATTENTION, compiled=(BACKWARD,),
         **of(1)),
     ops("column_sums_second_barrier", COLUMN_SUMS, BARRIER, "", ATTENTION, compiled=(BACKWARD,),
@@ -125,7 +126,7 @@ FAULTS = [
     ops("plain_attention_keys_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(3)),
     ops("plain_attention_bound", PLAIN, "const bool exists = key < token.length;",
         "const bool exists = true;", PLAIN_ATTENTION),
-    # Sums over blocks, and rows that are no whole eights.
+    # Sums over blocks, and rows whose length is no multiple of eight.
     ops("block_sums_first_barrier", KERNELS + "block_sums_cuda.h",
         "  __syncthreads();  // the previous sums have been read\n", "", "*OnebitSketch*uda*",
         compiled=(OPS + "onebit_adam_update_cuda.cu",)),

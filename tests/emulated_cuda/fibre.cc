@@ -17,11 +17,11 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-[[maybe_unused]] Fibre* left = nullptr;  // by the last switch
+[[maybe_unused]] Fibre* left = nullptr;  // the stack before the last switch
 
-// Stacks begin at different places of a page and of a cache's sets: those of a block's threads are
-// used in turn, and at equal places they would push each other out of the caches: 50 steps of a
-// model then take 9 % longer (Zen 4).
+// Stacks start at different offsets, and so in different sets of the caches: the stacks of a block
+// are used in turn and would evict each other with equal offsets. 50 steps of a model would then
+// take 9 % longer (Zen 4).
 size_t next_offset() {
   constexpr size_t kLine = 64, kLinesApart = 5, kPlaces = 256;
   static size_t count = 0;
@@ -52,13 +52,13 @@ Fibre& Fibre::host() {
 
 void Fibre::reset(void (*entry)()) {
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(memory_, kStackBytes);  // what the body before left
+  __asan_unpoison_memory_region(memory_, kStackBytes);  // poisoned by the previous body
 #endif
   pointer_ = fresh_stack(memory_, kStackBytes - offset_bytes_, entry);
 }
 
-// The address sanitizer is told of every change of stacks. The stack that it has beside ours is
-// kept for the next body, too: to make a new one takes longer than most bodies.
+// Announces every switch to the address sanitizer. Its fake stack is reused for the next body,
+// because creating one takes longer than most bodies.
 void Fibre::switch_to(Fibre& to) {
 #if defined(__SANITIZE_ADDRESS__)
   left = this;
@@ -74,7 +74,7 @@ void Fibre::switch_to(Fibre& to) {
 
 void Fibre::arrive() {
 #if defined(__SANITIZE_ADDRESS__)
-  // Which stack the host's is, is known once it has been left.
+  // This also sets the bounds of the host's stack when it is left for the first time.
   __sanitizer_finish_switch_fiber(fake_, &left->bottom_, &left->size_bytes_);
 #endif
 }

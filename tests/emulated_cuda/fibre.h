@@ -1,4 +1,4 @@
-// Stacks of their own for device threads, which take turns on one host thread.
+// Device threads have their own stacks and take turns on one host thread.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@ class Fibre {
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  // The stack of the host thread that runs, to come back to.
+  // The stack of the running host thread.
   static Fibre& host();
 
-  // Whoever switches here next calls `entry`, which must not return. What was on the stack is gone.
+  // The next switch to this stack calls `entry`, which must not return. Discards its content.
   void reset(void (*entry)());
-  // Called on this stack: leaves it for `to`; returns once another one switches back. Stacks switch
-  // to each other directly, so that those left at one place of the source return to it as the
-  // processor predicts; by way of a scheduler with a stack of its own a warp takes twice as long.
+  // Called on this stack: switches to `to`; returns once another stack switches back. Stacks switch
+  // to each other directly, so that the processor predicts the return of stacks that were left at
+  // the same place; via a scheduler with its own stack, a warp takes twice as long.
   void switch_to(Fibre& to);
-  // The first thing that an entry does.
+  // To be called at the start of every entry.
   void arrive();
 
  private:
   enum class Kind { kHost };
   explicit Fibre(Kind) {}
 
-  char* memory_ = nullptr;        // of a stack of our own
+  char* memory_ = nullptr;        // of an allocated stack; null for the host's
   size_t offset_bytes_ = 0;       // unused at the stack's upper end
   void* pointer_ = nullptr;       // of the suspended stack
   const void* bottom_ = nullptr;  // for the address sanitizer
   size_t size_bytes_ = 0;
   void* fake_ = nullptr;
-  void* watched_ = nullptr;  // what the thread sanitizer takes for a thread
+  void* watched_ = nullptr;  // the thread sanitizer's handle of this fibre
 };
 
 }  // namespace emulated_cuda

@@ -1,4 +1,4 @@
-// The registers that a call preserves (System V ABI, x86-64) are kept on the stack that is left.
+// Saves the registers that a call preserves (System V ABI, x86-64) on the old stack.
 #include "tests/emulated_cuda/fibre_switch.h"
 
 extern "C" void emulated_cuda_switch_stack(void** save, void* to);
@@ -30,7 +30,7 @@ namespace emulated_cuda {
 void* fresh_stack(char* stack, size_t size_bytes, void (*entry)()) {
   constexpr int kRegisters = 6;
   auto** top = reinterpret_cast<void**>(stack + size_bytes);
-  *--top = nullptr;  // where a caller's return address would be
+  *--top = nullptr;  // instead of a caller's return address
   *--top = reinterpret_cast<void*>(entry);
   for (int i = 0; i < kRegisters; ++i) *--top = nullptr;
   return top;

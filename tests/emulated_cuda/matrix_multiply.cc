@@ -40,7 +40,7 @@ float gelu_slope(float given) {
   return static_cast<float>(0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner);
 }
 
-// A matrix, or its transpose, row by row.
+// Returns a matrix, or its transpose, row by row.
 std::vector<float> rows_of(const void* data, const EmulatedLayout& layout, bool transposed) {
   const int64_t rows = transposed ? layout.columns : layout.rows;
   const int64_t columns = transposed ? layout.rows : layout.columns;
@@ -76,8 +76,8 @@ std::vector<Range> steps_of(Range k, const AddingOrder& order) {
   return steps;
 }
 
-// One row of the product: a row of op(A) by op(B) [k, n]. It sees copies of the operands alone, and
-// takes ten times as long with sanitizers.
+// Computes one row of the product: a row of op(A) by op(B) [k, n]. Sanitizers are off here: the
+// class only accesses copies of the operands, and would take ten times as long with them.
 class RowProduct {
  public:
   RowProduct(const std::vector<float>& b, int64_t k, int64_t n, const AddingOrder& order)

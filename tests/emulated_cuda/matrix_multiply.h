@@ -21,14 +21,14 @@ struct EmulatedLayout {
 
 namespace emulated_cuda {
 
-// In which order the products of an element are added. The tensor cores add kStep of them at once;
-// what of k is no whole tile comes first, so that tiles of other sizes add other products together
-// where k is ragged, and the same ones where it is a multiple of both.
+// The order in which the products of an element are added. Tensor cores add kStep of them at once.
+// If k is no multiple of the tile, the partial tile comes first: then other tile sizes group the
+// products differently, while they group them equally if k is a multiple of both sizes.
 struct AddingOrder {
   int64_t tile;    // along k
   bool backwards;  // the last tile first
-  int32_t parts;   // k is cut into so many, added at the end
-  bool even_only;  // refuses an odd number of columns of D, or of k where that is B's outer one
+  int32_t parts;   // k is split into so many, whose sums are added at the end
+  bool even_only;  // refuses matrices B with an odd number of rows or columns
 };
 inline constexpr int kOrders = 6;
 inline constexpr AddingOrder kAddingOrders[kOrders] = {

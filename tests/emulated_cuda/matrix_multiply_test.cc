@@ -1,4 +1,4 @@
-// The emulated cuBLASLt's arithmetic: right, and as fickle as a library's may be.
+// The emulated cuBLASLt's arithmetic: its correctness, and its variation between algorithms.
 #include "tests/emulated_cuda/matrix_multiply.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::vector<float> random_values(int64_t count, uint32_t seed) {
   return values;
 }
 
-// C [m, n] = A^T . B, column-major, as weights' gradients are: k is the leading extent of both.
+// C [m, n] = A^T . B, column-major, like gradients of weights: k is the leading extent of both.
 std::vector<float> product(int64_t m, int64_t n, int64_t k, const AddingOrder& order) {
   const std::vector<float> a = random_values(k * m, 1), b = random_values(k * n, 2);
   std::vector<float> c(static_cast<size_t>(m * n), NAN);

@@ -1,4 +1,4 @@
-// Where threads wait for each other: who may go on, and which meetings are faults.
+// Collectives and barriers: decides which waiting threads are released, and detects faults.
 #include <cstring>
 
 #include "tests/emulated_cuda/running_block.h"
@@ -16,7 +16,7 @@ bool is_same(const Place& a, const Place& b) {
   fault(what);
 }
 
-// The usual case: all lanes of a whole warp have come to the same collective, which is for all.
+// The common case: all lanes of a full warp have reached the same collective with a full mask.
 bool release_whole_warp(size_t warp) {
   Block& b = block();
   const size_t begin = warp * kLanes;

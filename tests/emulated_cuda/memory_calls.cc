@@ -35,7 +35,7 @@ cudaError_t allocate(MemoryKind kind, void** data, size_t size_bytes) {
   return cudaSuccess;
 }
 
-// Waits for the device, as freeing does.
+// Frees memory; waits for the device, like the real functions.
 cudaError_t release(MemoryKind kind, void* data) {
   if (data == nullptr) return cudaSuccess;
   auto lock = Machine::lock();
@@ -53,7 +53,7 @@ bool holds(const Region* region, const void* data, size_t size_bytes) {
   return static_cast<const char*>(data) + size_bytes <= region->begin + region->size_bytes;
 }
 
-// Copies what is pageable now, as the runtime does: the caller may use it again at once.
+// Copies from pageable memory immediately, like the runtime, because the caller may then reuse it.
 cudaError_t copy(Machine::Lock& lock, void* to, const void* from, size_t size_bytes,
                  cudaStream_t stream) {
   Machine& machine = Machine::one();
@@ -103,7 +103,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 
-// ONEBIT_EMULATED_CUDA_DRIVER, by default the runtime's.
+// Returns ONEBIT_EMULATED_CUDA_DRIVER, by default the runtime's version.
 cudaError_t cudaDriverGetVersion(int* version) {
   const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_DRIVER");
   *version = text == nullptr ? CUDART_VERSION : std::atoi(text);

@@ -1,4 +1,4 @@
-// The functions of cuBLASLt: what it describes, which algorithms it names, and what it refuses.
+// The functions of cuBLASLt: descriptors, the heuristic, and the checks of supported products.
 #include <cublasLt.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ namespace emulated_cuda {
 namespace {
 
 constexpr uint32_t kAlignmentBytes = 16;
-constexpr size_t kWorkspaceBytes = size_t{1} << 20;  // of the algorithm that cuts k
+constexpr size_t kWorkspaceBytes = size_t{1} << 20;  // of the algorithm that splits k
 
 int64_t size_of(cudaDataType_t type) {
   return type == CUDA_R_32F ? 4 : 2;
@@ -36,8 +36,8 @@ bool has_aux(const EmulatedProduct& p) {
   return p.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || p.epilogue == CUBLASLT_EPILOGUE_DGELU;
 }
 
-// Types, shapes, strides and epilogues as the manual has them. The gradient of the bias is missing
-// for widths that are no multiple of 32, so that its user meets that.
+// Supports types, shapes, strides and epilogues as in the manual. The gradient of the bias is not
+// supported for widths that are no multiple of 32, so that tests cover the caller's fallback.
 bool is_known(const EmulatedProduct& p, const EmulatedLayout& a, const EmulatedLayout& b,
               const EmulatedLayout& c) {
   const bool a_plain = p.a_operation == CUBLAS_OP_N, b_plain = p.b_operation == CUBLAS_OP_N;
@@ -69,7 +69,7 @@ size_t workspace_of(const AddingOrder& order) {
   return order.parts > 1 ? kWorkspaceBytes : 0;
 }
 
-// What a caller of ...SetAttribute() hands over.
+// The arguments of ...SetAttribute().
 struct AttributeValue {
   const void* data;
   size_t size_bytes;
@@ -174,8 +174,9 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   }
 }
 
-// Named in an order that turns with the shape, so that each is somewhere the first. Those that add
-// in one order (32, the even one, and the last) may be taken for each other.
+// Returns the algorithms in an order that rotates with the shape, so that each is the first for
+// some shape. Those with the same order of additions (32, the even one, and the last) are
+// interchangeable.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-// The sanitizer's functions, where it is linked (<sanitizer/tsan_interface.h>).
+// The sanitizer's functions if it is linked (<sanitizer/tsan_interface.h>).
 extern "C" {
 [[gnu::weak]] void* __tsan_get_current_fiber();
 [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);

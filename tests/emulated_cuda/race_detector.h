@@ -1,6 +1,7 @@
-// What the thread sanitizer is told of device threads: to it each is a thread of its own, ordered
-// with others by the barriers of a kernel alone, not by the turns in which fibres run. In builds
-// without it nothing happens here. The sources of the device are not instrumented; kernels are.
+// Annotations of device threads for the thread sanitizer. It sees each as a separate thread,
+// ordered with others only by the barriers of a kernel, not by the turns in which fibres run. In
+// builds without the sanitizer these functions do nothing. Only kernels are instrumented, not the
+// sources of the device.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +14,14 @@ namespace emulated_cuda::race_detector {
 inline bool watches() {
   return __tsan_switch_to_fiber != nullptr;
 }
-// Null if it is not.
+// The handle of the running thread; null without the sanitizer.
 void* running();
 void* add_thread();
 void remove_thread(void* thread);
-// Called right before the stack is changed. No order follows from it.
+// Called immediately before a switch of stacks. Does not order memory accesses.
 void run(void* thread);
 
-// What was done before a release of `at` comes before what is done after a later acquire of it.
+// Accesses before a release of `at` are ordered before accesses after a later acquire of it.
 void release_watched(void* at);
 void acquire_watched(void* at);
 inline void release(void* at) {
@@ -30,11 +31,11 @@ inline void acquire(void* at) {
   if (watches()) acquire_watched(at);
 }
 
-// By the running thread, where the device reads or writes memory in its place.
+// Record accesses of the running thread that the device performs on its behalf.
 void read(const void* at, size_t size_bytes);
 void wrote(void* at, size_t size_bytes);
 
-// Fresh memory in the place of pages: who used them before has nothing to do with it.
+// Forgets earlier accesses to pages that are used as new memory.
 void forget_pages(void* begin, size_t size_bytes);
 
 }  // namespace emulated_cuda::race_detector

@@ -1,5 +1,5 @@
-// Device threads as the thread sanitizer sees them. Elsewhere every kernel here ends as if it were
-// right: what a race does is seen by values in thread_block_test.cc.
+// Device threads under the thread sanitizer. Without it, every kernel here ends like a correct one;
+// thread_block_test.cc detects races by their values.
 #include "tests/emulated_cuda/race_detector.h"
 
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@ namespace instructions = onebit::kernels::cuda;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 constexpr int kSanitizerFound = 66;
 
-// Runs `kernel` once with what orders its accesses, which has to be found right, and once without.
-// The thread sanitizer ends a process that had a race with a status of its own.
+// Runs a kernel with and without the call that orders its accesses, and expects a race only
+// without. The thread sanitizer ends a process that had a race with a specific status.
 template <class Run>
 void expect_race_without_order(const Run& run_once) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the sanitizer does not look at forked threads
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the sanitizer does not check forked threads
   const auto ends = [&](bool ordered) {
     run_once(ordered);
     std::exit(0);
@@ -56,7 +56,7 @@ __global__ void write_after_read(float* to, bool ordered) {
   row.value[threadIdx.x] = 2;
 }
 
-// What one thread does after its last barrier is not before what another does after the same one.
+// Accesses of two threads after their last common barrier are unordered.
 __global__ void last_before_reads(float* to, bool ordered) {
   auto& row = block_shared<Row>();
   if (threadIdx.x == 0) row.value[0] = 1;
@@ -124,7 +124,7 @@ __global__ void through_matrices(float* to, bool ordered) {
   auto& row = block_shared<Row>();
   const unsigned lane = threadIdx.x;
   row.value[lane ^ 1u] = row.value[(lane ^ 1u) + 32] =
-      1;  // a lane is given what its neighbour wrote
+      1;  // a lane reads the value that its neighbour wrote
   if (ordered) __syncwarp();
   const auto all =
       instructions::load_matrices(instructions::shared_address(&row.value[4 * (lane % 16)]));
@@ -138,7 +138,7 @@ TEST(EmulatedRaces, WithLoadsOfMatricesAreFound) {
   });
 }
 
-// Blocks of a grid have no order.
+// Blocks of a grid are unordered.
 __global__ void sum_of_blocks(float* to, unsigned long long* count, bool ordered) {
   if (ordered) {
     atomicAdd(count, 1ull);

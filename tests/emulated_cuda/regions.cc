@@ -14,10 +14,9 @@
 namespace emulated_cuda {
 namespace {
 
-constexpr size_t kGuardBytes = 256;  // and what CUDA aligns to
+constexpr size_t kGuardBytes = 256;  // also CUDA's alignment of allocations
 
-// A NaN for who reads it, in f32 and both 16-bit types; a signalling one, so that even adding zero
-// to it shows.
+// A NaN in f32 and both 16-bit types; a signalling one, so that even adding zero changes it.
 char guard_at(const char* at) {
   return reinterpret_cast<uintptr_t>(at) % 2 == 0 ? '\xA5' : '\x7F';
 }

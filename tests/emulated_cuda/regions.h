@@ -1,4 +1,4 @@
-// Memory that the emulated runtime has allocated: of which device, and from where to where.
+// The memory regions that the emulated runtime has allocated, and their devices.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ struct Region {
 
 class Regions {
  public:
-  // Filled with NaN. On both sides lie guards: what is written there is a fault when found, and an
-  // error of the address sanitizer at once, as is any use of device memory by the host.
+  // Allocates memory filled with NaN, between guards. A write to a guard is a fault when a check
+  // finds it, and an immediate error with the address sanitizer, as is any use by the host.
   char* add(MemoryKind kind, int device, size_t size_bytes);
   void remove(const Region& region);
-  // The region that the address is in, or, as the end of an empty view, behind; null: none.
+  // The region that contains the address, or ends there (for empty views); null if there is none.
   const Region* of(const void* data) const;
   size_t device_bytes(int device) const;
   void check_guards() const;
-  // Lets the work that runs use a device's memory; -1: all of them.
+  // Allows the running work to use a device's memory; -1: that of all devices.
   void open(int device) const;
   void close() const;
 
  private:
   static void check_guards(const Region& region);
 
-  std::map<const char*, Region> regions_;  // by their begin
+  std::map<const char*, Region> regions_;  // by their first address
 };
 
 }  // namespace emulated_cuda

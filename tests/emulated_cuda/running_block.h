@@ -1,4 +1,4 @@
-// The block that runs, one at a time: its threads, their turns, its memory.
+// The running block (one at a time): its threads, their turns, its memory.
 #pragma once
 
 #include <algorithm>
@@ -25,24 +25,24 @@ struct Thread {
   int lane = 0;
   size_t warp = 0;
   State state = State::kReady;
-  Fibre* fibre = nullptr;  // while it has begun and has not ended
+  Fibre* fibre = nullptr;  // while the thread runs
   Place place;
   unsigned mask = 0;
   bool vote = false;
   Operands operands{};
   AsyncCopies copies;
   AsyncProducts products;
-  size_t block_barriers = 0, warp_barriers = 0;  // so far, the latter of whole warps
+  size_t block_barriers = 0, warp_barriers = 0;  // passed so far; the latter of whole warps
 };
 
-// Whose turn it is: warps in an order, each as far as it gets, its lanes in an order.
+// The order of warps and lanes. Each warp runs until all its lanes wait or have ended.
 struct Turn {
   std::vector<size_t> warps, lanes;
   size_t warp = 0, lane = 0;  // the next of them
 };
 
-// What the race detector orders device threads by. A thread that has passed a barrier may be at the
-// next one before others have left it: successive ones are two places.
+// The addresses by which the race detector orders device threads. A thread may reach the next
+// barrier before others have left the last one, so successive barriers alternate between two.
 struct Order {
   char begin = 0, end = 0;  // of the grid
   std::array<char, 2> block{};
@@ -50,10 +50,9 @@ struct Order {
   std::vector<char> part_of_warp;
 };
 
-// The block that runs; there is one at a time.
 struct Block {
-  // What grows while device threads run has its memory before: to the race detector they would have
-  // a race for it.
+  // Lists that grow while device threads run are allocated here: the race detector would report a
+  // race if device threads allocated memory for them.
   Block() {
     fibres.reserve(kMostThreads);
     idle.reserve(kMostThreads);
@@ -61,7 +60,7 @@ struct Block {
 
   const std::function<void()>* body = nullptr;
   std::vector<Thread> threads;
-  std::vector<WarpOperands> met;  // what the lanes of a warp brought that met last
+  std::vector<WarpOperands> met;  // operands of each warp's last collective
   int votes = 0;
   Turn turn;
   Thread* current = nullptr;
@@ -69,9 +68,9 @@ struct Block {
   Order order;
   std::vector<std::unique_ptr<Fibre>> fibres;
   std::vector<Fibre*> idle;
-  bool watched = race_detector::watches();  // threads then have a fibre each, by their number
+  bool watched = race_detector::watches();  // then fibres are not shared by threads
   bool random = false;
-  bool copies_late = false;  // a barrier was passed by a thread whose copies products do not see
+  bool copies_late = false;  // a thread passed a barrier while its copies were hidden from products
 
   size_t warps() const { return (threads.size() + kLanes - 1) / kLanes; }
   size_t end_of(size_t warp) const { return std::min(threads.size(), (warp + 1) * kLanes); }
@@ -82,11 +81,11 @@ inline Block& block() {
   return *the_block;
 }
 
-// Frees the lanes of a warp that wait for each other and have all come; false if there are none.
+// Releases lanes of a warp that have all reached their collective; false if there are none.
 bool release_warp(size_t warp);
-// Frees the threads at the block's barrier, where all are that have not ended; false if all have.
+// Releases the threads at the block's barrier once all running ones are there; false if all ended.
 bool release_block();
-// Fault: the warps of a warpgroup have not called the same products.
+// Fault: the warps of a warpgroup have called different products.
 void check_warpgroups();
 
 }  // namespace emulated_cuda

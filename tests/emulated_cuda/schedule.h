@@ -1,4 +1,4 @@
-// When the emulated device does what it was given: ONEBIT_EMULATED_CUDA_SCHEDULE.
+// When the emulated device executes its work: ONEBIT_EMULATED_CUDA_SCHEDULE.
 #pragma once
 
 #include <random>
@@ -7,15 +7,15 @@
 namespace emulated_cuda {
 
 enum class Schedule {
-  kLate,    // when somebody waits for it: the default
-  kEager,   // at once
-  kRandom,  // some time between, lanes, warps and blocks in any order: "random" or "random:SEED"
+  kLate,    // when a call waits for it: the default
+  kEager,   // immediately
+  kRandom,  // at a random time, lanes, warps and blocks in any order: "random" or "random:SEED"
 };
 
 Schedule schedule();
-// What the environment variable says. Ends the process if it says nothing known.
+// Sets the schedule from the variable's value. Ends the process if the value is unknown.
 void set_schedule(std::string_view text);
-// Of the random schedule, and of the made-up times of events.
+// The generator of the random schedule and of the artificial times of events.
 std::mt19937_64& dice();
 
 }  // namespace emulated_cuda

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Seeds one fault after another into the CUDA backend and asks whether a test sees it: a barrier, a
-fence, a wait for an event or a copy, or a check of bounds is taken out (fault_list.py).
+"""Seeds faults into the CUDA backend, one at a time, and checks that a test detects each. A fault
+removes a barrier, a fence, a wait for an event or a copy, or a check of bounds (fault_list.py).
 
 Usage: seeded_faults.py BUILD_FOLDER [--only REGEX] [--jobs N]
        seeded_faults.py --check
 
-BUILD_FOLDER is built with -DONEBIT_CUDA=EMULATED (`./run test --stage emulated`). The tree is not
-touched: a changed copy is compiled and linked before the libraries into a program of its own. Ends
-with a table and status 1 if a fault was seen in no schedule. --check only asks that every fault
-still has its place in the sources.
+BUILD_FOLDER is built with -DONEBIT_CUDA=EMULATED (`./run test --stage emulated`). The source tree
+is not modified: a changed copy is compiled and linked before the libraries into a separate program.
+Prints a table, and exits with 1 if a fault was detected in no schedule. --check only checks that
+the sources still contain the code of every fault.
 """
 import argparse
 import json
@@ -31,7 +31,7 @@ TIMEOUT_SECONDS = 300
 
 
 def changed(fault):
-    """The text of the fault's file with the fault; an error if its place is not there once."""
+    """Returns the file's text with the fault; raises ValueError if its code is not found."""
     text = (ROOT / fault.file).read_text(encoding="utf-8")
     count = text.count(fault.find)
     if count < fault.number or (count != 1 and fault.number == 1 and not fault.of_several):
@@ -57,14 +57,14 @@ def check():
 
 @dataclass
 class Compiled:
-    """How a build compiles a source."""
+    """The way a build compiles a source."""
     folder: Path
     command: str
     unity: Path | None  # the file that includes the source, if several are compiled as one
 
 
 def compiled_sources(folder):
-    """Path in the tree -> Compiled."""
+    """Returns {path in the tree: Compiled}."""
     found = {}
     for one in json.loads((folder / "compile_commands.json").read_text(encoding="utf-8")):
         file = Path(one["file"])
@@ -97,7 +97,7 @@ class Build:
             raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
 
     def compile(self, source, place, changed_file):
-        """One object of `source`, with the changed file in `place` before that of the tree."""
+        """Compiles `source`; the changed file in `place` takes precedence over that of the tree."""
         how = self.compiled[source]
         words = shlex.split(how.command)
         given = place / source if source == changed_file else ROOT / source
@@ -111,7 +111,7 @@ class Build:
         words[words.index("-c") + 1] = str(given)
         compiler = next(i for i, word in enumerate(words) if word.startswith("-"))
         words.insert(compiler, f"-I{place}")
-        # A fault may leave something unused behind.
+        # A fault may leave unused names.
         self.run(shlex.join(words + ["-Wno-error"]), how.folder)
         return target
 
@@ -127,7 +127,7 @@ class Build:
 
     def with_fault(self, fault):
         place = self.folder / "faults" / fault.name
-        shutil.rmtree(place, ignore_errors=True)  # of an earlier list
+        shutil.rmtree(place, ignore_errors=True)  # left by an earlier list of faults
         copy = place / fault.file
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(changed(fault), encoding="utf-8")
@@ -137,7 +137,7 @@ class Build:
 
 
 def fails(program, filter_text, schedule):
-    """Whether the tests notice, in one line; the empty string if they pass."""
+    """Returns how the tests fail, in one line; the empty string if they pass."""
     environment = dict(os.environ, ONEBIT_EMULATED_CUDA_SCHEDULE=schedule)
     try:
         done = subprocess.run([program, f"--gtest_filter={filter_text}", "--gtest_fail_fast"],
@@ -156,7 +156,7 @@ def fails(program, filter_text, schedule):
 
 
 def seen_in(build, fault):
-    """(name, schedule or None, how, seconds)"""
+    """Returns (fault, schedule that detects it or None, how, seconds)."""
     started = time.monotonic()
     found, how = None, ""
     try:

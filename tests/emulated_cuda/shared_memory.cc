@@ -16,7 +16,7 @@
 namespace emulated_cuda {
 namespace {
 
-// Between objects, where nothing may be touched.
+// Gaps between objects must not be accessed.
 constexpr size_t kGapBytes = 64, kAlignmentBytes = 1024, kMaxObjects = 64;
 constexpr size_t kMemoryBytes = kMostSharedBytes + kMaxObjects * (kGapBytes + kAlignmentBytes);
 

@@ -1,4 +1,4 @@
-// The shared memory of the block that runs.
+// The shared memory of the running block.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@ namespace emulated_cuda {
 
 class SharedMemory {
  public:
-  static constexpr size_t kPieceBytes = 16;  // what asynchronous copies move at most
+  static constexpr size_t kPieceBytes = 16;  // the largest asynchronous copy
 
   SharedMemory();
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  // A new block: no objects, and NaN in every byte that was used.
+  // Starts a new block: removes all objects, and fills every used byte with NaN.
   void clear(size_t dynamic_bytes = 0);
   void* object(const void* type, size_t size_bytes, size_t alignment_bytes);
   uint32_t offset(const void* data) const;
@@ -34,8 +34,8 @@ class SharedMemory {
 
   char* base_ = nullptr;
   std::vector<Object> objects_;
-  size_t used_bytes_ = 0;     // with the gaps
-  size_t objects_bytes_ = 0;  // as the device counts
+  size_t used_bytes_ = 0;     // including the gaps
+  size_t objects_bytes_ = 0;  // as a real device counts them
   size_t dynamic_bytes_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace emulated_cuda {
 namespace {
 
-// An event is not ready the first times one asks, however fast the device.
+// The first queries of an event always return "not ready".
 constexpr int kPollsBeforeReady = 2;
 
 // Whether a device accepts a launch of this shape.
@@ -28,22 +28,22 @@ bool nothing() {
   return true;
 }
 
-// What a kernel on `device` may be given: its memory, and page-locked memory of the host.
+// Kernels on `device` may use its memory and page-locked memory of the host.
 bool takes_pointer(const Regions& regions, const void* pointer, int device) {
   if (pointer == nullptr) return true;
   const Region* const region = regions.of(pointer);
   return region != nullptr && (region->kind == MemoryKind::kPinned || region->device == device);
 }
 
-// A small number of 32 bits, and behind it padding that holds half of an old address: GCC 12 does
-// not clear all padding of nested structs (ParameterWords).
+// Whether a word is a small 32-bit number followed by padding, which may hold half of an old
+// address: GCC 12 does not clear all padding of nested structs (ParameterWords).
 bool is_small_number(const void* word) {
   constexpr uint64_t kHalf = 0xFFFFFFFFu, kSmall = 1u << 16;
   return (reinterpret_cast<uintptr_t>(word) & kHalf) < kSmall;
 }
 
-// Words of structs may be numbers: only those that are addresses of another device's memory are
-// known to be wrong.
+// Words of structs may be numbers, so only addresses of another device's memory are certainly
+// wrong.
 bool takes_word(const Regions& regions, const void* word, int device) {
   if (is_small_number(word)) return true;
   const Region* const region = regions.of(word);
@@ -108,7 +108,7 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, 0);
 }
 
-// The real one lets the work end by itself; nobody can see the difference.
+// The real function returns before the work ends; callers cannot observe the difference.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   auto lock = Machine::lock();
   Machine& machine = Machine::one();
@@ -183,7 +183,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return Machine::one().advance(event->work) ? cudaSuccess : remember(cudaErrorNotReady);
 }
 
-// A made-up time: what is chosen by it must not matter.
+// Returns an artificial time: choices that depend on it must not affect results.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   const auto lock = Machine::lock();
   if (!begin->timed || !end->timed) return remember(cudaErrorInvalidResourceHandle);

@@ -1,4 +1,4 @@
-// Order of work, devices, memory, and calls that fail because a test wants it.
+// Order of work, devices, memory, and calls that fail at a test's request.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST(EmulatedStreams, LateWorkIsDoneWhenWaitedForAndEagerWorkAtOnce) {
   }
 }
 
-// What the second stream reads, with and without waiting for the first.
+// Returns the value that the second stream reads, with or without waiting for the first.
 int read_beside(bool waits) {
   const DeviceMemory<int> memory(std::vector<int>{1, 0});
   const Stream writer(cudaStreamNonBlocking), reader(cudaStreamNonBlocking);
@@ -108,7 +108,7 @@ TEST(EmulatedStreams, PageLockedMemoryIsReadWhenTheCopyRuns) {
   EXPECT_EQ(memory.values()[0], 6);
   int pageable = 7;
   cudaMemcpyAsync(memory.data(), &pageable, sizeof pageable, cudaMemcpyDefault, stream.stream);
-  pageable = 8;  // the runtime has copied it
+  pageable = 8;  // the runtime has already copied it
   cudaStreamSynchronize(stream.stream);
   EXPECT_EQ(memory.values()[0], 7);
 }
@@ -167,7 +167,7 @@ TEST(EmulatedDevices, MemoryAndStreamsOfAnotherDeviceAreErrors) {
   int count = 0;
   ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
   if (count < 2) GTEST_SKIP() << "one emulated device";
-  const DeviceMemory<int> there(1, 1), here(1, 0);  // 0 is current now
+  const DeviceMemory<int> there(1, 1), here(1, 0);  // now device 0 is current
   EXPECT_EQ(start(1, 1, nullptr, store, there.data(), 1), cudaErrorIllegalAddress);
   EXPECT_EQ(start(1, 1, nullptr, store_in, {1, there.data()}), cudaErrorIllegalAddress);
   int of_the_host = 0;

@@ -11,7 +11,7 @@
 
 namespace emulated_cuda {
 
-Block* const the_block = new Block;  // outlives what waits at the end of the process
+Block* const the_block = new Block;  // outlives threads that still wait when the process ends
 
 namespace {
 
@@ -46,8 +46,8 @@ void begin_warps() {
   begin_warp();
 }
 
-// The thread whose turn it is: of the warp that runs, as far as it gets, then of the next one,
-// until all are at a barrier of the block. Null once all have ended.
+// Returns the next thread to run: of the current warp until all its lanes wait, then of the next
+// warp, until all are at a barrier of the block. Null once all threads have ended.
 Thread* next_thread() {
   Block& b = block();
   Turn& turn = b.turn;
@@ -73,7 +73,7 @@ Thread* next_thread() {
 
 void run_bodies();
 
-// Makes `thread` the one that runs; its stack, which the caller switches to.
+// Makes `thread` the current one and returns its stack, to which the caller switches.
 Fibre& make_current(Thread& thread) {
   block().current = &thread;
   threadIdx = thread.index;
@@ -84,8 +84,8 @@ Fibre& make_current(Thread& thread) {
   return *thread.fibre;
 }
 
-// On a stack of its own: one thread, and after its end those that have not begun, if it is their
-// turn.
+// The entry of a stack: runs one thread, and after its end further ones that have not started, if
+// it is their turn.
 void run_bodies() {
   Block& b = block();
   Fibre& mine = *b.current->fibre;
@@ -106,16 +106,16 @@ void run_bodies() {
     Fibre& to = next == nullptr ? Fibre::host() : make_current(*next);
     if (!b.watched) b.idle.push_back(&mine);
     mine.switch_to(to);
-    std::abort();  // this stack is not come back to: it begins anew
+    std::abort();  // not reached: this stack is reset before it is used again
   }
 }
 
-// The running thread waits, and the others run, until it is its turn again.
+// Suspends the running thread and runs the others until it is its turn again.
 void wait_as(State state, const Place& place) {
   Thread& mine = *block().current;
   mine.state = state;
   mine.place = place;
-  Thread* const next = next_thread();  // there is one: a thread that waits is freed or is a fault
+  Thread* const next = next_thread();  // not null: a waiting thread is released or is a fault
   if (next == &mine) return;
   Fibre& own = *mine.fibre;
   own.switch_to(make_current(*next));

@@ -1,5 +1,5 @@
-// Runs a grid: its blocks one after another, the threads of a block as fibres. What only kernels
-// call acts for the thread that runs.
+// Runs a grid: its blocks one after another, the threads of a block as fibres. The functions that
+// only kernels call act for the running thread.
 #pragma once
 
 #include <array>
@@ -11,33 +11,33 @@
 
 namespace emulated_cuda {
 
-// Without an attribute of the kernel.
+// The limit without an attribute of the kernel.
 inline constexpr size_t kSharedBytes = size_t{48} << 10;
-// With it: on compute capability 8.0, and on 9.0, which has the most.
+// The limits with the attribute, on compute capability 8.0 and 9.0.
 inline constexpr size_t kMostSharedBytes80 = size_t{163} << 10;
 inline constexpr size_t kMostSharedBytes = size_t{227} << 10;
 
-// `dynamic_bytes`: of shared memory. `random` shuffles blocks, warps and lanes: an order that the
-// threads have to bear.
+// `dynamic_bytes`: of shared memory. `random` shuffles blocks, warps and lanes, which no correct
+// kernel depends on.
 void run_grid(const dim3& grid, const dim3& block, size_t dynamic_bytes,
               const std::function<void()>& thread, bool random);
 
-// The block's object of this type; fresh ones hold NaN. Fault: kSharedBytes are exceeded, or by an
-// object of more what the launch gave.
+// The block's object of this type; new ones hold NaN. Faults: objects exceed kSharedBytes, or a
+// larger object exceeds the launch's dynamic shared memory.
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes);
-// Shared memory by its offset. Faults: the place is outside; 16 bytes are not aligned.
+// The offset of an address in shared memory. Faults: it is outside; 16 bytes are not aligned.
 uint32_t shared_offset(const void* data);
 uint16_t shared_half(uint32_t row, int index);
-// The eight of 16 aligned bytes.
+// The eight values in 16 aligned bytes.
 std::array<uint16_t, 8> shared_piece(uint32_t at);
 
-// 8 or 16 bytes, which hold NaN from now until the thread waits for their group.
+// Copies 8 or 16 bytes; the destination holds NaN until the thread waits for their group.
 void start_copy(uint32_t to, const void* from, bool exists, size_t size_bytes);
 void end_copy_group();
-// All groups of the thread but the last `left`.
+// Waits for all groups of the thread except the last `left`.
 void wait_for_copy_groups(size_t left);
 
-// A product of the thread's warpgroup: `compute` is given the `count` values of `result`, which
+// Starts a product of the thread's warpgroup: `compute` gets the `count` values of `result`, which
 // hold NaN from now until the thread waits for their group. Faults: copies that have arrived, or
 // registers, were not made visible before.
 void start_product(float* result, size_t count, std::function<void(float*)> compute);

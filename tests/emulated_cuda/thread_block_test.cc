@@ -1,4 +1,4 @@
-// Threads, collectives, shared memory: what kernels may do, and what the emulated device must see.
+// Threads, collectives, shared memory: what kernels may do, and what the device must detect.
 #include "tests/emulated_cuda/thread_block.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ __global__ void read_neighbour(float* to, bool waits) {
   to[threadIdx.x] = row.value[(threadIdx.x + 33) % 64];
 }
 
-// Without the barrier some thread reads what no other has written yet: NaN, also in a second block.
+// Without the barrier a thread reads a value before it is written: NaN, also in a second block.
 TEST(EmulatedThreads, AMissingBarrierShows) {
   for (const char* schedule : {"late", "random:5"}) {
     const InSchedule in(schedule);
@@ -153,7 +153,7 @@ TEST(EmulatedThreads, AProductOnTensorCoresIsTheMatrixProduct) {
   }
 }
 
-// Each of these ends the process, with where it happened.
+// Each of these ends the process with the location of the fault.
 __global__ void ends_early(int* to) {
   if (threadIdx.x == 3) return;
   *to = __shfl_sync(kAll, 1, 0);

@@ -1,5 +1,5 @@
 // Products of warpgroups and large shared memory on the emulated device: what kernels may do, and
-// what it must see.
+// what the device must detect.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ uint32_t piece_of(const Value* matrix, int row, int piece) {
          static_cast<uint32_t>(row * 128 + (piece ^ row % 8) * 16);
 }
 
-// What of the protocol a kernel leaves out.
+// The part of the protocol that a kernel omits.
 enum class LeftOut {
   kNothing,
   kCopiesShown,
@@ -51,7 +51,7 @@ void copy_matrices(Matrices& shared, const Value* a, const Value* b) {
   instructions::wait_for_copies();
 }
 
-// to [2, 64, 64] = a . b^T, then that rounded . b.
+// to [2, 64, 64] = a . b^T, then this rounded result . b.
 __global__ void multiply(const Value* a, const Value* b, float* to, LeftOut left_out) {
   auto& shared = instructions::block_shared<Matrices>();
   copy_matrices(shared, a, b);
@@ -98,7 +98,7 @@ __global__ void multiply(const Value* a, const Value* b, float* to, LeftOut left
   }
 }
 
-// Small whole numbers, whose sums are exact.
+// Small integers, whose sums are exact.
 std::vector<Value> numbers(int seed) {
   std::vector<Value> values;
   for (int i = 0; i < kSize * kSize; ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 thread_local int device_of_thread = 0;
 
-// The per-thread streams of one thread, made when first used.
+// The per-thread streams of one thread, created at first use.
 struct ThreadStreams {
   cudaStream_t of[kMaxDevices] = {};
 
@@ -56,8 +56,8 @@ Machine& Machine::one() {
 
 namespace {
 
-// Made before there are threads: GCC 12's thread sanitizer has reported that one thread made it and
-// another locked it, although a function's static orders the two.
+// Created before any thread starts: GCC 12's thread sanitizer reported a race between its creation
+// and another thread's lock, although a function's static variable orders the two.
 [[maybe_unused]] const Machine& made_at_start = Machine::one();
 
 }  // namespace
@@ -127,7 +127,7 @@ WorkRef Machine::append(cudaStream_t handle, int device, std::function<bool()> r
   return work;
 }
 
-// What was just given, or the work of some stream so far, or nothing.
+// Runs the new work, or the work of a random stream, or nothing.
 void Machine::run_at_random(const WorkRef& fresh) {
   const auto draw = dice()() % 4;
   if (draw == 0) advance(fresh);

@@ -1,4 +1,4 @@
-// What the emulated device was given to do, as a graph: nothing is done before what it waits for.
+// The work of the emulated device, as a graph: a node runs only after those that it depends on.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ struct Work;
 using WorkRef = std::shared_ptr<Work>;
 
 struct Work {
-  int device = 0;             // whose memory it may use; -1: of all
+  int device = 0;             // whose memory it may use; -1: that of all devices
   std::function<bool()> run;  // false: it waits for a message of another rank
   std::vector<WorkRef> after;
   bool done = false;
@@ -30,7 +30,7 @@ struct Work {
 struct CUstream_st {
   emulated_cuda::WorkRef tail;
   int device = 0;
-  bool blocking = true;  // waits for the legacy stream, and that for it
+  bool blocking = true;  // this stream and the legacy one wait for each other
 };
 struct CUevent_st {
   emulated_cuda::WorkRef work;  // null: not recorded yet
@@ -44,7 +44,7 @@ namespace emulated_cuda {
 inline constexpr int kMaxDevices = 8;
 inline constexpr size_t kDeviceBytes = size_t{8} << 30;
 
-// All devices of this process. Every function wants the lock to be held.
+// All devices of this process. Every function requires the lock.
 class Machine {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -56,7 +56,7 @@ class Machine {
   int devices() const { return devices_; }
   Regions& regions() { return regions_; }
 
-  // What a launch of the kernel may ask for; 48 KiB where nothing was said.
+  // The limit for launches of the kernel; 48 KiB by default.
   void allow_dynamic_shared_bytes(const void* kernel, size_t bytes) {
     dynamic_shared_bytes_[kernel] = bytes;
   }
@@ -65,21 +65,21 @@ class Machine {
   cudaStream_t create_stream(int device, bool blocking);
   void destroy_stream(cudaStream_t stream);
   bool is_stream(cudaStream_t stream) const;
-  // The stream a handle means, the per-thread one included; null for the legacy one.
+  // The stream of a handle, including the per-thread one; null for the legacy one.
   cudaStream_t stream_of(cudaStream_t handle);
   int device_of(cudaStream_t handle);
 
-  // The work comes after all that the stream was given before, and after `other`. Done now, later
-  // or some time, as the schedule is.
+  // Appends work that depends on the stream's earlier work and on `other`. The schedule decides
+  // when it runs.
   WorkRef append(cudaStream_t handle, int device, std::function<bool()> run,
                  const WorkRef& other = nullptr);
-  // Does a piece of work and all it comes after; false: one of them waits for another rank.
+  // Runs work and all it depends on; false if some of it waits for another rank.
   bool advance(const WorkRef& work);
-  // The same, waiting as long as that takes.
+  // The same, but waits until it is done.
   void complete(Lock& lock, const WorkRef& work);
-  // All that the streams of a device were given.
+  // Completes the work of all streams of a device.
   void complete_all(Lock& lock, int device);
-  // Lets the lock go until something is announced, or for a moment.
+  // Releases the lock until an announcement, or for a short time.
   void pause(Lock& lock);
   void announce() { changed_.notify_all(); }
 
@@ -96,9 +96,9 @@ class Machine {
   std::map<const void*, size_t> dynamic_shared_bytes_;
 };
 
-// Of all devices, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY, "9.0" by default.
+// The compute capability of all devices, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY, default "9.0".
 int capability();
-// Of the calling thread.
+// The calling thread's current device.
 int current_device();
 void set_current_device(int device);
 // Returns `error` and remembers it for cudaGetLastError.

@@ -1,4 +1,4 @@
-// Adam beside the optimizer of a run.
+// An Adam that runs along with the optimizer of a run.
 #include "onebit/engine/adam_shadow.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ void step(AdamShadow& shadow, params::Table& table, float gradient, float move) 
   shadow.after_step(input);
 }
 
-// On the early route of the compressed phase the optimizer finds that out, behind the shadow.
+// If buckets are sent early in the compressed phase, the optimizer detects this only after the
+// shadow.
 TEST(AdamShadow, AStepThatIsNotFiniteLeavesNothingBehind) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
     params::Table table;

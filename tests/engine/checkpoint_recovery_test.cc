@@ -1,5 +1,5 @@
-// Checkpoints of runs whose ranks do not share a disk: what is lost, damaged or stale on one of
-// them, and what the run then continues from.
+// Checkpoints of runs whose ranks do not share a disk: if parts on a disk are lost, damaged or
+// stale, from which checkpoint does the run continue?
 #include "onebit/engine/checkpoint_recovery.h"
 
 #include <gmock/gmock.h>
@@ -93,7 +93,7 @@ TEST_F(CheckpointRecoveryTest, DamageIsReplacedByTheCopy) {
   EXPECT_EQ(read_file(copy), whole);
 }
 
-// The shards of two ranks have changed their names, say: each is whole.
+// For example, the shards of two ranks have swapped names: each file is intact.
 TEST_F(CheckpointRecoveryTest, AnotherFileIsReplacedByTheCopy) {
   const Trial trial = {.layout = {0, 1}, .copies = 2};
   const std::vector<double> unbroken = train(trial);
@@ -116,7 +116,7 @@ TEST_F(CheckpointRecoveryTest, AFileInAFolderOfTheModelIsRestored) {
   EXPECT_EQ(read_file(lost), "{}");
 }
 
-// A disk that takes nothing more is no reason not to continue.
+// A full disk does not prevent continuing.
 TEST_F(CheckpointRecoveryTest, DamageThatCannotBeReplacedIsReadFromACopy) {
   const Trial trial = {.layout = {0, 1}, .copies = 2};
   const std::vector<double> unbroken = train(trial);
@@ -149,8 +149,8 @@ TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunContinuesFromAnOlderCheckpoint)
   EXPECT_EQ(error_of_resuming(asked).find("--resume"), std::string::npos);
 }
 
-// Each kind of damage to the newest checkpoint of a folder that all ranks share, or that is the one
-// rank's: what is said of it.
+// The message for each kind of damage to the newest checkpoint in a folder that all ranks share, or
+// that a single rank has.
 TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunContinuesFromAnOlderCheckpoint) {
   const Path newest = disk(0) / tag_of_step(kSecond);
   const std::vector<std::pair<std::function<void(int)>, const char*>> damages = {
@@ -180,7 +180,7 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunContinuesFromAnOlderCheckpoint) {
   }
 }
 
-// Going back would lose all of the run: that is for its owner to say.
+// Falling back would lose the whole run, so only its owner may decide that.
 TEST_F(CheckpointRecoveryTest, OnOneDiskAllOfThemDamagedIsAnError) {
   train({.layout = {0, 0}});
   change_last_byte(shard(0, kFirst, 1, 2));
@@ -192,7 +192,7 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskAllOfThemDamagedIsAnError) {
               HasSubstr("from a copy of the folder, or start a new run in another folder"));
 }
 
-// A folder that somebody has copied under a name of his own is as new as what it is a copy of.
+// A copy of a checkpoint under another name is as new as the original.
 TEST_F(CheckpointRecoveryTest, ACopyUnderAnotherNameServesWhenItIsNeeded) {
   const std::vector<double> unbroken = train({.layout = {0, 0}});
   const Path newest = disk(0) / tag_of_step(kSecond);
@@ -252,7 +252,7 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
     files::remove_all(disk(1));
     return train(trial);
   }();
-  // The disk has of the newest checkpoint what another run of the same steps has left there.
+  // The disk's part of the newest checkpoint is a leftover of another run with the same steps.
   const Path folder = disk(1) / tag_of_step(kSecond);
   files::remove_all(folder);
   files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
@@ -273,7 +273,7 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
             read_file(disk(0) / tag_of_step(kSecond) / "state.json"));
 }
 
-// Every disk has the new checkpoint whole before any gives it its name.
+// Every disk has the complete new checkpoint before any disk renames it to its final name.
 TEST_F(CheckpointRecoveryTest, AKillBetweenTwoPublishingDisksLosesNothing) {
   for (const int late : {0, 1}) {
     files::remove_all(disk(0));
@@ -287,7 +287,7 @@ TEST_F(CheckpointRecoveryTest, AKillBetweenTwoPublishingDisksLosesNothing) {
     expect_continues(trial, kSecond, unbroken);
     EXPECT_TRUE(files::exists(folder.folder(tag)));
     EXPECT_FALSE(files::exists(folder.partial_folder(tag)));
-    // What no disk has published was never finished.
+    // A checkpoint that no disk has published was never complete.
     for (const int number : {0, 1}) {
       const CheckpointFolder own(disk(number));
       files::rename(own.folder(tag), own.partial_folder(tag));
@@ -313,7 +313,7 @@ TEST_F(CheckpointRecoveryTest, AfterAKillBeforeADiskHasAllTheRunContinuesFromAnO
   }
 }
 
-// A run that was taken back goes on from where it was taken to, not from what it left behind.
+// A run that was reset to an older checkpoint continues from it, not from its newer leftovers.
 TEST_F(CheckpointRecoveryTest, NewerCheckpointsThanEveryLatestAreNotUsed) {
   const Trial trial = {.layout = {0, 1}};
   const std::vector<double> unbroken = train(trial);
@@ -339,7 +339,7 @@ TEST_F(CheckpointRecoveryTest, OtherRanksReadShardsFromWhoeverHasThem) {
     for (size_t i = 0; i < resumed.losses.size(); ++i) {
       EXPECT_NEAR(resumed.losses[i], unbroken[i + 3], 1e-4);
     }
-    // From the files of all disks in one folder, the same ranks go on in the same way.
+    // With the files of all disks in one folder, the same ranks continue in the same way.
     for (int number = 0; number < 4; ++number) files::remove_all(disk(number));
     train({.layout = from});
     files::remove_all(disk(9));
@@ -365,7 +365,7 @@ TEST_F(CheckpointRecoveryTest, AHostAloneContinuesWithCopiesOfAll) {
   }
 }
 
-// A run of one disk moves to hosts with disks of their own.
+// A run on one disk moves to hosts with separate disks.
 TEST_F(CheckpointRecoveryTest, ACheckpointOfOneDiskServesMany) {
   const std::vector<double> unbroken = train({.layout = {0, 0}});
   expect_continues({.layout = {0, 1}}, kSecond, unbroken);

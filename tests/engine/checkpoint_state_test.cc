@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class CheckpointStateTest : public DisksTest {};
 
-// Each file is whole, and together they are no checkpoint.
+// Each file is intact, but together they are not a checkpoint.
 TEST_F(CheckpointStateTest, AFileOfAnotherCheckpointIsRefused) {
   const Trial trial = {.layout = {0, 0}, .tag = tag_of_step(kSecond)};
   train(trial);
@@ -61,7 +61,7 @@ TEST_F(CheckpointStateTest, AFileWhoseCountersContradictEachOtherIsRefused) {
               HasSubstr("state.json: damaged: it contains no JSON object"));
 }
 
-// Another program leaves the checksum out, as it must.
+// Another program that changes the file has to omit the checksum.
 TEST_F(CheckpointStateTest, AFileThatStatesNoChecksumIsBelieved) {
   const Trial trial = {.layout = {0, 0}};
   train(trial);

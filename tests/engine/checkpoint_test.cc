@@ -68,7 +68,7 @@ class CheckpointTest : public testing::Test {
   Path root_;
 };
 
-// The last interruption lies behind the first measure of the noise, nine updates after the freeze.
+// The last interruption is after the first measurement of the noise, nine updates after the freeze.
 TEST_F(CheckpointTest, ResumesBitForBit) {
   constexpr int kSteps = 23;
   for (const char* optimizer : {kAdam, kLamb, kOneBit}) {
@@ -85,7 +85,7 @@ TEST_F(CheckpointTest, ResumesBitForBit) {
 
 constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
 
-// Until update 10 too little is known of the buckets: interrupted before and after.
+// The buckets' shares are known only after update 10; the run is interrupted before and after it.
 TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
   constexpr int kSteps = 23;
   const EngineConfig config = toy_config(kOneBit, 12, 2, kClip);
@@ -98,8 +98,8 @@ TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
   }
 }
 
-// Interrupted before "auto" has decided, in the updates that observe, with the last of the warm-up
-// and behind it.
+// Interrupted before "auto" has decided, in the updates that it observes, at the last update of the
+// warm-up, and after it.
 TEST_F(CheckpointTest, ResumesAnAutomaticFreezeBitForBit) {
   constexpr int kSteps = 66;
   EngineConfig config = toy_config(
@@ -149,7 +149,7 @@ TEST_F(CheckpointTest, BucketsAreKnownAgainAfterALoad) {
   EXPECT_EQ(first_early(3, ""), 15);
   EXPECT_EQ(first_early(2, ""), 15);
   EXPECT_EQ(first_early(3, kExactly), 0);
-  // Buckets of other sizes, and buckets that nobody has looked at.
+  // Buckets of other sizes, and buckets whose shares were not measured.
   EXPECT_EQ(first_early(3, R"(, "bucket_mb": 0.02)"), 25);
   save_on(3, kExactly);
   EXPECT_EQ(first_early(3, ""), 25);
@@ -163,7 +163,7 @@ double distance(const std::vector<float>& left, const std::vector<float>& right)
   return std::sqrt(square);
 }
 
-// Nothing of a dense optimizer belongs to a rank: but for the order of sums it is the same run.
+// A dense optimizer has no state per rank: apart from the order of sums it is the same run.
 TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
   for (const char* optimizer : {kAdam, kLamb}) {
     for (const auto& [from, to] : {std::pair(3, 2), {2, 3}, {1, 3}, {3, 1}}) {
@@ -192,9 +192,9 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
   }
 }
 
-// From the files, at the same number of ranks bit for bit, else near the unbroken run.
+// From the files: bit for bit with the same number of ranks, otherwise near the uninterrupted run.
 TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
-  // The noise of the signs is as large after a few steps as after many; the way is not.
+  // The noise of the signs is as large after few steps as after many; the distance moved is not.
   constexpr int kSteps = 16;
   const auto config = [] { return toy_config(kOneBit, 24, 1); };
   for (const auto& [from, to] :
@@ -228,7 +228,7 @@ TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
   }
 }
 
-// What a run resumes from: a checkpoint, or its values alone.
+// The source of a resumed run: a checkpoint, or only its values.
 enum class Kept { kAll, kValues };
 
 TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class CheckpointWriterTest : public DisksTest {};
 
-// Which shards of kSecond lie on a disk.
+// Returns which shards of kSecond are on a disk.
 std::vector<int> shards_in(const Path& folder, int world) {
   std::vector<int> found;
   for (int rank = 0; rank < world; ++rank) {
@@ -54,7 +54,7 @@ TEST_F(CheckpointWriterTest, OnOneDiskNothingIsAdded) {
   EXPECT_TRUE(resume({.layout = {0, 0}}).report.empty());
 }
 
-// A copy that stayed until the next checkpoint would be there twice while that one is made.
+// A copy that was kept until the next checkpoint would take its memory twice while that is written.
 TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
   on_ranks({.layout = {0}}, [&](ToyRun& run, Checkpoints& checkpoints, bool) {
     run.step();
@@ -94,7 +94,7 @@ TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {
     run.step();
     save(run, checkpoints);
     run.step();
-    // The other disk is full, say.
+    // For example, the other disk is full.
     checkpoints.save(run.engine(), {}, [rank0](const Path&) {
       if (!rank0) fail("no space left");
     });
@@ -104,7 +104,7 @@ TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {
     EXPECT_EQ(CheckpointFolder(disk(number)).tags(), std::vector<std::string>({first}));
     EXPECT_FALSE(files::exists(CheckpointFolder(disk(number)).partial_folder(second)));
   }
-  // It can take its name on one disk alone.
+  // The checkpoint can be renamed on only one disk.
   on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool rank0) {
     run.step();
     run.step();

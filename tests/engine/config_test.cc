@@ -90,7 +90,7 @@ TEST(BatchSizes, UnevenOnesKeepTheBatch) {
     EXPECT_EQ(solved.accumulation, one.solved.accumulation);
     EXPECT_EQ(describe_shares(solved, one.ranks).find(one.shares), 0u)
         << describe_shares(solved, one.ranks);
-    // A run's resolved recipe is the same run, and says for how many ranks it is.
+    // A run's resolved recipe describes the same run, and contains the number of ranks.
     const BatchSizes again = solve_batch_sizes(solved, one.ranks, "r");
     EXPECT_EQ(again.micro, solved.micro);
     EXPECT_EQ(again.accumulation, solved.accumulation);
@@ -209,7 +209,7 @@ TEST(EngineConfig, AClipThatClipsNothingIsNoted) {
       parse(with_optimizer(R"("gradient_clipping": 1, "run": {"clip": "exact"})"));
   ASSERT_EQ(adam.recipe.notices().size(), 1u);
   EXPECT_NE(adam.recipe.notices()[0].find("no compressed phase"), std::string::npos);
-  // The recipe that it went by has none either, and is not noted again.
+  // The resolved recipe does not contain it either, so a resumed run prints no notice.
   EXPECT_FALSE(adam.recipe.resolved()["run"].contains("clip"));
 }
 
@@ -225,7 +225,7 @@ TEST(EngineConfig, ClipsByBucketWhereBucketsLeaveEarly) {
   const EngineConfig exact =
       parse(with_optimizer(R"("gradient_clipping": 1, "run": {"clip": "exact"})"));
   EXPECT_NE(exact.why_compressed_buckets_wait().find("run.clip"), std::string::npos);
-  // What is asked for and cannot be is an error.
+  // An explicit request that is impossible is an error.
   const std::string late = error_of(with_optimizer(R"("run": {"clip": "by_bucket",
                                                               "overlap": false})"));
   EXPECT_NE(late.find("run.clip"), std::string::npos) << late;
@@ -254,7 +254,7 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
             std::string::npos);
 }
 
-// What is asked and cannot be done is an error that names the key; what asks for nothing is not.
+// A request that is not supported is an error that names the key; a disabled section is not.
 TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
   for (const char* key :
        {"amp", "wandb", "comet", "csv_monitor", "flops_profiler", "progressive_layer_drop"}) {
@@ -281,7 +281,7 @@ TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
             std::string::npos);
 }
 
-// A user who made three mistakes is told of three.
+// All three mistakes of a recipe are reported.
 TEST(EngineConfig, ComparesWithAdamWhatFollowsIt) {
   const auto error_with = [](const char* optimizer) {
     return error_of(fmt::format(R"({{"optimizer": {{"type": "{}"}},

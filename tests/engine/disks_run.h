@@ -49,7 +49,7 @@ class DisksTest : public testing::Test {
     checkpoints.save(
         run.engine(), {{"samples", run.samples()}}, [values = run.values()](const Path& folder) {
           write_file_atomically(folder / "config.json", "{}");
-          make_folder(folder / "1_Pooling");  // as sentence models have
+          make_folder(folder / "1_Pooling");  // part of sentence models
           write_file_atomically(folder / "1_Pooling/config.json", "{}");
           formats::write_safetensors(
               folder / "model.safetensors",
@@ -72,7 +72,7 @@ class DisksTest : public testing::Test {
     });
   }
 
-  // From the beginning to kSteps, with checkpoints of kFirst and kSecond; the losses after kFirst.
+  // Trains to kSteps, with checkpoints at kFirst and kSecond; returns the losses after kFirst.
   std::vector<double> train(const Trial& trial) const {
     std::vector<double> losses;
     on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool first) {
@@ -85,7 +85,7 @@ class DisksTest : public testing::Test {
     return losses;
   }
 
-  // Continues to kSteps without a checkpoint.
+  // Resumes and trains to kSteps without a checkpoint.
   Resumed resume(const Trial& trial) const {
     Resumed resumed;
     on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool first) {
@@ -104,7 +104,7 @@ class DisksTest : public testing::Test {
     return resumed;
   }
 
-  // The run resumed as `trial` goes on from the step exactly as the unbroken one.
+  // Resuming as `trial` continues from the step exactly like the uninterrupted run.
   void expect_continues(const Trial& trial, int step, const std::vector<double>& unbroken) const {
     const Resumed resumed = resume(trial);
     EXPECT_EQ(resumed.tag, tag_of_step(step)) << fmt::format("{}", fmt::join(resumed.report, "\n"));

@@ -12,7 +12,7 @@
 namespace onebit::engine {
 namespace {
 
-// What the ranks find whose folders lie on these disks.
+// Returns what ranks detect if their folders are on these disks.
 std::vector<Disks> find_on(const TemporaryFolder& root, const std::vector<int>& disk_of_rank) {
   std::vector<Disks> found(disk_of_rank.size());
   comm::run_thread_world(static_cast<int>(disk_of_rank.size()), [&](comm::Communicator& one) {

@@ -19,7 +19,7 @@ TEST(EngineClipping, ClipsByTheNormOfTheAverage) {
   }
 }
 
-// In the compressed phase of a run with clipping, each step: whether buckets left during it.
+// Whether buckets were sent early, for each step in the compressed phase of a run with clipping.
 TEST(EngineClipping, ClipsBucketByBucketDuringTheBackwardPass) {
   for (const bool exact : {false, true}) {
     const EngineConfig config =
@@ -42,7 +42,7 @@ TEST(EngineClipping, ClipsBucketByBucketDuringTheBackwardPass) {
   }
 }
 
-// The toy's buckets and ranks differ from step to step by little.
+// The toy's buckets and ranks differ little from step to step.
 TEST(EngineClipping, ClippingByBucketLearnsWhatExactClippingLearns) {
   const ToyTrace exact =
       train_toy(toy_config(toy::kOneBit, 12, 2, toy::kClip, toy::kExactly), 3, 40);
@@ -52,7 +52,7 @@ TEST(EngineClipping, ClippingByBucketLearnsWhatExactClippingLearns) {
   EXPECT_LT(by_bucket.losses[39], 0.5 * exact.losses[10]);
 }
 
-// A loss scale, and one rank, know no bucket before the whole.
+// With a loss scale, or on one rank, no bucket is sent before the whole gradient is known.
 TEST(EngineClipping, ClipsExactlyWhereNothingLeavesEarly) {
   comm::run_thread_world(1, [&](comm::Communicator& communicator) {
     ToyRun run(toy_config(toy::kOneBit, 4, 4, toy::kClip), communicator);
@@ -87,8 +87,8 @@ TEST(EngineClipping, ReportsThatItWaitsUntilBucketsAreKnown) {
   EXPECT_EQ(log.find("not been measured yet", log.find(line) + line.size()), std::string::npos);
 }
 
-// One rank cannot tell noise from signal. Until several can, they clip as if there were none, which
-// makes updates too small and never too large, and say so once.
+// One rank cannot distinguish noise from signal. Until several ranks have measured the noise, they
+// clip as if there were none, which makes updates too small, never too large, and report it once.
 TEST(EngineClipping, ReportsThatItClipsMoreUntilTheNoiseIsKnown) {
   constexpr int kSaved = 14;
   const EngineConfig config = toy_config(toy::kOneBit, 12, 2, toy::kClip);

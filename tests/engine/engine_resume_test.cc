@@ -1,4 +1,4 @@
-// A compressed run that goes on on other ranks, from states in memory, which a test can damage.
+// Compressed runs that resume on other ranks, from states in memory, which tests can damage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,9 +83,9 @@ States damaged(States states, const std::string& name,
   return states;
 }
 
-// The losses are those of the unbroken run but for the noise of the signs, which other ranks draw
-// anew; with state that is lost or comes to the wrong elements they are not. (What is owed is too
-// little to tell here: residual_placement_test.cc counts it exactly.)
+// The losses equal those of the uninterrupted run up to the noise of the signs, which differs with
+// the ranks; they do not if state is lost or assigned to wrong elements. (Residuals are too small
+// to matter here: residual_placement_test.cc checks them exactly.)
 TEST(EngineResume, ContinuesOnAnotherNumberOfRanks) {
   const Interrupted run = interrupted(3);
   EXPECT_EQ(continued(run, run.states, 3), run.unbroken);

@@ -51,7 +51,7 @@ TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
     return static_cast<double>(trace.outcomes[1].wire_bytes) /
            static_cast<double>(trace.outcomes[1].wire_bytes_dense16);
   };
-  // Decisions travel besides.
+  // Decisions are sent in addition.
   EXPECT_NEAR(bytes_of_a_step(R"(, "bf16": {"enabled": true})"), 1, 0.02);
   EXPECT_NEAR(bytes_of_a_step(R"(, "bf16": {"enabled": true}, "communication_data_type": "fp32")"),
               2, 0.02);
@@ -98,7 +98,7 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EXPECT_FALSE(trace.outcomes[0].watch);
   ASSERT_TRUE(trace.outcomes[1].watch);
   const UpdateSummary& watch = *trace.outcomes[3].watch;
-  // Adam moves no value by much more than its rate, and some value by nearly all of it.
+  // Adam moves no value by much more than the learning rate, and some value by almost all of it.
   EXPECT_GT(watch.largest_update, 0.5);
   EXPECT_LT(watch.largest_update, 2);
   EXPECT_FALSE(watch.updated_tensor.empty());
@@ -106,16 +106,16 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EXPECT_NE(watch.largest_tensor.find("weight"), std::string::npos);
 }
 
-// The compressed phase goes as far as Adam, and where Adam goes; one rank and the warm-up exactly.
-// With clipping by bucket each rank holds its own gradient: that is Adam's clipping where their
-// norms are equal, here of ranks that see all samples.
+// The compressed phase moves as far as Adam and in the same direction; one rank and the warm-up do
+// so exactly. With clipping by bucket each rank clips its own gradient: this equals Adam's clipping
+// if their norms are equal, as for ranks that see all samples here.
 TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
   constexpr int64_t kAll = ToyRun::kSamples;
   for (const auto& [world, micro, more, more_run] :
        {std::tuple(1, int64_t{4}, "", ""), std::tuple(2, int64_t{4}, "", ""),
         std::tuple(4, int64_t{4}, "", ""), std::tuple(2, int64_t{4}, toy::kClip, toy::kExactly),
         std::tuple(2, kAll, toy::kClip, "")}) {
-    // A learning rate at which there is something to learn until the end.
+    // With this learning rate, the model still learns at the end.
     EngineConfig config = toy_config(
         R"({"type": "OneBitAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "freeze_step": 60}})",
         micro * world, micro, more, more_run);
@@ -123,7 +123,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
     config.run.watch_adam = true;
     config.run.steps = 180;
     const ToyTrace trace = train_toy(config, world, 180);
-    // The comparison's own traffic, dense in f32, is none of the optimizer's.
+    // The traffic of the comparison, dense in f32, does not count as the optimizer's.
     const StepOutcome& compressed = trace.outcomes[100];
     EXPECT_LE(compressed.wire_bytes, compressed.wire_bytes_dense16 / 5);
     EXPECT_GE(compressed.watch_bytes, compressed.wire_bytes_dense16);
@@ -131,7 +131,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
       ASSERT_TRUE(trace.outcomes[static_cast<size_t>(step - 1)].adam);
       const auto [distance, cosine] = *trace.outcomes[static_cast<size_t>(step - 1)].adam;
       const bool exact = step <= 60;
-      // Without noise between samples it goes too far, with exact clipping by as much.
+      // Without noise between samples it moves too far, with exact clipping equally.
       const double tolerance = micro == kAll ? 0.2 : 0.1;
       EXPECT_NEAR(distance, 1, exact ? 1e-3 : tolerance) << step << " of " << world << more;
       EXPECT_GT(cosine, exact ? 0.999 : 0.9) << step << " of " << world << more;
@@ -139,8 +139,8 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
   }
 }
 
-// Updates of 0/1 Adam: dense, at one bit, local. A look between two exchanges sees what rank 0 has
-// done alone, one after an exchange what all have.
+// Updates of 0/1 Adam: dense, at one bit, local. A comparison between two exchanges sees the
+// updates of rank 0 alone, one after an exchange those of all ranks.
 TEST(Engine, UpdatesFollowAdamsBetweenExchangesToo) {
   const char* optimizer =
       R"({"type": "ZeroOneAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "var_freeze_step": 60,

@@ -11,8 +11,8 @@
 namespace onebit::engine {
 namespace {
 
-// The compressed phase of 1-bit Adam measures the noise in its first nine updates, and goes by what
-// it has measured in the seven that follow.
+// The compressed phase of 1-bit Adam measures the noise in its first nine updates, and uses the
+// measurement in the following seven.
 constexpr int kSteps = 26;
 
 struct Trace {

@@ -76,7 +76,7 @@ TEST_P(PackedMatricesTest, ProductsHaveTheSameBits) {
   EXPECT_EQ(products(), after);
 }
 
-// Which shows that products do read the copies, and why changed() must be called.
+// Shows that products read the copies, and that changed() must be called.
 TEST_P(PackedMatricesTest, CopiesLastUntilTheMatricesAreChanged) {
   if (!ops::bf16_is_native(context_)) GTEST_SKIP() << "this processor has no bf16 instructions";
   PackedMatrices packed(context_, table_);

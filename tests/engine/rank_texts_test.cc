@@ -17,7 +17,7 @@ TEST(RankTexts, EveryRankHasAllTexts) {
   });
 }
 
-// A path may be as long as 4,096 bytes, and how to mend it stands behind it.
+// A path may have 4,096 bytes, and the advice follows it.
 TEST(RankTexts, ALongErrorReachesEveryRankWhole) {
   const std::string path(4000, 'p');
   comm::run_thread_world(3, [&](comm::Communicator& communicator) {

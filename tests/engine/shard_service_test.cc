@@ -41,7 +41,7 @@ class ShardServiceTest : public testing::Test {
 
 TEST_F(ShardServiceTest, GivesAnyRangeToAnyRank) {
   on_ranks(3, [&](ShardService& service, int rank) {
-    if (rank == 2) return;  // wants nothing and serves all the same
+    if (rank == 2) return;  // requests nothing but still serves others
     for (int holder = 0; holder < 3; ++holder) {
       if (holder == rank) continue;
       const std::string expected = content(holder);
@@ -60,7 +60,7 @@ TEST_F(ShardServiceTest, GivesAnyRangeToAnyRank) {
   });
 }
 
-// No rank is left waiting, whoever fails and why.
+// No rank waits forever, whichever rank fails.
 TEST_F(ShardServiceTest, AnErrorEndsAllRanks) {
   const auto read = [](ShardService& service, int rank) {
     std::string found(100, '?');

@@ -51,10 +51,10 @@ class ToyModel {
   int weight_, bias_;
 };
 
-// One rank's training: samples are dealt as BatchStream deals them.
+// One rank's training; distributes samples to ranks like BatchStream.
 class ToyRun {
  public:
-  // As many different samples as most steps here use: few enough to be learned.
+  // The number of different samples, which is small enough to learn them.
   static constexpr int64_t kSamples = 12;
 
   ToyRun(const EngineConfig& config, comm::Communicator& communicator)
@@ -95,7 +95,7 @@ class ToyRun {
   Engine& engine() { return *engine_; }
   params::Table& table() { return table_; }
   const StepOutcome& outcome() const { return outcome_; }
-  // Whether somebody waited for the ranges of the last step's gradient.
+  // Whether the last step's ranges of the gradient were announced (gradients_ready).
   bool announces() const { return announces_; }
   int64_t samples() const { return samples_; }
   void continue_from(int64_t samples) { samples_ = samples; }
@@ -131,7 +131,7 @@ inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int6
   return config;
 }
 
-// Optimizers and further keys of toy_config().
+// Optimizers and other keys for toy_config().
 namespace toy {
 inline constexpr const char* kAdam =
     R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
@@ -149,7 +149,7 @@ struct ToyTrace {
   std::vector<StepOutcome> outcomes;
 };
 
-// Trains on the thread ranks of `nodes`; the trace of rank 0, values checked to agree on all ranks.
+// Trains on the thread ranks of `nodes`; checks that ranks agree, and returns the trace of rank 0.
 inline ToyTrace train_toy(const EngineConfig& config, const comm::Nodes& nodes, int steps) {
   ToyTrace trace;
   comm::run_thread_world(nodes.ranks(), [&](comm::Communicator& communicator) {

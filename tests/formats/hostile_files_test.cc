@@ -20,8 +20,8 @@ const Path kGolden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden";
 
 struct Victim {
   const char* folder;  // copied whole, so that parts find each other
-  const char* file;    // the one that is damaged
-  const char* opened;  // what is then opened, in the folder
+  const char* file;    // the damaged file
+  const char* opened;  // the file in the folder that is opened
   bool is_bert = true;
 };
 
@@ -34,8 +34,8 @@ void put(const Path& path, const std::string& content) {
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-// Opens the file, reads every tensor, and those of a BERT under our names too; whether that went
-// well.
+// Opens the file and reads every tensor, those of a BERT also under onebit's names; returns whether
+// this succeeded.
 bool read_all(const Path& path, bool is_bert) {
   try {
     const OpenedCheckpoint opened = open_checkpoint(path);

@@ -93,7 +93,7 @@ TEST(TokenizerFiles, Vocabulary) {
   EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: token 'a' is already in line 1"));
 }
 
-// As for a store of tokens: else the two would be taken for different vocabularies.
+// Uses the rule of token stores, because otherwise the two vocabularies would seem different.
 TEST(TokenizerFiles, VocabularyIsWhatTextTakesItFor) {
   TemporaryFolder folder;
   const char* text = "[PAD]\r\n[UNK] \n[CLS]\t\n[SEP]\n[MASK]\na\n";

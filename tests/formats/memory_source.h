@@ -1,4 +1,4 @@
-// Tensors held in memory as a TensorSource, filled with numbers that tell every element apart.
+// Tensors in memory as a TensorSource, filled with a different number in every element.
 #pragma once
 
 #include <bit>

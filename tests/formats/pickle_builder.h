@@ -1,4 +1,4 @@
-// Pickles by hand: what no real library writes any more, or never should.
+// Builds pickles that current libraries do not write: old ones and malicious ones.
 #pragma once
 
 #include <cstdint>

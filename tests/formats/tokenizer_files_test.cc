@@ -8,8 +8,7 @@
 namespace onebit::formats {
 namespace {
 
-// The golden file is what transformers wrote beside the same vocabulary (tools/
-// make_checkpoint_goldens.py).
+// transformers wrote the golden file for the same vocabulary (tools/make_checkpoint_goldens.py).
 TEST(TokenizerJson, IsThatOfTransformers) {
   const Path golden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/bert";
   const std::vector<std::string> vocabulary = read_vocabulary(golden);

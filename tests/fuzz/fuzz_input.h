@@ -1,5 +1,5 @@
-// What every fuzz target does with its bytes. A target may end in onebit::Error, as for a user;
-// anything else (another exception, a crash, a leak, too much memory or time) is a finding.
+// Helpers of all fuzz targets. A target may throw onebit::Error, as the program does; anything else
+// (another exception, a crash, a leak, too much memory or time) is a finding.
 #pragma once
 
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ class MemoryFile {
   int descriptor_;
 };
 
-// Runs `action`; an Error is a good end.
+// Runs `action` and ignores Errors.
 template <typename Action>
 void expect_error_at_most(const Action& action) {
   try {

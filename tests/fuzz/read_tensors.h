@@ -8,7 +8,7 @@
 
 namespace onebit::formats {
 
-// Reads every tensor as a conversion would, under the file's names and under ours.
+// Reads every tensor like a conversion, under the file's names and under onebit's.
 inline void read_tensors(const std::shared_ptr<const TensorSource>& source) {
   std::vector<std::byte> scratch;
   for (size_t i = 0; i < source->entries().size(); ++i) {

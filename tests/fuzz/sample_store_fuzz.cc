@@ -1,4 +1,5 @@
-// A sample store whose files are any bytes: the first byte says which file the rest replaces.
+// A sample store with arbitrary bytes in a file: the first byte selects the file that the rest
+// replaces.
 #include "onebit/samples/sample_store.h"
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
-// The index of a TensorFlow checkpoint. Blocks carry checksums that mutations break, so most inputs
-// are not a file but the inside of one: the first byte says which, and the table around it is made
-// here.
+// The index of a TensorFlow checkpoint. Blocks have checksums that mutations break, so most inputs
+// are only a part of a file: the first byte selects it, and the target adds the table around it.
 #include "onebit/formats/tensor_bundle.h"
 
 #include <array>

@@ -1,6 +1,5 @@
-// A TFRecord file of BERT examples. Records carry checksums that mutations break, so most inputs
-// are not a file but the message inside: the first byte says which, and the record around it is
-// made here.
+// A TFRecord file of BERT examples. Records have checksums that mutations break, so most inputs are
+// only the message inside a file: the first byte selects this, and the target adds the record.
 #include "onebit/samples/tfrecord_reader.h"
 
 #include <string>

@@ -38,7 +38,7 @@ class Bf16TileProductTest : public testing::Test {
   }
 };
 
-// Operands in rows longer than they need, so that a stride taken for another shows.
+// Operands whose rows have different strides, so that confused strides are detected.
 struct Operands {
   Operands(int64_t rows, int64_t columns, int64_t pair_count, bool a_is_in_row_pairs)
       : m(rows),
@@ -90,7 +90,7 @@ struct Size {
   int64_t m, n, pairs;
 };
 
-// Rows beside a multiple of 6, columns beside one of 16 and of 64, one pair, odd and even numbers.
+// Rows near a multiple of 6, columns near multiples of 16 and 64, one pair, odd and even numbers.
 std::vector<Size> sizes() {
   std::vector<Size> all;
   for (const int64_t m : {1, 2, 3, 4, 5, 6, 7, 11, 13}) {
@@ -136,8 +136,8 @@ TEST_F(Bf16TileProductTest, FollowsASumInDoublePrecision) {
   }
 }
 
-// What an element is does not depend on the tile that it falls into: attention computes scores
-// twice, and divides its queries as it likes.
+// The result of an element does not depend on its tile: attention computes scores twice, with other
+// partitions of the queries.
 TEST_F(Bf16TileProductTest, AnElementDoesNotDependOnItsTile) {
   const Operands x(13, 131, 7, false);
   std::vector<float> whole(static_cast<size_t>(x.m * x.c_row)), one(kBf16Columns);
@@ -162,7 +162,7 @@ const std::vector<Size>& shapes() {  // rows and columns
   return all;
 }
 
-// The pairs of `pair` in to [.., to_row]: at 2 * column and beside it.
+// Checks the values of `pair` in to [.., to_row], at 2 * column and the next place.
 void expect_pair(const std::vector<bf16>& to, int64_t to_row, int64_t pair, int64_t column,
                  bf16 first, bf16 second) {
   const size_t place = static_cast<size_t>(pair * to_row + 2 * column);
@@ -213,7 +213,7 @@ TEST_F(Bf16TileProductTest, PairsRows) {
   }
 }
 
-// As the rest of the program rounds: ties to even, infinities stay, NaN stays NaN.
+// Rounds like the rest of the program: ties to even, infinities stay, NaN stays NaN.
 TEST_F(Bf16TileProductTest, RoundsARow) {
   for (const int64_t columns : {1, 15, 16, 17, 31, 32, 33, 64, 100}) {
     std::vector<float> from = random(columns, 5);

@@ -6,7 +6,7 @@
 
 namespace onebit {
 
-// Operations as a family declares them: one says what it does, the others do not.
+// Operations as a family declares them: only one of them reports its work.
 namespace family {
 
 struct Scale {

@@ -30,7 +30,7 @@ TEST(Confusion, MatthewsOfManyExamples) {
     truth[i] = static_cast<int32_t>(i % 2);
     predicted[i] = static_cast<int32_t>(i % 4 == 0 ? 1 : i % 2);
   }
-  // 250,000 of class 0 are taken for 1: (tp tn - fp fn) / sqrt(product of the four margins).
+  // 250,000 of class 0 are predicted as 1: (tp tn - fp fn) / sqrt(product of the four margins).
   const double expected = (500000.0 * 250000.0) / std::sqrt(750000.0 * 500000 * 500000 * 250000);
   EXPECT_NEAR(Confusion(2, truth, predicted).matthews(), expected, 1e-12);
 }

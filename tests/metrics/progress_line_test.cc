@@ -39,7 +39,7 @@ TEST(ProgressText, PartsThatFit) {
   EXPECT_EQ(progress_text(without, 38), "step 3  loss 7.301  mlm 6.610");
 }
 
-// What a ProgressLine writes to the writing end of `ends`, until `action` is done.
+// Returns the output of a ProgressLine to the writing end of `ends` while `action` runs.
 template <typename Action>
 std::string written(std::array<int, 2> ends, double every_seconds, Action action) {
   {
@@ -47,7 +47,7 @@ std::string written(std::array<int, 2> ends, double every_seconds, Action action
     action(line);
   }
   ::close(ends[1]);
-  // A terminal hands its text over in pieces; its end is an error, a pipe's an empty read.
+  // A terminal returns its text in pieces; its end is an error, that of a pipe an empty read.
   std::string text;
   std::array<char, 4096> buffer{};
   for (ssize_t size; (size = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {

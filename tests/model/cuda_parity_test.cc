@@ -151,8 +151,8 @@ std::map<std::string, int64_t> operations(Context& context, const Make& make, co
   return calls;
 }
 
-// The compute copy has the biases in the type that cuBLASLt adds. It takes rows of 16 bytes, such
-// as those of eight labels.
+// The compute copy has the biases in the type that cuBLASLt adds. cuBLASLt needs rows of a multiple
+// of 16 bytes, such as those of eight labels.
 TEST(CudaParity, NoPassRoundsBiases) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);

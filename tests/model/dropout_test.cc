@@ -1,4 +1,4 @@
-// Masks belong to tokens, not to micro-batches: how a batch is split changes nothing.
+// Masks belong to tokens, not to micro-batches, so the split of a batch changes nothing.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,7 +1,7 @@
-// Against Hugging Face's BertForPreTraining at sizes where vectors, tiles and threads are filled:
-// 128 wide, a vocabulary of 1000, sequences of up to 300 tokens. Of every gradient the file holds
-// the norm and products with 16 drawn vectors h: the mean of (error . h)^2 over draws is the square
-// of the error's norm times the variance of an entry of h, 1/12.
+// Compares with Hugging Face's BertForPreTraining at sizes that fill vectors, tiles and threads:
+// 128 wide, a vocabulary of 1000, sequences of up to 300 tokens. For every gradient the file holds
+// the norm and products with 16 random vectors h: the mean of (error . h)^2 is the square of the
+// error's norm times the variance of an entry of h, 1/12.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ class WideModel : public ::testing::TestWithParam<DType> {
       const double error = product(entry, gradient, draw) - products[draw].get<double>();
       sum += error * error;
     }
-    // The true gradient of a key bias is zero: its error is held against the query bias.
+    // The true gradient of a key bias is zero: its error is compared with the query bias.
     std::string scale = entry.name;
     if (const size_t key = scale.find("key.bias"); key != std::string::npos) {
       scale = scale.substr(0, key) + "query.bias";

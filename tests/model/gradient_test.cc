@@ -54,8 +54,8 @@ class ModelGradient : public ::testing::TestWithParam<Case> {
     return GetParam().dropout > 0 ? ReferenceBert::DropoutSeed(99) : std::nullopt;
   }
   double tolerance_here() const { return tolerance(GetParam().compute); }
-  // A tensor of a few elements may cancel to little more than bf16's rounding: the golden test
-  // looks at each of them at a fairer size.
+  // Small tensors may cancel to little more than bf16's rounding; the golden test compares each of
+  // them at a better size.
   void compare(Gradients got, const Gradients& expected) const {
     for (auto& [name, values] : got) {
       for (double& value : values) value /= loss_scale();

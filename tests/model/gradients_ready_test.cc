@@ -1,5 +1,5 @@
 // Ranges of gradients are announced from the end of the buffer to its beginning, each complete;
-// what an earlier update has left in them is overwritten or cleared until then.
+// values of an earlier update have been overwritten or cleared by then.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     for (const Range& range : ranges) std::fill(all + range.begin, all + range.end, 0.0f);
   }
 
-  // Two passes add up to the same gradients whether they begin with zeros or with old numbers.
+  // Two passes give the same gradients whether the buffer holds zeros or old numbers at the start.
   void check_begin_of_update(const std::function<void(const TrainingPass&)>& run) {
     const TrainingPass plain{.dropout_seed = 0, .loss_scale = 1, .gradients_ready = {}};
     clear_gradients(table_);
@@ -103,7 +103,7 @@ TEST_P(GradientsAnnounced, ByPretraining) {
   check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
 }
 
-// The word embeddings' gradient is then that of the look-ups alone, which nothing has overwritten.
+// The word embeddings' gradient then has only the look-ups, before which nothing overwrites it.
 TEST_P(GradientsAnnounced, ByPretrainingWithoutMaskedWords) {
   PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   batch_.masked_rows.clear();
@@ -128,7 +128,7 @@ TEST_P(GradientsAnnounced, ByTagging) {
 
 class GradientsAnnouncedPreLn : public GradientsAnnounced {};
 
-// Those of a layer that is left out, zeros, go with the range of the layer before, whose pass ends
+// The zero gradients of a dropped layer belong to the range of the layer before, whose pass ends
 // with the norm that is the last parameter there.
 TEST_P(GradientsAnnouncedPreLn, WithLayersLeftOut) {
   config_.layers = 5;

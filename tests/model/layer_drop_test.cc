@@ -88,8 +88,8 @@ TEST(LayerDrop, ItsMeanIsThatOfItsSteps) {
   EXPECT_EQ(LayerDrop(kUsual, 7).mean_layers(5, 5), 7);
 }
 
-// What a layer adds is multiplied by 0 or 1 / p: in the mean by 1, whatever p is. Had the factor
-// been that of the next layer's probability, the last of these would be off by a twelfth.
+// A layer's output is multiplied by 0 or 1 / p, in the mean by 1 for any p. With the factor of the
+// next layer's probability, the last of these means would be wrong by a twelfth.
 TEST(LayerDrop, FactorsHaveTheMeanOne) {
   const LayerDrop drop({.enabled = true, .theta = 0.25, .gamma = 1}, 6);
   constexpr int kDraws = 40000;
@@ -124,11 +124,10 @@ TEST(LayerDrop, DrawsDependOnSeedStepAndMicroStepAlone) {
                                                   draw(4, 50, 1), draw(3, 50 + far, 1)};
   EXPECT_EQ(different.size(), 5u);
   const std::vector<float> first = draw(3, 0, 0);
-  EXPECT_EQ(first, std::vector<float>(24, 1.0f));  // theta begins at 1
+  EXPECT_EQ(first, std::vector<float>(24, 1.0f));  // theta starts at 1
 }
 
-// Three layers of five; the model's last one, which computes the rows that heads read only, is in
-// or out.
+// Three layers of five, with or without the last one, which computes only the rows that heads read.
 const std::vector<float> kLastLeftOut = {1, 0, 1.25f, 1.6f, 0};
 const std::vector<float> kLastComputed = {1, 1.25f, 0, 0, 1.6f};
 
@@ -167,7 +166,7 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
     }
     return false;
   }
-  // A value that is read would show.
+  // Reading such a value would change results.
   static void spoil(const params::Table& table, const std::vector<float>& factors) {
     for (const params::Entry& entry : table.entries()) {
       if (!is_left_out(entry.name, factors)) continue;
@@ -175,7 +174,7 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
       std::fill_n(values.data<float>(), values.elements(), std::numeric_limits<float>::quiet_NaN());
     }
   }
-  // Checks that gradients of layers that are left out are zero, and takes them away.
+  // Checks that gradients of dropped layers are zero, and removes them.
   static Gradients of_computed(Gradients gradients, const std::vector<float>& factors) {
     std::erase_if(gradients, [&](const auto& one) {
       if (!is_left_out(one.first, factors)) return false;

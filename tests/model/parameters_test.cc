@@ -1,4 +1,4 @@
-// What the models declare: Hugging Face's names and shapes, decay, initial values.
+// The declared parameters of the models: Hugging Face's names and shapes, decay, initial values.
 #include <gtest/gtest.h>
 
 #include <cmath>

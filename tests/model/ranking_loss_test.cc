@@ -114,7 +114,7 @@ TEST(RankingLoss, PartsOfRanksAreThoseOfTheWhole) {
   EXPECT_EQ(correct, whole.result.correct);
 }
 
-// A call of fewer examples leaves nothing of a larger one before it.
+// A call with fewer examples does not use values of an earlier, larger call.
 TEST(RankingLoss, FewerExamplesAreRankedAmongThemselves) {
   constexpr int64_t kParts = 3;
   const std::vector<float> vectors = vectors_of(6, kParts);

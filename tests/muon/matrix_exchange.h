@@ -1,6 +1,6 @@
-// Matrices at one bit an element, with the product's codec and error feedback on both sides: every
-// rank sends each of them to the rank that owns the whole matrix, which sends to all what it makes
-// of their average. On CPUs, after the backward pass.
+// Exchanges matrices at one bit per element, with onebit's codec and error feedback on both sides:
+// every rank sends each matrix to its owner, which computes an update from the average and sends it
+// to all ranks. On CPUs, after the backward pass.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace onebit::muon {
 
 class MatrixExchange {
  public:
-  // Of matrices with so many elements; matrix i belongs to rank i % ranks.
+  // elements[i]: those of matrix i, which belongs to rank i % ranks.
   MatrixExchange(comm::Communicator& communicator, const std::vector<int64_t>& elements);
 
-  // Makes of the average of matrix `matrix`, f32 [elements], what is to be sent, in its place.
+  // Replaces the average of matrix `matrix`, f32 [elements], with the values to be sent.
   using OwnerStep = std::function<void(size_t matrix, View average)>;
 
-  // matrices[i] f32 [elements]: this rank's, overwritten with what the owner sent, the same bits on
-  // every rank. Values must be finite. Collective.
+  // Overwrites this rank's matrices[i], f32 [elements], with the values that the owner sent, the
+  // same bits on every rank. Values must be finite. Collective.
   void run(Context& context, std::span<const View> matrices, const OwnerStep& owner_step);
 
  private:

@@ -14,15 +14,15 @@ using optim::Phase;
 using optim::StepInput;
 using optim::StepReport;
 
-// Updates between two in which A and B are made anew.
+// The number of updates between two computations of A and B.
 constexpr int64_t kRefreshUpdates = 100;
 
 bool is_matrix_of_a_layer(const params::Entry& entry) {
   return entry.shape.rank() == 2 && entry.name.find("encoder.layer.") != std::string::npos;
 }
 
-// Of a step whose elements are those of an orthogonal matrix: makes their root mean square 0.2,
-// which is about AdamW's.
+// The factor of an orthogonal matrix that makes the root mean square of its elements 0.2, which is
+// about AdamW's.
 float step_scale(const Shape& shape) {
   return 0.2f * std::sqrt(static_cast<float>(std::max(shape[0], shape[1])));
 }
@@ -96,12 +96,12 @@ void Muon::follow(const Matrix& matrix, View direction, double lead) const {
   }
 }
 
-// With this update's gradients, before they travel.
+// Whitens this update's gradients before they are sent.
 void Muon::whiten(Context& context) {
   const bool refreshes = compressed_updates_ % kRefreshUpdates == 0;
   for (Matrix& matrix : matrices_) {
     if (refreshes) matrix.whitening.refresh(context);
-    // What was a momentum of gradients becomes one of y.
+    // Converts the momentum of gradients to one of y.
     if (compressed_updates_ == 0) matrix.whitening.apply(context, matrix.momentum.view());
     matrix.whitening.apply(context, matrix.direction.view());
   }

@@ -1,13 +1,13 @@
 // Muon (Jordan et al., 2024; Liu et al., arXiv 2502.16982) for the weight matrices of a BERT
-// encoder's layers, beside an optimizer of the product for all other parameters, to compare with.
-// f32 on CPUs. With O(u) the orthogonal matrix nearest to u (newton_schulz.h), a matrix moves by
+// encoder's layers, for comparisons; one of onebit's optimizers updates all other parameters. f32
+// on CPUs. With O(u) the orthogonal matrix nearest to u (newton_schulz.h), a matrix is updated by
 //
 //   m      = 0.95 m + 0.05 g,   u = m + 0.95 (m - m before)       Nesterov's momentum
 //   value -= lr (0.2 sqrt(max(rows, columns)) O(u) + weight_decay value)
 //
 // so that an element of the step is as large as AdamW's. Once the other optimizer compresses,
-// matrices travel at one bit an element as well (matrix_exchange.h), in one of three ways. Their
-// owner keeps m in all of them, and may take another lead for the 0.95 in u.
+// matrices are sent at one bit per element, too (matrix_exchange.h), in one of three ways. In all
+// of them the owner keeps m, and may replace the 0.95 in u by another `lead`.
 #pragma once
 
 #include <memory>
@@ -22,23 +22,23 @@
 
 namespace onebit::muon {
 
-// What ranks send at one bit, and what the owner of a matrix sends them back.
+// The values that ranks send at one bit, and those that the owner of a matrix sends back.
 enum class Sends {
-  kMomentum,  // gradients; u, of which every rank makes O(u)
+  kMomentum,  // gradients; u, from which every rank computes O(u)
   kUpdate,    // gradients; O(u)
-  kWhitened   // y = A g B (whitening.h), each with its own A and B; O(u), with u of y taken back
+  kWhitened   // y = A g B (whitening.h) with each rank's A and B; O(u), with u of unwhitened y
 };
 
 struct MuonOptions {
   double momentum = 0.95;
   double weight_decay = 0;
   Sends sends = Sends::kWhitened;
-  double lead = compress::kMomentumLead;  // of the owner, see above
+  double lead = compress::kMomentumLead;  // of the owner, as described above
 };
 
 class Muon final : public optim::Optimizer {
  public:
-  // `others` moves all but the matrices, whose gradients it sees as zeros.
+  // `others` updates all parameters except the matrices, whose gradients it sees as zeros.
   Muon(const MuonOptions& options, std::unique_ptr<optim::Optimizer> others,
        const params::Table& table, comm::Communicator& communicator);
 
@@ -46,7 +46,7 @@ class Muon final : public optim::Optimizer {
   optim::Phase phase() const override { return others_->phase(); }
   // Error: a gradient of a matrix is not finite.
   optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
-  // What the others need alone: a run of this optimizer is not resumed.
+  // Saves only the state of the others: runs of this optimizer are not resumed.
   void save(params::StateWriter& writer) const override { others_->save(writer); }
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(optim::Phase phase) const override { return others_->saved_bytes(phase); }
@@ -67,7 +67,7 @@ class Muon final : public optim::Optimizer {
   };
 
   void take_gradients(Context&, params::Table&, const optim::StepInput&);
-  // Makes u of the gradient, in its place.
+  // Replaces the gradient with u.
   void follow(const Matrix& matrix, View direction, double lead) const;
   void exchange(Context&);
   void whiten(Context&);
@@ -77,7 +77,7 @@ class Muon final : public optim::Optimizer {
   std::unique_ptr<optim::Optimizer> others_;
   std::vector<Matrix> matrices_;
   std::unique_ptr<MatrixExchange> exchange_;
-  int64_t compressed_updates_ = 0;  // with y
+  int64_t compressed_updates_ = 0;  // those with y
 };
 
 }  // namespace onebit::muon

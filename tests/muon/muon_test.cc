@@ -17,7 +17,7 @@ constexpr const char* kMatrix = "bert.encoder.layer.0.output.dense.weight";
 constexpr int64_t kRows = 64, kColumns = 32;
 constexpr double kRate = 0.01, kDecay = 0.1;
 
-// One rank: a matrix of a layer, and one that is none.
+// One rank with a matrix of a layer and another matrix.
 class Rank {
  public:
   Rank(comm::Communicator& communicator, const optim::OptimizerRecipe& others, Sends sends)
@@ -32,7 +32,7 @@ class Rank {
                                    others.make(table_, communicator, {}), table_, communicator);
   }
 
-  // A mean that stays and noise of each rank.
+  // A constant mean plus noise of each rank.
   float gradient(int rank, int64_t step, int64_t i) const {
     const auto at = static_cast<double>(i);
     const double noise = std::sin(at * static_cast<double>(7 * step + rank + 1));

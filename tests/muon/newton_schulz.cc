@@ -48,7 +48,7 @@ void NewtonSchulz::iterate(Context& context, ConstView from, View to) {
   if (wide_) {
     ops::linear_backward_input(context, {.grad_y = square, .weight = from, .grad_x = to});
   } else {
-    // P is symmetric, so that its transpose will do.
+    // P is symmetric, so its transpose can be used.
     ops::linear(context, {.x = from, .weight = square, .bias = {}, .y = to});
   }
 }

@@ -1,6 +1,6 @@
-// The nearest orthogonal matrix, nearly, by Newton-Schulz iterations of fifth degree (Jordan et
-// al., "Muon", 2024): the singular vectors of X with singular values in about [0.7, 1.2], except
-// for those below a thousandth of its norm, which remain smaller. f32 on a CPU.
+// Approximates the nearest orthogonal matrix by Newton-Schulz iterations of fifth degree (Jordan et
+// al., "Muon", 2024): keeps the singular vectors of X and moves its singular values to about
+// [0.7, 1.2]; those below a thousandth of its norm remain smaller. f32 on a CPU.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -9,12 +9,12 @@
 namespace onebit::muon {
 
 inline constexpr int kIterations = 5;
-// An iteration takes a singular value s to kLinear s + kCubic s^3 + kQuintic s^5.
+// An iteration maps a singular value s to kLinear s + kCubic s^3 + kQuintic s^5.
 inline constexpr float kLinear = 3.4445f, kCubic = -4.7750f, kQuintic = 2.0315f;
 
 class NewtonSchulz {
  public:
-  // Of matrices of this shape.
+  // For matrices of this shape.
   NewtonSchulz(int64_t rows, int64_t columns);
 
   // matrix [rows, columns]: X, overwritten with the result. Zeros stay zeros.

@@ -12,7 +12,7 @@
 namespace onebit::muon {
 namespace {
 
-// What the iterations make of a matrix's singular values: its vectors stay as they are.
+// Applies the iterations to singular values; singular vectors do not change.
 std::vector<double> iterated(std::vector<double> singular) {
   double square = 0;
   for (const double value : singular) square += value * value;

@@ -11,13 +11,13 @@ namespace onebit::muon {
 
 using Matrix = std::vector<std::vector<double>>;  // rows
 
-// As many orthonormal rows, by Gram and Schmidt.
+// Returns `rows` orthonormal rows, by the Gram-Schmidt process.
 inline Matrix orthonormal_rows(size_t rows, size_t columns, std::mt19937& random) {
   std::normal_distribution<double> normal;
   Matrix made(rows, std::vector<double>(columns));
   for (size_t i = 0; i < rows; ++i) {
     for (double& element : made[i]) element = normal(random);
-    // Twice, as once leaves what rounding makes.
+    // Twice, because one pass leaves rounding errors.
     for (size_t k = 0; k < 2 * i; ++k) {
       const std::vector<double>& other = made[k % i];
       double product = 0;

@@ -12,7 +12,8 @@ namespace {
 constexpr float kMemory = 0.99f;
 // Added to a mean of mean diagonal 1, so that its inverse exists.
 constexpr float kDamping = 1e-3f;
-// Each multiplies the smallest eigenvalues by 9 / 4: 10^5 takes 14, and a few more make it exact.
+// Each iteration multiplies the smallest eigenvalues by 9 / 4: 10^5 takes 14 iterations, and a few
+// more for precision.
 constexpr int kRootIterations = 20;
 
 Tensor square_matrix(int64_t side) {

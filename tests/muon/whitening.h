@@ -1,6 +1,6 @@
-// What makes the spectrum of a matrix's gradients flat, as dividing by the root of the variance
-// does with single elements: y = A g B with A = L^(-1/2), B = R^(-1/2) for running means L and R of
-// g g^T and g^T g. Noise P n Q, with n of independent elements, becomes such an n. f32 on a CPU.
+// Flattens the spectrum of a matrix's gradients, like the division by the root of the variance for
+// single elements: y = A g B with A = L^(-1/2), B = R^(-1/2) for running means L and R of g g^T and
+// g^T g. This turns noise P n Q into noise of independent elements like n. f32 on a CPU.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -9,16 +9,16 @@
 namespace onebit::muon {
 
 // root = M^(1/2) and inverse = M^(-1/2) of a symmetric M whose eigenvalues lie above a 10^5th of
-// its norm, by coupled Newton-Schulz iterations. All f32 [side, side], of different memory.
+// its norm, by coupled Newton-Schulz iterations. All are f32 [side, side] and must not overlap.
 void square_roots(Context& context, ConstView matrix, View root, View inverse);
 
 class Whitening {
  public:
   Whitening(int64_t rows, int64_t columns);
 
-  // Takes a gradient [rows, columns] into the means.
+  // Adds a gradient [rows, columns] to the means.
   void observe(Context& context, ConstView gradient);
-  // Makes A and B of the means; before the first call they are 1.
+  // Computes A and B from the means; before the first call they are the identity.
   void refresh(Context& context);
 
   // In place.

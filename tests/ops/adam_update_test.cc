@@ -68,7 +68,7 @@ TEST_P(AdamUpdateTest, FollowsTheFormula) {
       double u = 3 * m / (std::sqrt(7 * v) + 1e-8);
       if (decoupled) u += decay * before.value[i];
       const double value = before.value[i] - 0.01 * u;
-      // A handful of roundings, each relative to the size of what is computed.
+      // A few roundings, each relative to the size of the result.
       ASSERT_NEAR(state.momentum[i], m, 4 * 0x1p-24) << i;
       ASSERT_NEAR(state.variance[i], v, 4 * 0x1p-24 * 0.02) << i;
       ASSERT_NEAR(state.value[i], value, 0x1p-23 + 0.01 * std::abs(u) * 16 * 0x1p-24) << i;
@@ -101,7 +101,7 @@ TEST_P(AdamUpdateTest, ZeroDenominatorMovesNothing) {
   EXPECT_EQ(state.value, before);
 }
 
-// Nine tenths of the least denormal numbers round to themselves: nothing but this ends them.
+// Nine tenths of the smallest denormal numbers round to themselves, so they must be cleared.
 TEST_P(AdamUpdateTest, AMomentumWithoutGradientsEndsAtZero) {
   const std::vector<UpdateRange> ranges{{0, 48, 0}};
   State state(48);
@@ -131,8 +131,8 @@ TEST_P(AdamUpdateTest, WritesTheComputeCopy) {
   for (size_t i = 0; i < halves.size(); ++i) EXPECT_EQ(halves[i], f16(state.value[i])) << i;
 }
 
-// What the CUDA kernel does to an element, on the host: the bits of the vector loops but for what
-// instruction sets without fused multiply-adds round twice, relative to what is added.
+// The CUDA kernel's formula for an element, on the host, gives the bits of the vector loops, except
+// that instruction sets without fused multiply-adds round twice, relative to the added value.
 TEST(AdamUpdate, TheFormulaForCudaAgrees) {
   const std::vector<UpdateRange> ranges{{0, 4096, 0.1}};
   Context context = Context::cpu(1);

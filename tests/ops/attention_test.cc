@@ -25,7 +25,7 @@ const std::vector<Case>& cases() {
       {{0, 1}, 1, 1, 0},
       {{0, 1, 6, 6, 23}, 2, 5, 0},  // an empty sequence among them
       {{0, 47, 48, 97}, 3, 8, 0.1},
-      {{0, 1, 2, 5, 56, 105}, 2, 18, 0.1},  // lengths of 1 and odd ones, rows beside the vectors
+      {{0, 1, 2, 5, 56, 105}, 2, 18, 0.1},  // lengths 1 and odd, rows that are no whole vectors
       {{0, 128, 200}, 2, 64, 0.1},
       {{0, 1, 16, 33, 96, 161, 288}, 3, 64, 0.1},  // tiles of 16 and of 64 that end early
       {{0, 300, 430, 558}, 1, 64, 0.1},            // several tiles of keys, and exactly one
@@ -102,7 +102,7 @@ class AttentionTest : public BackendTest {
   void expect_reference(Context& on);
   void expect_kept_bits(Context& on);
 
-  // Of `wide`, rounded to the type, the elements that `got` has too.
+  // The share of elements in which `got` equals `wide`, rounded to the type.
   double share_of_equals(const Tensor& got, const Tensor& wide) const {
     const Tensor host = to_cpu_f32(got.view());
     Matrix values(1, wide.view().elements());
@@ -127,7 +127,7 @@ void AttentionTest::expect_reference(Context& on) {
     const Matrix grad_wanted = wanted.backward(grad_context);
     const Tensor on_qkv = upload(qkv), on_grad = upload(grad_context);
     const Result got = run(on, c, on_qkv, on_grad, dropout(drop));
-    // A sum of n rounded terms is off by about sqrt(n) u, by 4 of that hardly ever. A score is a
+    // A sum of n rounded terms has an error of about sqrt(n) u, rarely 4 times that. A score is a
     // sum of d products of about 1, divided by sqrt(d); probabilities are off by twice that, and by
     // their own sum over keys. A context is a mean of values up to 2.
     const double d = static_cast<double>(c.head_size), scale = 1 / (1 - c.probability);
@@ -137,8 +137,8 @@ void AttentionTest::expect_reference(Context& on) {
     }
     const double score_error = (4 * std::sqrt(d) + 4) * 0x1p-24;
     const double relative = 2 * score_error + (4 * std::sqrt(longest) + 8) * 0x1p-24;
-    // What multiplies the type takes the probabilities rounded to it, of which each is off by u and
-    // all add up to the scale.
+    // Products of the type use probabilities that are rounded to it, each with an error of u; they
+    // add up to the scale.
     const double of_probabilities = multiplies_type(c.head_size) ? epsilon() : 0;
     expect_near(got.context, context_wanted, epsilon(), 2 * scale * (relative + of_probabilities),
                 "context");
@@ -214,7 +214,7 @@ void AttentionTest::expect_kept_bits(Context& on) {
   }
 }
 
-// What the forward pass keeps are dropout's bits, and the backward pass does the same with them.
+// The forward pass keeps dropout's bits, and the backward pass gives the same result with them.
 TEST_P(AttentionTest, KeepsTheBitsOfDropout) {
   expect_kept_bits(context());
 }
@@ -260,8 +260,8 @@ TEST_P(AttentionTest, DoesNotDependOnThreads) {
   }
 }
 
-// Products of f32 give a 16-bit type what they give f32 of the same numbers, rounded at the end;
-// products of the type differ from that in a good part of all elements.
+// With f32 products, a 16-bit type gets the rounded f32 results of the same numbers; with products
+// of the type itself, many elements differ from them.
 TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
   if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "about the CPU's instructions";
   for (const int64_t head_size : {7, 12}) {
@@ -289,7 +289,7 @@ TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
 
 ONEBIT_ON_EVERY_BACKEND(AttentionTest);
 
-// In a profile: of sequences of 3 and 1 tokens, as arithmetic on real pairs of tokens alone.
+// A profile counts only the arithmetic on real pairs of tokens, here of sequences of 3 and 1.
 TEST(AttentionWork, CountsPairsOfTokensOfASequence) {
   const std::vector<int32_t> starts = {0, 3, 4};
   const ConstView device = ConstView::of(starts.data(), {3});

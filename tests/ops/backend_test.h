@@ -1,4 +1,4 @@
-// One test body over (device, dtype): a device that is not here is a visible skip.
+// One test body for every (device, dtype); tests of a missing device are reported as skipped.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline double roundoff(DType dtype) {
   return dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
 }
 
-// The values as the type holds them.
+// The values rounded to the type.
 inline reference::Matrix rounded(reference::Matrix x, DType dtype) {
   for (double& value : x.data) {
     const float single = static_cast<float>(value);
@@ -156,6 +156,6 @@ class BackendTest : public testing::TestWithParam<Backend> {
 
 }  // namespace onebit::ops
 
-// The bodies of `suite` over every backend.
+// Instantiates `suite` for every backend.
 #define ONEBIT_ON_EVERY_BACKEND(suite) \
   INSTANTIATE_TEST_SUITE_P(Backends, suite, testing::ValuesIn(all_backends()), name_of_backend)

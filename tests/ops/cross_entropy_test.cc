@@ -24,7 +24,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
        {Size{4, 2, 2}, Size{9, 13, 16}, Size{6, 5003, 5008}}) {
     SCOPED_TRACE(classes);
     Matrix logits = random(rows, stride, 1, 4);
-    for (int64_t i = 0; i < rows; ++i) {  // padding that would win, were it looked at
+    for (int64_t i = 0; i < rows; ++i) {  // padding that would win if it were not ignored
       for (int64_t j = classes; j < stride; ++j) logits(i, j) = 100;
     }
     std::vector<int32_t> targets;

@@ -55,7 +55,7 @@ TEST_P(ElementwiseTest, FillAndAdd) {
   expect_near(on_y, sum(x, y), epsilon(), 0x1p-22, "add");
 }
 
-// More ranges than one launch takes, one of them longer than those that share a launch.
+// More ranges than one launch handles, one of them too long to share a launch.
 TEST_P(ElementwiseTest, FillsRangesWithZero) {
   constexpr int64_t kRanges = 131, kLong = (1 << 20) + 16, kCount = kRanges * 48 + kLong;
   const Tensor x = zeros_f32({kCount});

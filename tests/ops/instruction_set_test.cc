@@ -1,4 +1,4 @@
-// The same source compiled for the baseline: what a processor without AVX2 computes.
+// The same source compiled for the baseline, which processors without AVX2 run.
 #include <gtest/gtest.h>
 
 #include <hwy/targets.h>

@@ -77,7 +77,7 @@ std::vector<double> part(const Values& values, const LambTensor& tensor) {
   return {values.begin() + tensor.begin, values.begin() + tensor.end};
 }
 
-// The formula from `before`, tensor by tensor, against what was found.
+// Compares `found` with the formula applied to `before`, tensor by tensor.
 void expect_formula(const State& before, const State& found, const LambUpdate& a) {
   for (size_t index = 0; index < before.tensors.size(); ++index) {
     const LambTensor& tensor = before.tensors[index];
@@ -92,7 +92,7 @@ void expect_formula(const State& before, const State& found, const LambUpdate& a
     std::vector<double> gradient = part(before.gradient, tensor);
     for (double& one : gradient) one *= 0.5;
     const double ratio = reference::lamb_step(rule, state, gradient, 3, 7);
-    // A handful of roundings, each relative to the size of what is computed.
+    // A few roundings, each relative to the size of the result.
     ASSERT_NEAR(found.ratio[index], ratio, 16 * 0x1p-24 * ratio) << index;
     for (int64_t place = tensor.begin; place < tensor.end; ++place) {
       const auto i = static_cast<size_t>(place), j = static_cast<size_t>(place - tensor.begin);
@@ -152,8 +152,7 @@ TEST(LambUpdate, ThreadsChangeNothing) {
   }
 }
 
-// A block never holds two tensors: what stands before a tensor, and how much of it, is nothing to
-// it.
+// A block never holds two tensors, so the preceding tensors do not change a tensor's result.
 TEST_P(LambUpdateTest, WhereATensorBeginsChangesNothing) {
   State alone({4, 10'001});
   run(alone.arguments());
@@ -233,8 +232,9 @@ TEST_P(LambUpdateTest, WritesTheComputeCopy) {
   for (size_t i = 0; i < halves.size(); ++i) EXPECT_EQ(halves[i], f16(state.value[i])) << i;
 }
 
-// What the CUDA kernels do to an element and to norms, on the host: the bits of the vector loops
-// but for what instruction sets without fused multiply-adds round twice, relative to what is added.
+// The CUDA kernels' formulas for elements and norms, on the host, give the bits of the vector
+// loops, except that instruction sets without fused multiply-adds round twice, relative to the
+// added value.
 void expect_formula_of_cuda(bool epsilon_inside_root) {
   State state({4100});
   state.tensors[0].weight_decay = 0.1;

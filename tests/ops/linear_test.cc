@@ -28,7 +28,7 @@ constexpr ActivationKind kKinds[] = {ActivationKind::kGeluErf, ActivationKind::k
 // Of an activation's value or slope, as in activation_test.cc.
 constexpr double kArithmetic = 16 * 0x1p-24;
 
-// How far tanh-GELU's slope moves when its tanh does.
+// The derivative of tanh-GELU's slope by its tanh.
 double slope_by_tanh(double x) {
   const double argument = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
   const double by_x = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x);
@@ -44,7 +44,7 @@ class LinearTest : public BackendTest {
   }
   // CUDA devices round the bias, of at most 2, to the type.
   double error_of_bias() const { return on_cuda() ? 2 * epsilon() : 0; }
-  // Where tanh-GELU is part of the product.
+  // The error where tanh-GELU is part of the product.
   double error_of_tanh() const { return on_cuda() && dtype() != DType::kF32 ? 0x1p-11 : 0; }
 
   static void expect_within(const Tensor& got, const Matrix& wanted, const Matrix& tolerance,
@@ -135,7 +135,7 @@ TEST_P(LinearTest, WeightGradientOfFewOutputs) {
                  "grad_weight, overwritten");
 }
 
-// A bias that has been rounded beforehand is what a CUDA device makes of the f32 one.
+// A bias that was rounded beforehand equals the f32 bias that a CUDA device rounds.
 TEST_P(LinearTest, BiasOfTheType) {
   for (const auto& [rows, in, out] : kSizes) {
     SCOPED_TRACE(testing::Message() << rows << " x " << in << " x " << out);
@@ -237,7 +237,7 @@ TEST_P(LinearTest, ActivationBackward) {
   }
 }
 
-// Which algorithm is fastest is measured, and no measurement comes out twice the same.
+// The fastest algorithm is chosen by measurements, which are never the same twice.
 void LinearTest::check_other_contexts(Size size) {
   const auto [rows, in, out] = size;
   const Tensor x = upload(random(rows, in, 1)), weight = upload(random(out, in, 2));
@@ -295,7 +295,7 @@ TEST_P(LinearTest, AddsToGradX) {
   linear_backward_input(
       context(),
       {.grad_y = on_grad.view(), .weight = on_weight.view(), .grad_x = grad_x.view(), .add = true});
-  // cuBLASLt may round the product before it adds what is there.
+  // cuBLASLt may round the product before it adds the existing values.
   const Matrix added = product(grad, weight), wanted = sum(before, added);
   const double first_rounding = context().device().is_cpu() ? 0 : epsilon();
   const Tensor got = to_cpu_f32(grad_x.view());
@@ -350,7 +350,7 @@ TEST_P(LinearTest, NoRows) {
 
 ONEBIT_ON_EVERY_BACKEND(LinearTest);
 
-// In a profile: what is asked for twice, with a sum in the product and then without, counts once.
+// A product that is first requested with a sum and then without counts once in a profile.
 TEST(LinearWork, EveryProductCountsOnce) {
   const auto tensor = [](Shape shape) { return Tensor::zeros({}, DType::kF32, shape); };
   const Tensor x = tensor({2, 3}), y = tensor({2, 4}), weight = tensor({4, 3}), bias = tensor({4});

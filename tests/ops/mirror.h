@@ -1,4 +1,4 @@
-// Runs an operation whose arguments a test holds in host memory on either device.
+// Runs operations on the CPU or a CUDA device with arguments in host memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace onebit::ops {
 
-// Copies of host views on the context's device; on a CPU the views themselves.
+// Copies host views to the context's device; on a CPU it uses the views themselves.
 class Mirror {
  public:
   explicit Mirror(Context& context) : device_(context.device()) {}
@@ -29,7 +29,7 @@ class Mirror {
     read_only_.push_back(upload(host));
     return read_only_.back().view();
   }
-  // What the operation wrote, back to the host.
+  // Copies the operation's results back to the host.
   void bring_back() {
     for (auto& [host, copied] : copies_) copy(host, copied.view());
   }
@@ -46,7 +46,7 @@ class Mirror {
   std::vector<Tensor> read_only_;
 };
 
-// A test body over devices, its arguments in host memory.
+// A test body for every device, with its arguments in host memory.
 class MirrorTest : public ::testing::TestWithParam<DeviceType> {
  protected:
   void SetUp() override {
@@ -68,7 +68,7 @@ inline std::string name_of_device(const ::testing::TestParamInfo<DeviceType>& in
 
 }  // namespace onebit::ops
 
-// The bodies of `suite` on every device.
+// Instantiates `suite` for every device.
 #define ONEBIT_ON_EVERY_DEVICE(suite)                                                             \
   INSTANTIATE_TEST_SUITE_P(                                                                       \
       Devices, suite, ::testing::Values(::onebit::DeviceType::kCpu, ::onebit::DeviceType::kCuda), \

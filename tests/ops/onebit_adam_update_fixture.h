@@ -1,4 +1,4 @@
-// A buffer of parameters under 1-bit Adam in host memory, and its operations on either device.
+// A buffer of 1-bit Adam's parameters in host memory, and the operations on CPU or CUDA device.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ namespace onebit::ops {
 constexpr int64_t kElements = 2 * kernels::kBlockElements + 528;
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kSubBlocks = kBlocks * kernels::kSubBlocks;
-// What stands where an operation must not write.
+// The value of elements that an operation must not write.
 constexpr float kUntouched = 7;
-// Of one number; of a sum over a sub-block or block, to which a lane adds at most 64 terms before
-// the sums of lanes and sub-blocks are added.
+// Rounding errors of one number, and of a sum over a sub-block or block, for which a lane adds at
+// most 64 terms before the sums of lanes and sub-blocks are added.
 constexpr double kRounding = 0x1p-24, kSumRounding = 80 * kRounding;
 
 inline size_t at(int64_t index) {
@@ -55,7 +55,7 @@ inline double sum_of(const Values& values, int64_t first, int64_t last) {
   return sum;
 }
 
-// Ends inside of a sub-block, on the edge of a block and just behind one.
+// Ends inside a sub-block, at the end of a block and just behind one.
 inline const std::vector<UpdateRange> kDecays{
     {0, 272, 0.1}, {272, 2048, 0}, {2048, 4112, 0.2}, {4112, kElements, 0.05}};
 
@@ -80,7 +80,7 @@ struct State {
     gradient = random_values(stream, 1);
     for (size_t i = 0; i < gradient.size(); ++i) gradient[i] *= stands_still(i) ? 0.0f : 1.0f;
   }
-  // One of several ranks. beta2 is such that the shape of the variance moves visibly.
+  // One of several ranks. beta2 is chosen so that the shape of the variance changes visibly.
   OnebitNormalize normalize_arguments(int64_t begin = 0, int64_t end = kElements) {
     const int64_t first = begin / kernels::kBlockElements;
     const int64_t last = (end + kernels::kBlockElements - 1) / kernels::kBlockElements;

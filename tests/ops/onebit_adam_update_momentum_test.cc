@@ -78,7 +78,7 @@ TEST_P(OnebitMomentumTest, MomentumOnlyOfTheBlocksOfTheRange) {
   }
 }
 
-// Nine tenths of the least denormal numbers round to themselves: nothing but this ends them.
+// Nine tenths of the smallest denormal numbers round to themselves, so they must be cleared.
 TEST_P(OnebitMomentumTest, AMomentumWithoutGradientsEndsAtZero) {
   State state;
   std::fill(state.normalized.begin(), state.normalized.end(), 0.0f);

@@ -17,7 +17,7 @@ class OnebitNormalizeEdgesTest : public OnebitUpdateTest {};
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// A buffer whose sub-block has nothing that moves: there is no variance to divide by.
+// A sub-block in which all elements are still: there is no variance to divide by.
 TEST_P(OnebitNormalizeEdgesTest, NothingOfASubBlockMoves) {
   State state;
   for (size_t i = 256; i < 512; ++i) state.gradient[i] = state.variance[i] = 0;
@@ -49,7 +49,7 @@ TEST_P(OnebitNormalizeEdgesTest, StillEntriesWithGradientsAreReported) {
     state.gradient[kStill] = 1e-30f;
     normalize(alone ? state.alone_arguments() : state.normalize_arguments());
     EXPECT_EQ(state.flags, (std::vector<uint8_t>{0, 0, kBlockStillMoved}));
-    // Their gradients are waiting for the entry to wake; nothing counts them before.
+    // Their gradients accumulate until the element wakes, and are not counted before.
     EXPECT_EQ(state.normalized, without.normalized);
     EXPECT_EQ(state.variance, without.variance);
     EXPECT_EQ(state.square, without.square);
@@ -58,7 +58,7 @@ TEST_P(OnebitNormalizeEdgesTest, StillEntriesWithGradientsAreReported) {
 }
 
 TEST_P(OnebitNormalizeEdgesTest, NotFiniteTakesTheBlocksGradientAsZero) {
-  // The last two are finite, but not their squares, or not beside the sum of the variance.
+  // The last two are finite, but their squares, or the sums with the variance, are not.
   for (const float bad : {kInfinite, -kInfinite, kNaN, 1e20f, 1e13f}) {
     for (const size_t where : {size_t{2500}, size_t{2502}}) {  // a moving entry, a still one
       for (const int64_t turn : {1, 2, 8}) {
@@ -91,7 +91,7 @@ TEST_P(OnebitNormalizeEdgesTest, NotFiniteTakesTheBlocksGradientAsZero) {
           ASSERT_EQ(state.normalized[i], 0) << i;
           ASSERT_EQ(state.variance[i], before.variance[i]) << i;
         }
-        // What there was from the updates before travels in its turn.
+        // The sums of earlier updates are sent in their turn.
         EXPECT_EQ(state.extra[1], turn == 8 ? -3.0f : static_cast<float>(0.3 * 2));
         EXPECT_EQ(state.sketch[1], turn == 8 ? 0 : -3);
         for (int64_t j = 0; j < kernels::kSubBlocks; ++j) {
@@ -99,7 +99,7 @@ TEST_P(OnebitNormalizeEdgesTest, NotFiniteTakesTheBlocksGradientAsZero) {
         }
         const double variance = sum_of(before.variance, 2048, 4096);
         EXPECT_NEAR(state.block_variance[1], variance, kSumRounding * variance);
-        // The blocks beside it take no notice.
+        // The neighbouring blocks do not change.
         for (const size_t block : {size_t{0}, size_t{2}}) {
           EXPECT_EQ(state.square[block], finite.square[block]);
           EXPECT_EQ(state.extra[block], finite.extra[block]);
@@ -134,8 +134,8 @@ TEST_P(OnebitNormalizeEdgesTest, NotFiniteAlone) {
   }
 }
 
-// A gradient beside a variance of almost nothing, with no weight of its own: what it adds up to
-// stays a number, or the running means that follow it would be lost for ever.
+// A gradient with a variance near zero, and without weight in it: sums must remain finite, because
+// the running means of them would never recover.
 TEST_P(OnebitNormalizeEdgesTest, TheNumbersThatAreSentStayFinite) {
   State state;
   std::fill(state.own_weight.begin(), state.own_weight.end(), 0.0f);
@@ -157,7 +157,7 @@ TEST_P(OnebitNormalizeEdgesTest, TheNumbersThatAreSentStayFinite) {
   }
 }
 
-// Without gradients a variance shrinks, but not to what says that an entry is still.
+// Without gradients a variance decreases, but not to the value that marks still elements.
 TEST_P(OnebitNormalizeEdgesTest, AloneTheVarianceStaysAboveZero) {
   State state;
   std::fill(state.gradient.begin(), state.gradient.end(), 0.0f);

@@ -13,8 +13,8 @@ namespace {
 
 class OnebitNormalizeTest : public OnebitUpdateTest {
  protected:
-  // Runs onebit_normalize on the views of `state` and holds all that it writes against the formulas
-  // of the header in double precision. Gradients have to be finite and 0 where still.
+  // Runs onebit_normalize on the views of `state` and compares everything that it writes with the
+  // header's formulas in double precision. Gradients must be finite, and 0 for still elements.
   void normalize_by_the_formula(State& state, const OnebitNormalize& args);
 
  private:
@@ -142,7 +142,7 @@ TEST_P(OnebitNormalizeTest, NormalizeAsOneOfSeveralRanks) {
   for (const bool decays : {true, false}) {
     State state;
     uint64_t call = 0;
-    // Every turn after others in which its number grew, so that sums over calls travel.
+    // Every turn follows others in which its number grew, so that sums over calls are sent.
     for (const int64_t turn : {0, 1, 2, 3, 4, 5, 6, 7, 8, 2, 8, 0}) {
       SCOPED_TRACE(testing::Message() << "call " << call << ", turn " << turn);
       state.next_gradient(20 + ++call);
@@ -252,7 +252,7 @@ TEST_P(OnebitNormalizeTest, OnlyTheBlocksOfTheRange) {
   EXPECT_EQ(parts.energy, whole.energy);
   EXPECT_EQ(parts.sketch, whole.sketch);
   EXPECT_EQ(parts.extra, whole.extra);
-  // And none is nothing.
+  // An empty range changes nothing.
   normalize(whole.normalize_arguments(kernels::kBlockElements, kernels::kBlockElements));
   EXPECT_EQ(parts.variance, whole.variance);
 }

@@ -16,8 +16,8 @@ class OnebitSketchTest : public OnebitUpdateTest {};
 
 constexpr int kDraws = 4000;
 
-// Sums of 4000 signs, and of products of two, are of the size of sqrt(4000). The largest of some
-// 8000 of such sums lies at about 4 times that.
+// Sums of 4000 signs, and of products of two signs, have the size of sqrt(4000). The largest of
+// some 8000 such sums is about 4 times that.
 void expect_independent(const std::function<uint32_t(uint64_t draw, uint64_t word)>& signs_of) {
   constexpr uint64_t kWords = 4;
   std::vector<std::vector<int>> signs(32 * kWords, std::vector<int>(kDraws));
@@ -48,11 +48,12 @@ TEST(NoiseSigns, BalancedAndIndependentOverKeys) {
 TEST(NoiseSigns, BalancedAndIndependentOverGroups) {
   const uint64_t keys[] = {1, 2, 3, 500'000};
   expect_independent([&](uint64_t draw, uint64_t word) { return noise_signs(keys[word], draw); });
-  // One behind the other in the buffer, too.
+  // Also for consecutive words of the buffer.
   expect_independent([&](uint64_t draw, uint64_t word) { return noise_signs(7, 4 * draw + word); });
 }
 
-// Why the sketch travels: <signs, g> is linear in g, and its square has the expectation |g|^2.
+// The reason to send the sketch: <signs, g> is linear in g, and its square has the expectation
+// |g|^2.
 TEST_P(OnebitSketchTest, TheSquaredSketchIsTheSquareOfTheGradient) {
   State state;
   std::fill(state.own_weight.begin(), state.own_weight.end(), 0.0f);

@@ -23,8 +23,8 @@ std::vector<LambTensor> tensors() {
   return all;
 }
 
-// Pieces of at most 1500 elements, of which every other is owned, laid one after the other behind
-// three elements that are nobody's.
+// Pieces of at most 1500 elements, every other one of which is owned, stored one after another
+// behind three unused elements.
 struct Owned {
   std::vector<LambPart> parts;
   Values momentum;

@@ -1,4 +1,4 @@
-// The references against finite differences: what the operations are compared with is right.
+// Compares the reference implementations with finite differences.
 #include <gtest/gtest.h>
 
 #include "onebit/base/philox.h"

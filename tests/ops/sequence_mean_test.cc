@@ -45,7 +45,7 @@ TEST_P(SequenceMeanTest, ForwardAndBackward) {
   compare({0, 1}, 1);
   compare({0, 3, 4, 11}, 21);
   compare({0, 40, 41, 60}, 64);
-  compare({0, 2, 5}, 1100);  // more columns than a block takes at once
+  compare({0, 2, 5}, 1100);  // more columns than a block processes at once
 }
 
 TEST_P(SequenceMeanTest, NoSequenceIsNothing) {

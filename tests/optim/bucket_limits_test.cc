@@ -1,4 +1,4 @@
-// 1-bit Adam where each bucket of the gradient has a limit for its norm (clipping by bucket).
+// 1-bit Adam with a limit of the norm for each bucket of the gradient (clipping by bucket).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -113,8 +113,8 @@ TEST(BucketLimits, AreExactClippingWhereSharesStay) {
   EXPECT_LT(largest_difference(train(true), train(false)), 2e-5);
 }
 
-// One rank's gradient of one bucket is a thousand times as large in one step: it counts as if it
-// had been as large as the limit, in that very step.
+// One rank's gradient of one bucket is a thousand times as large in one step: it is limited in this
+// same step.
 TEST(BucketLimits, HoldASpikeInTheStepInWhichItOccurs) {
   constexpr int64_t kSpike = kFreeze + 5;
   constexpr double kLimit = 0.25;
@@ -151,7 +151,7 @@ TEST(BucketLimits, HoldASpikeInTheStepInWhichItOccurs) {
   EXPECT_GT(largest_difference(held, train(999, 1e9)), 1e-4);
 }
 
-// What the ranks know of the buckets is the same, before limits, and what is left of the whole.
+// All ranks report the same squares of the buckets, before limits, and the same clip coefficient.
 TEST(BucketLimits, ReportTheSquaresOfAllRanks) {
   const auto reports = on_ranks(3, options_with(noisy_gradient), [](Trial& trial) {
     trial.steps(kFreeze + 2);
@@ -208,7 +208,7 @@ TEST(BucketLimits, WhatIsNotFiniteMovesNothing) {
   }
 }
 
-// The gradient that wakes a row is held by the limit of its bucket, as the others of the bucket.
+// The gradient that wakes a row is limited like the others of its bucket.
 TEST(BucketLimits, HoldWhatWakesARow) {
   const Gradient late = [](int rank, int64_t step, int64_t place) {
     const bool row = place >= 5 * 96 && place < 6 * 96;

@@ -1,4 +1,4 @@
-// A checkpoint loaded into an optimizer that has made updates of its own: nothing of these is left.
+// Loading a checkpoint into an optimizer that has already made updates replaces its whole state.
 #include "onebit/optim/compressed_optimizer.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace onebit::optim {
 namespace {
 
-// Trains on from a checkpoint, in an optimizer that has made `own` updates before.
+// Continues from a checkpoint in an optimizer that has already made `own` updates.
 Saved continued(const Saved& saved, int at, int own, int ranks, const TrialOptions& options) {
   const auto ends = on_ranks(ranks, options, [&](Trial& trial) {
     trial.steps(own);
@@ -53,8 +53,8 @@ TEST(CompressedOptimizer, LoadsWhatOtherRanksSavedAsAFreshOneDoes) {
   }
 }
 
-// A warm-up that continues behind a compressed phase saves no more than any other, so the next
-// compressed phase may not begin with more either.
+// A warm-up after a compressed phase saves no more state than any other warm-up, so the next
+// compressed phase must not start with more either.
 TEST(CompressedOptimizer, ResumesAWarmUpAfterACompressedPhaseExactly) {
   constexpr int kAt = 15, kMore = 3;
   OneBitAdamOptions later = onebit_options();

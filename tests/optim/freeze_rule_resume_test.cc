@@ -1,4 +1,4 @@
-// A run of 1-bit Adam that goes on with another freeze_step than its checkpoint was made with.
+// Runs of 1-bit Adam that resume with another freeze_step than that of their checkpoint.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,7 +58,7 @@ TEST(FreezeAfterAResume, ReturnsToTheWarmupWhereTheFreezeIsLater) {
   }
 }
 
-// A smaller one than the updates of a checkpoint of the warm-up: the next update is its last.
+// A freeze_step below the updates of a warm-up checkpoint: the next update is the warm-up's last.
 TEST(FreezeAfterAResume, FreezesAtOnceWhereTheFreezeHasPassed) {
   constexpr int kAt = 11;
   const auto saved = on_ranks(2, with_freeze({.step = 20}), [](Trial& trial) {
@@ -85,7 +85,7 @@ TEST(FreezeAfterAResume, FreezesAtOnceWhereTheFreezeHasPassed) {
   }
 }
 
-// What is compressed stays so, whatever is asked for but a number that lies ahead.
+// A compressed run stays compressed, unless the requested freeze step is in the future.
 TEST(FreezeAfterAResume, StaysCompressedWhereTheFreezeHasPassed) {
   const auto unbroken = on_ranks(2, with_freeze({.step = kFreeze}), [](Trial& trial) {
     trial.steps(kFreeze + 4);

@@ -140,7 +140,7 @@ TEST(FreezeRule, WarnsOfADecisionThatIsTooLate) {
       << rule.describe_end();
 }
 
-// LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
+// LRRangeTest's warm-up has the maximal length: adding updates to it would overflow.
 TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
   const auto warning_of = [](const FreezeOptions& options, int64_t warmup) {
     const auto warnings =
@@ -210,7 +210,7 @@ TEST(FreezeRule, ResumesExactly) {
   }
 }
 
-// A resumed run goes by what its recipe says now.
+// A resumed run uses its current recipe.
 TEST(FreezeRule, TheRecipeWinsOverTheCheckpoint) {
   const auto norm = [](int64_t) { return 1; };
   const auto frozen = [&](const FreezeOptions& before, const FreezeOptions& now, int64_t at) {
@@ -228,7 +228,8 @@ TEST(FreezeRule, TheRecipeWinsOverTheCheckpoint) {
   // "auto" decides after update 11 here.
   EXPECT_EQ(frozen(automatic(0), {.step = 90}, 40), 90);
   EXPECT_EQ(frozen(automatic(0), {.step = 7}, 40), 41);
-  // It has seen nothing of the run under a number: a whole window, and the updates that observe.
+  // With a fixed freeze step it has observed nothing: it needs a whole window and the observed
+  // updates.
   EXPECT_EQ(frozen({.step = 100}, automatic(0), 80), 91 + FreezeRule::kObservedUpdates);
 }
 

@@ -29,7 +29,7 @@ TEST(GradientClipper, NormOfTheAverage) {
   EXPECT_TRUE(norm.finite);
   EXPECT_DOUBLE_EQ(norm.norm, 5);
   EXPECT_DOUBLE_EQ(norm.coefficient, 0.5);
-  // A loss scale is taken off before the threshold is looked at.
+  // The loss scale is removed before the comparison with the threshold.
   const GradientNorm unscaled =
       clipper.agree(context, *world, view_of(gradients), GradientNeed::kAveragedOverRanks, 0.25);
   EXPECT_DOUBLE_EQ(unscaled.norm, 1.25);
@@ -80,7 +80,7 @@ TEST(GradientClipper, LocalNormsAreMeasuredInTheWarmup) {
   });
 }
 
-// Two ranks of opposite signs in a bucket: its average is 0, but what a rank sends is not.
+// Two ranks have opposite signs in a bucket: its average is 0, but the sent values are not.
 TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
   constexpr int64_t kBlock = comm::kBlockElements;
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
@@ -107,7 +107,7 @@ TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
     EXPECT_TRUE(clipper.norm_limits().empty());
     EXPECT_EQ(clipper.steps_missing(), 4);
     for (int step = 0; step < 4; ++step) EXPECT_NEAR(compressed().coefficient, 0.5, 1e-12);
-    // Ratio 0.6, so the whole may be 2.5 where it is 5; the last bucket comes first.
+    // The ratio is 0.6, so the limit of the whole is 2.5 instead of 5; the last bucket is first.
     const auto expect_limits = [](GradientClipper& of) {
       ASSERT_EQ(of.norm_limits().size(), 2u);
       EXPECT_NEAR(of.norm_limits()[0], 2, 1e-12);
@@ -128,7 +128,7 @@ TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
     resumed.load(Json::parse(exact.save(2).dump()), 2);
     EXPECT_TRUE(resumed.norm_limits().empty());
     EXPECT_EQ(resumed.steps_missing(), 10);
-    // Steps that were limited say what the buckets were.
+    // Limited steps reveal the squares of the buckets.
     for (int step = 0; step < 10; ++step) resumed.follow(0.6, std::vector<double>{16, 9});
     expect_limits(resumed);
   });
@@ -148,7 +148,7 @@ TEST(GradientClipper, KeepsTheShareOfNoiseOnOtherRanks) {
       EXPECT_NEAR(resumed.ratio(), ratio_of(now), 1e-12) << saved << " to " << now;
     }
   }
-  // One rank cannot tell noise from signal: the norm is then over-estimated until it is measured.
+  // One rank cannot distinguish noise from signal: the norm is over-estimated until it is measured.
   GradientClipper alone(1), resumed(1);
   resumed.load(Json::parse(alone.save(1).dump()), 4);
   EXPECT_EQ(resumed.ratio(), 1);

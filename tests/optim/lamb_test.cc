@@ -86,7 +86,7 @@ TEST(Lamb, FollowsTheDefinition) {
                                                      .weight_decay = 0.1,
                                                      .bias_correction = correction},
                                             .epsilon_inside_root = inside});
-      EXPECT_EQ(ratios[0][2], 1);  // the bias begins at zero
+      EXPECT_EQ(ratios[0][2], 1);  // the bias starts at zero
       EXPECT_LT(ratios[1][2], 0.1);
     }
   }

@@ -29,8 +29,8 @@ TEST(TwoLevels, ResumeExactlyInEveryPhase) {
   }
 }
 
-// What all ranks have saved under this name, at its places in the flat buffer. Of what every source
-// has, the mean.
+// The states of all ranks under this name, at their places in the flat buffer; the mean of states
+// that every source has.
 std::vector<float> assembled(const Saved& saved, const Layout& layout, const std::string& name) {
   const auto elements = static_cast<int64_t>(saved.values.size());
   const compress::Ownership ownership = layout.ownership(elements);
@@ -57,7 +57,7 @@ std::vector<float> assembled(const Saved& saved, const Layout& layout, const std
   return {sum.begin(), sum.end()};
 }
 
-// Nothing that owners keep is lost, and what sources keep has the same mean.
+// The owners' state is preserved, and the sources' state keeps its mean.
 TEST(TwoLevels, MoveToAndFromEveryLayout) {
   const std::vector<Layout> layouts = {{4, {}},
                                        {2, {}},
@@ -148,7 +148,7 @@ TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
     thawed.push_back(ends[0].first);
     ended.push_back(ends[0].second);
   }
-  // Owners are others, so what they keep is added up in another order.
+  // Other ranks are the owners, so their parts are summed in another order.
   for (size_t i = 0; i < thawed[0].size(); ++i) {
     ASSERT_NEAR(thawed[0][i], thawed[1][i], 1e-6 * std::abs(thawed[0][i]) + 1e-9) << i;
     ASSERT_NEAR(ended[0][i], ended[1][i], 1e-3) << i;

@@ -38,7 +38,8 @@ TEST(TwoLevels, OfOneRankANodeAreOneLevel) {
   }
 }
 
-// Wherever the ranks of a node are: where they have the same gradients, a node is one rank.
+// If the ranks of a node have the same gradients, the node behaves like one rank, whatever the
+// placement of ranks.
 TEST(TwoLevels, OfEqualRanksInANodeAreOneLevelOfNodes) {
   for (const Recipe& recipe : {onebit_adam(), variants()[1], zero_one_adam()}) {
     const auto expected =
@@ -71,7 +72,7 @@ TEST(TwoLevels, KeepReplicasEqual) {
   }
 }
 
-// The shares of the node's other ranks included.
+// Includes the shares of the node's other ranks.
 TEST(TwoLevels, WriteTheComputeCopy) {
   for (const Recipe& recipe : variants()) {
     const TrialOptions options =
@@ -230,13 +231,13 @@ TEST(TwoLevels, SendBetweenNodesWhatOneRankANodeWould) {
   const auto [one_between, one_total] = bytes_of_step(one);
   const auto [two_between, two_total] = bytes_of_step(on_two_levels(one, one.nodes));
   EXPECT_GT(one_between, 0);
-  // Half, but for what all ranks agree on.
+  // Half, except for the values on which all ranks agree.
   EXPECT_LT(two_between, one_between * 6 / 10);
-  // Inside the node gradients and values travel in f32.
+  // Inside the node, gradients and values are sent in f32.
   EXPECT_GT(two_total - two_between, 4 * 10000);
 }
 
-// The others wait for it inside its node, between nodes and beside the backward pass.
+// The other ranks wait for it inside its node, between nodes, and during the backward pass.
 TEST(TwoLevels, EndWithARankThatFails) {
   for (const bool overlap : {false, true}) {
     const TrialOptions options =

@@ -1,4 +1,4 @@
-// A checkpoint in memory: one MemoryState a rank written, read back by any number of ranks.
+// A checkpoint in memory: every rank writes a MemoryState; any number of ranks can read them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace onebit::optim {
 class MemoryState : public params::StateWriter {
  public:
   void scalar(const std::string& name, Json value) override {
-    // Through text, as a file would do it.
+    // Converts to text and back, like a file.
     scalars[name] = Json::parse(value.dump());
   }
   void replicated(const std::string& name, ConstView flat) override {
@@ -70,7 +70,7 @@ class MemoryReader : public params::StateReader {
     std::copy_n(saved.begin() + begin, to.size(), to.begin());
     own_elements_read_ += static_cast<int64_t>(to.size());
   }
-  // Of own() buffers, so far.
+  // The number of elements of own() buffers read so far.
   int64_t own_elements_read() const { return own_elements_read_; }
 
  private:

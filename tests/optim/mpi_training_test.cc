@@ -24,7 +24,7 @@ struct Case {
   int64_t steps = 0;
 };
 
-// The last one ends between two exchanges, where each rank has values of its own.
+// The last case ends between two exchanges, when ranks have different values.
 std::vector<Case> cases() {
   const AdamOptions adam{.weight_decay = 0.01};
   const FreezeOptions freeze{.step = kFreeze};

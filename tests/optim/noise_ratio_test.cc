@@ -100,8 +100,9 @@ TEST(NoiseRatio, KeepsTheShareOfNoiseOnOtherRanks) {
   }
 }
 
-// One rank cannot tell noise from signal, so more ranks begin from noise alone, as after a freeze:
-// with a ratio of one their updates would be too small by up to the root of their number.
+// One rank cannot distinguish noise from signal, so more ranks start by assuming only noise, as
+// after a freeze: with a ratio of one, updates would be too small by up to the root of the number
+// of ranks.
 TEST(NoiseRatio, StartsAgainAfterOneRank) {
   const auto alone = on_ranks(1, {}, [](Trial&) {
     MemoryState state;
@@ -141,8 +142,8 @@ double mean_of_moving(const Values& variance) {
   return sum / static_cast<double>(count);
 }
 
-// The whole compressed phase at eight ranks, with noise whose share rises after the freeze: the
-// variance that ranks continue with stays Adam's, whatever is known at the freeze.
+// The whole compressed phase on eight ranks, with a share of noise that rises after the freeze: the
+// ranks' variance continues to follow Adam's.
 TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
   constexpr int kWorld = 8, kSteps = 700;
   for (const int64_t freeze : {6, 60}) {
@@ -163,8 +164,8 @@ TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
   }
 }
 
-// The share of noise is measured all the time: what was measured in the first updates after the
-// freeze is not trusted once gradients become others, in either direction.
+// The share of noise is measured continuously: the measurements of the first updates after the
+// freeze lose their influence when gradients change, in either direction.
 TEST(NoiseRatio, VarianceFollowsAdamsWhenTheShareOfNoiseChangesLongAfterTheFreeze) {
   constexpr int kWorld = 4;
   constexpr int64_t kFreeze = 6, kChange = 300;  // 32 cycles are followed by then
@@ -184,7 +185,7 @@ TEST(NoiseRatio, VarianceFollowsAdamsWhenTheShareOfNoiseChangesLongAfterTheFreez
     on_ranks(kWorld, options, [&, before = early, after = late](Trial& trial) {
       trial.steps(kChange - 1);
       expect_near_adams(trial, before);
-      // Four times as long as it takes a mean of weight 0.04 a cycle to forget.
+      // Four times the memory of a running mean with weight 0.04 per cycle.
       trial.steps(4 * 9 * 25);
       expect_near_adams(trial, after);
       return 0;

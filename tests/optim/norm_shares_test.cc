@@ -9,7 +9,7 @@
 namespace onebit::optim {
 namespace {
 
-// Two buckets of two blocks; bucket 0 lies at the end.
+// Two buckets of two blocks; bucket 0 is at the end of the buffer.
 comm::Buckets two_buckets() {
   return {4 * comm::kBlockElements, 2 * comm::kBlockElements * 4};
 }
@@ -27,7 +27,7 @@ TEST(NormShares, AreKnownAfterAFewSteps) {
   for (int64_t step = 0; step < NormShares::kFewestSteps; ++step) {
     EXPECT_FALSE(shares.known());
     EXPECT_EQ(shares.steps_missing(), NormShares::kFewestSteps - step);
-    shares.follow(Squares{0, 0});  // says nothing
+    shares.follow(Squares{0, 0});  // contains no information
     shares.follow(Squares{1, 3});
   }
   EXPECT_TRUE(shares.known());

@@ -28,8 +28,8 @@ std::vector<std::shared_ptr<const OptimizerRecipe>> variants() {
               {.lamb = {.adam = onebit_options().adam}, .freeze = onebit_options().freeze})};
 }
 
-// With one rank nothing is compressed: Adam in double precision, whose momentum after the freeze is
-// made of gradients that were each divided when they came.
+// With one rank nothing is compressed: equals Adam in double precision whose momentum after the
+// freeze consists of gradients that were divided by the variance of their update.
 TEST(OneBitAdam, SwitchesWithoutASeam) {
   for (const bool correction : {true, false}) {
     OneBitAdamOptions onebit = onebit_options();
@@ -102,7 +102,7 @@ TEST(OneBitAdam, OverlapChangesNothing) {
   }
 }
 
-// What is not transmitted is owed, at the workers and at the owners.
+// Values that are not sent become residuals of workers and owners.
 TEST(OneBitAdam, ErrorFeedbackConserves) {
   constexpr int kWorld = 3;
   TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options())};
@@ -141,8 +141,8 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
   const auto m_after = owners("owner_momentum", &Step::after);
   const auto e_before = owners("server_residual", &Step::before);
   const auto e_after = owners("server_residual", &Step::after);
-  // The share of g^2 in the variance that divides it: "words", which comes first, is looked up;
-  // nothing is known of the noise yet.
+  // The share of g^2 in the variance that divides it. "words", the first tensor, is looked up; the
+  // noise has not been measured yet.
   const double rest = 0.001 / (1 - std::pow(0.999, step));
   for (size_t i = 0; i < elements; ++i) {
     const double own_share = rest / kWorld / (i / 256 <= (48 * 96 - 1) / 256 ? kWorld : 1);
@@ -167,7 +167,7 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
 TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
   for (const auto& optimizer : variants()) {
     constexpr int kSteps = 22;
-    // The last one lies behind the first measure of the noise, nine updates after the freeze.
+    // The last one is after the first measurement of the noise, nine updates after the freeze.
     for (const int at : {3, 7, 8, 12, 19}) {
       const TrialOptions options{.optimizer = optimizer};
       struct End {
@@ -196,8 +196,7 @@ TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
   }
 }
 
-// The error feedback that the ranks owe together is the same before and after, whatever their
-// number.
+// The sum of the ranks' residuals is the same before and after, whatever their number.
 TEST(OneBitAdam, ResumesOnOtherRanks) {
   const TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options())};
   const auto saved = on_ranks(2, options, [](Trial& trial) {
@@ -227,7 +226,7 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
     const double mean = (double{first[i]} + second[i]) / 2;
     for (const auto& variance : variances) ASSERT_NEAR(variance[i], mean, 0x1p-23 * mean) << i;
   }
-  // With one rank nothing is owed any more: it has been paid into the momentum.
+  // With one rank there are no residuals: they were added to the momentum.
   const auto paid = on_ranks(1, options, [&](Trial& trial) {
     trial.load(states, saved[0].second, kFreeze + 5);
     return trial.save();
@@ -243,7 +242,7 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
     for (const float one : state.own_buffers.at("owner_momentum")) difference -= one;
   }
   EXPECT_NE(owed, 0);
-  // As gradients are.
+  // Like gradients.
   EXPECT_NEAR(difference, 0.1 * owed, static_cast<double>(after.size()) * 40 * 0x1p-24);
 }
 
@@ -287,8 +286,8 @@ TEST(OneBitAdam, ReservesTheCompressedPhaseAtTheStart) {
   on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     const int64_t elements = trial.table().size_elements();
     const int64_t reserved = trial.optimizer().state_bytes();
-    // Two moments, one of which becomes what the worker owes; momentum and residual of the owner.
-    // No other buffer of all elements: with a bucket and numbers for each block, a byte.
+    // Two moments, one of which is reused for the worker residual; momentum and residual of the
+    // owner. No other buffer has all elements; a bucket and the numbers of blocks take a byte.
     EXPECT_GT(reserved, 12 * elements);
     EXPECT_LT(reserved, 13 * elements + 2 * 16384);
     trial.steps(kFreeze + 12);

@@ -29,7 +29,7 @@ float gaussian_noise(int rank, int64_t step, int64_t place) {
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * random.uniform()));
 }
 
-// Until the freeze the two are one.
+// Until the freeze, 1-bit LAMB equals LAMB.
 TEST(OneBitLamb, WarmsUpAsLamb) {
   const auto world = comm::make_single_rank();
   Trial plain(*world, {.optimizer = lamb_recipe(kLamb)});
@@ -41,9 +41,9 @@ TEST(OneBitLamb, WarmsUpAsLamb) {
   EXPECT_EQ(onebit.optimizer().phase(), Phase::kCompressed);
 }
 
-// What arrives of a momentum are signs, whose norm is a quarter larger than the momentum's. That
-// which its owner keeps is longer by a tenth where gradients are noise, as these are: the workers'
-// signs are no part of the ratios either.
+// The received signs of a momentum have a norm that is a quarter larger than the momentum's. The
+// owner's momentum is longer by a tenth if gradients are noise, as here: the ratios exclude the
+// contribution of the workers' signs, too.
 TEST(OneBitLamb, RatiosAreThoseOfLamb) {
   constexpr int kWorld = 4, kSteps = 200;
   // Means over the steps: in each, the measure of the noise is off by some percent.
@@ -83,7 +83,7 @@ TEST(OneBitLamb, HoldsTheRatiosWithinTheirLimits) {
   EXPECT_EQ(ratios[0], std::vector<float>(3, 0.25f));
 }
 
-// The one optimizer does not load what the other has saved.
+// Neither optimizer loads the other's checkpoint.
 TEST(OneBitLamb, IsNotOneBitAdamInACheckpoint) {
   const OneBitAdamOptions adam{.freeze = {.step = 3}};
   const auto saved = on_ranks(2, {.optimizer = onebit_adam_recipe(adam)}, [](Trial& trial) {

@@ -164,7 +164,7 @@ TEST(OptimizerList, ZeroOneAdamAsDeepSpeedsUsersWriteIt) {
   }
 }
 
-// Of the warm-up and of the compressed phase, by any other one: an error with both names.
+// Loading another optimizer's checkpoint, in either phase, is an error with both names.
 TEST(OptimizerList, ACheckpointOfAnotherOptimizerIsRefused) {
   const std::pair<const char*, const char*> all[] = {
       {"adam", R"({"type": "AdamW"})"},

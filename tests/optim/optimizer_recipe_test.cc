@@ -1,4 +1,4 @@
-// What recipes say of an optimizer before there is one: its memory, and what its updates exchange.
+// The properties of an optimizer that recipes compute in advance: its memory, and its exchanges.
 #include "onebit/optim/optimizer_recipe.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
           table.allocate(Device{}, DType::kF32);
           const auto optimizer = recipe->make(table, communicator, run);
           if (communicator.rank() > 0) return;
-          // On one rank a tensor that is not reserved counts as one element.
+          // On one rank, tensors that are not reserved count as one element.
           const double unreserved = world_size == 1 ? 16 * sizeof(float) : 0;
           EXPECT_NEAR(static_cast<double>(optimizer->state_bytes()), static_cast<double>(expected),
                       unreserved)
@@ -80,7 +80,7 @@ TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   EXPECT_EQ(counts.compressed, 6 + 4 + 2 + 1);
   EXPECT_EQ(counts.local, 2 + 3);
   EXPECT_EQ(counts.all(), 24);
-  // The last update of a run exchanges whatever the interval.
+  // The last update of a run always exchanges.
   EXPECT_EQ(recipe->count_updates({.total_steps = 23}, 23).local, 2 + 2);
 }
 

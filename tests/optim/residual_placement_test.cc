@@ -1,4 +1,4 @@
-// What ranks owe goes where it is owed, not only in the right amount.
+// Residuals are assigned to the right elements, not only in the right amount.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,9 +15,9 @@ namespace {
 
 using Flat = std::vector<double>;
 
-// What all ranks together owe each element and its momentum, from the layout of the files alone:
-// the mean of the worker residuals, and of what owners keep the chunks in the order of their
-// buckets. What owners owe is owed `owed_updates` times.
+// The total residual of each element and its momentum, from the layout of the files alone: the mean
+// of the worker residuals, and the owners' chunks in the order of their buckets. The owners'
+// residuals count `owed_updates` times.
 struct Kept {
   Flat owed, momentum;
 };
@@ -74,7 +74,7 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
     const Kept now = kept_by(loaded, elements, options.run.bucket_bytes);
     double largest = 0;
     for (size_t i = 0; i < before.owed.size(); ++i) {
-      // One rank has paid what was owed into its momentum, as the gradient that it is.
+      // A single rank adds the residuals to its momentum, like a gradient.
       const double paid = world_size == 1 ? before.owed[i] : 0;
       ASSERT_NEAR(now.owed[i] + paid, before.owed[i], 1e-6 * (std::abs(before.owed[i]) + 0.1))
           << i << " on " << world_size << " ranks";
@@ -87,8 +87,8 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
   }
 }
 
-// Between two synchronizations of 0/1 Adam, what owners owe is owed in each of the updates that the
-// last one was made of.
+// Between two synchronizations of 0/1 Adam, the owners' residuals count once for each of the
+// updates that the last synchronization sent.
 TEST(ResidualPlacement, OneRankPaysWhatOwnersOfZeroOneAdamOwe) {
   constexpr int kLast = 24, kAt = kLast + 2;
   const ZeroOneOptions schedule{
@@ -119,7 +119,7 @@ TEST(ResidualPlacement, OneRankPaysWhatOwnersOfZeroOneAdamOwe) {
   EXPECT_GT(twice, 1e-2);
 }
 
-// Ranks share the reading: each takes its part of every saved buffer, none all of them.
+// Ranks share the reading: each reads its part of every saved buffer.
 TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
   constexpr int64_t kFreeze = 8;
   const TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = kFreeze}})};
@@ -140,7 +140,7 @@ TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
       const comm::Buckets buckets(elements, options.run.bucket_bytes);
       int64_t together = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        // Of the variance and worker residual of every saved rank a part, and what it owns now.
+        // A part of the variance and worker residual of every saved rank, and its owned elements.
         const int64_t parts = 2 * saved_ranks * (elements / ranks + 1);
         const int64_t one = read[static_cast<size_t>(rank)];
         EXPECT_LE(one, parts + 2 * buckets.owned_elements(ranks, rank))
@@ -176,7 +176,7 @@ TEST(SavedBytes, AreWhatTheRanksSaveInEitherPhase) {
   }
 }
 
-// The same ranks with other buckets: a run continues bit for bit, whatever the cut.
+// The same ranks with other buckets: a run continues bit for bit.
 TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = 8}})};
   options.run.bucket_bytes = 8192;
@@ -194,7 +194,7 @@ TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   std::vector<MemoryState> states;
   for (const End& end : unbroken) states.push_back(end.saved);
   EXPECT_EQ(states[0].scalars.at("bucket_bytes"), 8192);
-  // Checkpoints used to hold what the recipe said, which need not be whole blocks.
+  // Old checkpoints hold the recipe's bucket size, which need not be a multiple of blocks.
   for (MemoryState& state : states) state.scalars["bucket_bytes"] = 10485;
   for (const int64_t bucket_bytes : {8192, 24576, 1 << 20}) {
     options.run.bucket_bytes = bucket_bytes;
@@ -207,13 +207,13 @@ TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   }
 }
 
-// The cut follows from the size of messages, so from the number of ranks.
+// The layout depends on the size of messages, and so on the number of ranks.
 TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kMinBytes = 8192;
   const auto number_of = [](int64_t place, int rank, int kind) {
     return static_cast<float>(place % 997 + 1000 * rank + 10000 * kind);
   };
-  // Runs `work` with the exchange of every rank, and returns what it has saved.
+  // Runs `work` with the exchange of every rank, and returns the saved states.
   const auto saved_by = [&](int ranks, const std::function<void(SignExchange&)>& work) {
     std::vector<MemoryState> states(static_cast<size_t>(ranks));
     comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {

@@ -82,7 +82,7 @@ double Restatement::update_of(double momentum, size_t i, const Doubles& values) 
   return momentum / c1_ + (elements_.decays[i] ? kDecay * values[i] : 0);
 }
 
-// By tensor, from the momentum before it was coded, without what the sources' signs have added.
+// Ratios by tensor, from the momentum before encoding, without the additions of the sources' signs.
 std::map<std::string, double> Restatement::trust_ratios(const Doubles& momentum) const {
   std::map<std::string, double> values, updates, owed, ratios;
   for (size_t i = 0; i < values_.size(); ++i) {

@@ -1,4 +1,4 @@
-// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, on one level or two, restated from
+// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, on one level or two, implemented from
 // docs/optimizers.md and docs/compression.md in double precision for the table and the gradients of
 // Trial, with the reference codec of the compress floor's tests.
 #pragma once
@@ -25,13 +25,13 @@ struct TrialElements {
   static TrialElements of(const TrialOptions& options, bool lamb);
 };
 
-// 1-bit Adam and 1-bit LAMB; what all three do alike.
+// 1-bit Adam and 1-bit LAMB, and the common part of all three.
 class Restatement {
  public:
   static constexpr int kWorld = 4;
   static constexpr double kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
 
-  // Each of `sources` sends one gradient: the mean of as many ranks, one after the other.
+  // Each of `sources` sends one gradient: the mean of an equal number of consecutive ranks.
   Restatement(TrialElements elements, int64_t freeze, int sources = kWorld);
 
   void step(int64_t number);
@@ -48,13 +48,13 @@ class Restatement {
   double memory() const { return 1 - 0.001 / c2_; }
   // m / cm + weight decay, of `values`.
   double update_of(double momentum, size_t i, const Doubles& values) const;
-  // `arrived` moves the values by `rate`; `exact` is what its owners know.
+  // Updates the values with `arrived` and `rate`; `exact` are the owners' exact values.
   void apply(const Doubles& arrived, const Doubles& exact, double rate);
   void warm_up(int64_t number);
   void freeze();
-  // y of one source; moves its variance and what it adds up.
+  // Returns y of one source; updates its variance and its sums.
   std::vector<float> normalize(int source, int64_t number, double memory);
-  // After an exchange: one number for each block travels.
+  // After an exchange, for which one number per block is sent.
   void follow_level(double memory);
 
   TrialElements elements_;
@@ -62,7 +62,7 @@ class Restatement {
   int sources_;
   Doubles values_;
   double c1_ = 0, c2_ = 0;
-  Doubles m_, v_;             // of the warm-up; then m_ as it has arrived
+  Doubles m_, v_;             // of the warm-up; then m_ as received
   std::vector<Doubles> own_;  // variances of the compressed phase [sources]
   compress::reference::AllReduce all_reduce_;
   std::vector<uint8_t> still_;
@@ -80,10 +80,9 @@ class Restatement {
   double local_ = 0, average_ = 0;  // one group of blocks
 };
 
-// Fails unless what `found` has is what is expected, but for a few elements: a sign whose argument
-// is within rounding of zero may fall the other way, and error feedback then takes another course
-// there; so may the code of a scale, which a whole block of elements is sent with, so that one
-// block may be apart. `most`: how far these elements may be apart.
+// Fails unless `found` equals `expected` except for a few elements: a sign of a value near zero, or
+// the code of a scale, may differ by rounding, and error feedback then takes another course for
+// this element or for the scale's block. `most`: the largest difference of these elements.
 void expect_close(const TrialElements& elements, const Doubles& expected,
                   const std::vector<float>& found, double most);
 

@@ -1,5 +1,5 @@
-// The table of bytes a parameter in docs/optimizers.md: what an optimizer reserves, by ranks, and
-// that it reserves it at the start.
+// The table of bytes per parameter in docs/optimizers.md: an optimizer's memory by number of ranks,
+// which it reserves at the start.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Row {
   const char* name;
   std::shared_ptr<const OptimizerRecipe> optimizer;
   double alone;          // on one rank
-  double fixed, shared;  // on several, and what the ranks divide among themselves
+  double fixed, shared;  // on several ranks; `shared` is divided among them
   double staged = 0;     // up to a MiB, which is all values here
 };
 
@@ -69,7 +69,7 @@ TEST(StateBytes, AreThoseOfTheTable) {
   }
 }
 
-// By what is held, whatever the optimizer says: besides the table no rank has more than that, the
+// Measured, not as reported by the optimizer: besides the table, no rank has more than that, the
 // messages of three buckets and the sums of blocks. A buffer of all elements is four bytes.
 TEST(StateBytes, AreWhatIsHeldInEveryPhase) {
   constexpr int64_t kRows = 512, kColumns = 1024, kElements = kRows * kColumns;

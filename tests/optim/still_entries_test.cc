@@ -1,4 +1,4 @@
-// Rows without gradient: still after the freeze, woken by the first one.
+// Rows without gradient are still after the freeze, until their first gradient wakes them.
 #include "onebit/optim/still_entries.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ std::shared_ptr<const OptimizerRecipe> onebit_recipe(
                              .exchange = {.moving_rows = moving_rows}});
 }
 
-// "words" comes first: rows from 20 on have no gradient, but row 30 on the last rank alone from
-// step 12 on.
+// "words" is the first tensor: its rows from 20 on have no gradient, except row 30, which has one
+// on the last rank from step 12 on.
 Gradient sparse_gradient(int last_rank) {
   return [last_rank](int rank, int64_t step, int64_t place) {
     const int64_t row = place / kColumns;
@@ -71,7 +71,7 @@ TEST(StillEntries, FirstGradientWakesTheRow) {
         EXPECT_EQ(report.woken_elements, kColumns);
         const std::vector<float> after = trial.values();
         EXPECT_EQ(row_of(after, 31), row_of(before, 31));
-        // x = (1 - beta1) g / rms(g), whatever the size of g.
+        // x = (1 - beta1) g / rms(g), independent of the size of g.
         double square = 0;
         const auto gradient = [&](int64_t column) {
           const double one = 0.01 * noisy_gradient(last, 12, 30 * kColumns + column);
@@ -87,7 +87,7 @@ TEST(StillEntries, FirstGradientWakesTheRow) {
           const double moved = double{before[i]} * (1 - 1e-3 * 0.1) - after[i];
           const double expected =
               1e-3 * 0.1 * gradient(column) / std::sqrt(square) / (1 - std::pow(0.9, 12));
-          // A value moves by what f32 can tell of it.
+          // The movement is rounded to the precision of the value.
           EXPECT_NEAR(moved, expected, 0.2 * std::abs(expected) + 0x1p-22 * std::abs(before[i]));
           moved_most = std::max(moved_most, std::abs(moved));
         }
@@ -126,7 +126,8 @@ TEST(StillEntries, CancellingGradientsWakeNothing) {
   });
 }
 
-// All rows of "words" wake at once: their gradients travel about twice, on two ranks as on eight.
+// All rows of "words" wake at the same time: their gradients are sent about twice, on two ranks as
+// on eight.
 TEST(StillEntries, WakingCostsARankTheSameOnManyRanks) {
   for (const int world_size : {2, 8}) {
     on_ranks(world_size, {}, [&](Trial& trial) {

@@ -31,10 +31,10 @@ struct TrialOptions {
   double gradient_scale = 1;
   std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
-  std::vector<int> nodes;  // of each rank; none given: all on one
+  std::vector<int> nodes;  // the node of each rank; empty: one node
 };
 
-// The same with an exchange on two levels.
+// The same options with an exchange on two levels.
 TrialOptions on_two_levels(TrialOptions options, std::vector<int> nodes);
 
 class Trial {
@@ -42,13 +42,13 @@ class Trial {
   // Parameters: "words" [40, 96] looked up, "matrix" [64, 96] with decay, "bias" [90].
   Trial(comm::Communicator& communicator, const TrialOptions& options);
 
-  // Makes gradients for the next step, averages them if the optimizer wants that, and steps.
+  // Computes the next step's gradients, averages them if the optimizer needs that, and steps.
   StepReport step();
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
   }
 
-  // In the steps from here on.
+  // Sets the limits of the next steps.
   void limit(std::vector<double> norm_limits) { options_.norm_limits = std::move(norm_limits); }
   void scale(double gradient_scale) { options_.gradient_scale = gradient_scale; }
   // Continues with the next step's gradients after one that was not applied.
@@ -58,24 +58,24 @@ class Trial {
   Optimizer& optimizer() { return *optimizer_; }
   Context& context() { return context_; }
   comm::Communicator& communicator() { return communicator_; }
-  // From here on, instead of the one that the recipe made.
+  // Replaces the optimizer that the recipe created.
   void replace_optimizer(std::unique_ptr<Optimizer> optimizer) {
     optimizer_ = std::move(optimizer);
   }
-  // Of the ranks' own buffers, by the last load().
+  // The number of elements of ranks' own buffers that the last load() read.
   int64_t own_elements_read() const { return own_elements_read_; }
   int64_t next_step() const { return next_step_; }
-  // Every element of the flat buffer that belongs to a parameter.
+  // All elements of the flat buffer that belong to a parameter.
   const std::vector<int64_t>& places() const { return places_; }
-  // This rank's.
+  // This rank's values.
   std::vector<float> values() const;
-  // Those that all ranks have in common.
+  // The values that all ranks have in common.
   std::vector<float> common_values();
   int64_t begin_of(const std::string& name) const { return table_.entry(name).offset_elements; }
 
-  // Of the common values.
+  // Saves the optimizer's state for the common values.
   MemoryState save();
-  // Values, counter and optimizer state.
+  // Loads values, counter and optimizer state.
   void load(const std::vector<MemoryState>& ranks, const std::vector<float>& values,
             int64_t next_step);
 

@@ -1,4 +1,4 @@
-// What the tests of two levels share: optimizers, gradients, and ranks on nodes.
+// Helpers for the tests of two levels: optimizers, gradients, and ranks on nodes.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace onebit::optim {
 
 inline constexpr int64_t kFreeze = 8;
-// Past the freeze of 1-bit Adam, several cycles of variance levels, and local updates of 0/1 Adam.
+// Enough for 1-bit Adam's freeze, several cycles of variance levels, and 0/1 Adam's local updates.
 inline constexpr int kSteps = 34;
 
 using Recipe = std::shared_ptr<const OptimizerRecipe>;
@@ -46,8 +46,8 @@ inline std::vector<Recipe> variants() {
   return {onebit_adam(), onebit_adam_recipe(added_decay), onebit_lamb(), zero_one_adam()};
 }
 
-// Few bits, so that sums over ranks are exact in any order. Rows 20 on of "words" get their first
-// gradient after the freeze.
+// Few bits, so that sums over ranks are exact in any order. Rows of "words" from 20 on get their
+// first gradient after the freeze.
 inline float coarse_gradient(int rank, int64_t step, int64_t place) {
   const int64_t row = place / 96;
   if (row >= 20 && row < 48 && step < kFreeze + 5) return 0;

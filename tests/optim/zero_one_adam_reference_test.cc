@@ -52,7 +52,7 @@ class ZeroOneRestatement : public Restatement {
  private:
   using Sent = std::vector<std::vector<float>>;
 
-  // The average takes the place of all gradients since the one before.
+  // The average replaces all gradients since the last average.
   void refresh(int64_t number) {
     const double kept = std::pow(0.999, static_cast<double>(since_average_ + 1)) * weight_ / c2_;
     std::vector<float> y(values_.size());
@@ -108,7 +108,7 @@ class ZeroOneRestatement : public Restatement {
     local_updates_ = 0;
   }
 
-  // What the owners owe moves values for as many updates as an exchange sends.
+  // The owners' residuals move values in all updates that an exchange sends.
   void exchange(const Sent& sent, int updates) {
     for (float& owed : all_reduce_.server) owed *= static_cast<float>(last_sent_) / updates;
     last_sent_ = updates;

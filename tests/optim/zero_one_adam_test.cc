@@ -193,8 +193,8 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
   EXPECT_NEAR(std::sqrt(local_square / square), 1, 0.05);
 }
 
-// A gradient that is not finite in a local update moves nothing; in an exchange it does not keep
-// the local updates before it from taking effect on all ranks.
+// A non-finite gradient in a local update changes nothing; in an exchange it does not prevent the
+// earlier local updates from taking effect on all ranks.
 TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
   for (const bool two_levels : {false, true}) {
     for (const int64_t bad : {27, 28, 30}) {

@@ -26,8 +26,8 @@ std::string kinds(const ZeroOneOptions& options, int64_t updates) {
   return kinds(schedule, updates);
 }
 
-// DeepSpeed's trace of these options is V V V 1 V 1 S S S L S L: its numbers begin at 2, so that
-// the multiples of an interval come one update sooner.
+// DeepSpeed's trace of these options is V V V 1 V 1 S S S L S L: it numbers updates from 2, so the
+// multiples of an interval are one update earlier.
 TEST(ZeroOneSchedule, IntervalsDouble) {
   const ZeroOneOptions options{
       .variance_freeze = 7, .variance_scaler = 2, .local_scaler = 2, .local_limit = 4};
@@ -100,7 +100,7 @@ TEST(ZeroOneSchedule, Counts) {
   EXPECT_EQ(counts.nothing, 7);
 }
 
-// The counts are those of the updates taken one after the other, and need no time for long runs.
+// The counts equal those of enumerating all updates, but take no time for long runs.
 TEST(ZeroOneSchedule, CountsAreThoseOfItsUpdates) {
   using Kind = ZeroOneSchedule::Kind;
   for (const int64_t freeze : {1, 2, 7, 30, 64, 500}) {

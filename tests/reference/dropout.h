@@ -1,4 +1,4 @@
-// The dropout rule of onebit/kernels/dropout_mask.h, written out once more from its words.
+// The dropout rule of onebit/kernels/dropout_mask.h, implemented from its description.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ struct DropoutRule {
   uint32_t site = 0;
   std::vector<uint64_t> row_keys;
 
-  // What the element is multiplied by: 0, or the scale.
+  // The factor of an element: 0, or the scale.
   double factor(int64_t row, int64_t column) const {
     const auto threshold = static_cast<int64_t>(std::llround(probability * 65536));
     if (threshold == 0) return 1;

@@ -1,5 +1,5 @@
-// The gradient of a scalar function by central differences: what every reference backward pass is
-// checked against.
+// The gradient of a scalar function by central differences, with which every reference backward
+// pass is compared.
 #pragma once
 
 #include <functional>

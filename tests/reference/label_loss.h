@@ -8,7 +8,7 @@
 namespace onebit::reference {
 
 // Sigmoid cross-entropy of one logit by the definition, -w t log p - (1 - t) log(1 - p), in a form
-// that keeps its digits where p is near 0 or 1.
+// that remains accurate for p near 0 or 1.
 inline double sigmoid_loss(double x, double target, double weight) {
   const double log_p = x > 0 ? -std::log1p(std::exp(-x)) : x - std::log1p(std::exp(x));
   const double log_not_p = log_p - x;

@@ -1,4 +1,4 @@
-// The numbers of the references: a plain matrix of doubles.
+// The matrix type of the reference implementations: doubles.
 #pragma once
 
 #include <cmath>

@@ -19,7 +19,7 @@ inline double cosine(const Matrix& x, int64_t a, int64_t b) {
 }
 
 // Rows are the texts of examples, `parts` each: -log softmax of the anchor's similarities to all
-// positives and negatives, at its own positive. A loss an example.
+// positives and negatives, at its own positive. Returns one loss per example.
 inline std::vector<double> ranking_losses(const Matrix& x, int64_t parts, double scale) {
   const int64_t examples = x.rows / parts;
   std::vector<double> losses;

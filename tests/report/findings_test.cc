@@ -14,7 +14,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A run of 1,000 steps in which nothing is wrong, frozen after 300.
+// A run of 1,000 steps without problems, frozen after 300.
 RunHistory sound_run() {
   RunHistory run;
   run.name = "sound";

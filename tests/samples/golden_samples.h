@@ -1,4 +1,4 @@
-// The golden files of examples (tools/make_sample_goldens.py) and what their writer meant.
+// The golden files of examples (tools/make_sample_goldens.py) and their expected content.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ inline const text::Vocabulary& golden_vocabulary() {
   return vocabulary;
 }
 
-// One line that says all of a sample.
+// Formats a complete sample as one line.
 inline std::string in_words(const Sample& sample) {
   return fmt::format("tokens {} first {} masked {} ids {} label {}", fmt::join(sample.tokens, " "),
                      sample.first_part, fmt::join(sample.masked_positions, " "),

@@ -64,8 +64,8 @@ TEST_F(Hdf5ReaderTest, ReportsWhatItDoesNotRead) {
   EXPECT_THAT(message(folder_ / "nowhere.hdf5"), HasSubstr("nowhere.hdf5: no such file"));
 }
 
-// A file that was cut short or damaged anywhere gives one error that names it, or what is left of
-// it (bytes that nothing reads); never a crash of this process.
+// A truncated or damaged file gives one error that names it, or its content if nothing reads the
+// damaged bytes; never a crash of this process.
 TEST_F(Hdf5ReaderTest, OneErrorWhereverItIsDamaged) {
   const Path path = folder_ / "a.hdf5";
   const std::string bytes = read_file(golden("lists.hdf5"));
@@ -81,7 +81,7 @@ TEST_F(Hdf5ReaderTest, OneErrorWhereverItIsDamaged) {
     EXPECT_TRUE(expect_sound_end(at)) << "cut short at " << at;
   }
   size_t errors = 0;
-  // Changed here, the file keeps libhdf5 busy until its time is up.
+  // If this byte is changed, the file keeps libhdf5 busy until its time limit.
   constexpr size_t kEndless = 8979;
   for (size_t at = 0; at < bytes.size(); at += 41) {
     if (at == kEndless) continue;

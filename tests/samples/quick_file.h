@@ -1,4 +1,4 @@
-// Files that tests write by the thousand, without waiting for the disk.
+// Writes files without waiting for the disk, for tests that write thousands.
 #pragma once
 
 #include <fstream>

@@ -85,7 +85,7 @@ TEST_F(RecordStreamTest, ReportsWhatElseTheFileIs) {
               AllOf(HasSubstr("is zlib-compressed"), HasSubstr("GZIP")));
 }
 
-// 35615 is 0x8b1f, and gzip begins with 1f 8b.
+// 35615 is 0x8b1f, and gzip files start with 1f 8b.
 TEST_F(RecordStreamTest, ALengthThatLooksLikeGzipIsALength) {
   const std::string record(0x8b1f, 'x');
   EXPECT_THAT(read(record_of(record)), ElementsAre(record));

@@ -100,8 +100,8 @@ TEST_F(SampleStoreTest, CountsWhatMaskedWordsShow) {
   EXPECT_EQ(found.sample_masked.longest, store.manifest().most_masked);
 }
 
-// Any byte: verify() notices it, and whoever reads without it gets an error or other samples, and
-// nothing worse.
+// Whichever byte is changed, verify() detects it; reading without verify() gives an error or other
+// samples, but no undefined behaviour.
 TEST_F(SampleStoreTest, OneErrorForEveryChangedByte) {
   for (const char* name : kFiles) {
     const std::string before = read_file(path_ / name);

@@ -139,14 +139,14 @@ TEST(SampleChecker, RefusesALabelThatIsNone) {
               HasSubstr("next_sentence_labels is 2"));
 }
 
-// The right [CLS] and [SEP] with another [MASK]: seen once there is enough to tell.
+// The right [CLS] and [SEP] with another [MASK] are detected after enough samples.
 TEST(SampleChecker, NoticesAnotherMask) {
   SampleChecker checker(golden_vocabulary(), "vocab.txt");
   PaddedSample padded = pair();
   padded.input_ids[2] = 20;
   Sample sample;
   for (int i = 0; i < 99; ++i) checker.take(padded, sample);
-  checker.finish();  // too few to tell
+  checker.finish();  // too few samples to decide
   checker.take(padded, sample);
   EXPECT_THAT(message_of([&] { checker.finish(); }),
               AllOf(HasSubstr("of 200 masked words, 0.0 %"), HasSubstr("[MASK], id 4")));

@@ -1,5 +1,5 @@
-// A stand-in for a test: it is compiled without sanitizers and calls the same function of a header
-// as the floor.
+// Stands for a test: it is compiled without sanitizers and calls the same function of a header as
+// the floor.
 #include <cstdio>
 
 #include "tests/sanitizers/read_at.h"

@@ -91,7 +91,7 @@ TEST_F(AnswerDecoder, CutsTextByOffsets) {
 
 TEST_F(AnswerDecoder, TakesNothingThatIsNoStretchOfTheText) {
   logits_.of(1)[2 * 10] = 4;
-  logits_.of(1)[2 * 7 + 1] = 4;  // ends before it begins
+  logits_.of(1)[2 * 7 + 1] = 4;  // ends before it starts
   say(1, 1, 2, 20);              // is in the question
   say(1, 13, 13, 20);            // [SEP]
   logits_.of(1)[2 * 8] = 3;
@@ -115,7 +115,7 @@ TEST_F(AnswerDecoder, MayDecideThatThereIsNoAnswer) {
   EXPECT_EQ(
       decode_answer(features_, logits_, 0, {.may_be_unanswerable = true, .null_threshold = 2}).text,
       "here");
-  // The null answer is there even when it is not among the best.
+  // The null answer is included even if it is not among the best.
   const DecodedAnswer few =
       decode_answer(features_, logits_, 1, {.n_best = 2, .may_be_unanswerable = true});
   const auto is_null = [](const AnswerCandidate& one) { return one.text.empty(); };

@@ -57,7 +57,7 @@ TEST(ConllReader, ColumnsByNumber) {
 
 TEST(ConllReader, TabsKeepSpacesAndEndsOfLines) {
   EXPECT_THAT(shown(read("New York\tB\r\n\r\n!\tO\r\n")), ElementsAre("New York/B", "!/O"));
-  // Several spaces and tabs behind a line of spaces.
+  // Several spaces and tabs after a line of spaces.
   EXPECT_THAT(shown(read("a  X\n b   Y \n")), ElementsAre("a/X b/Y"));
   EXPECT_THAT(shown(read("a X")), ElementsAre("a/X"));
   EXPECT_THAT(shown(read("")), ElementsAre());
@@ -92,7 +92,7 @@ TEST(ConllReader, NamesInTheFile) {
   EXPECT_THAT(message, HasSubstr("word, pos, ner; give --tokens"));
 }
 
-// Without names a line that begins with # is a word.
+// Without column names, a line that starts with # is a word.
 TEST(ConllReader, AHashIsAWord) {
   EXPECT_THAT(shown(read("#onebit O\n# O\n")), ElementsAre("#onebit/O #/O"));
   EXPECT_THAT(error_of("a O\n\n# id = 3\nb O\n"), HasSubstr("The format conllu supports them"));

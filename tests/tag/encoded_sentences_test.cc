@@ -104,7 +104,7 @@ TEST(EncodedSentences, WrongOptions) {
   EXPECT_THAT(message_of([] { encoded({}, {.stride = 0}); }), HasSubstr("the stride is 0"));
 }
 
-// What Hugging Face's `tokenizers` makes of words: tools/make_tag_goldens.py asked it.
+// Compares with Hugging Face's `tokenizers`, whose results tools/make_tag_goldens.py recorded.
 TEST(EncodedSentences, PiecesAreThoseOfTokenizers) {
   const Json golden = read_json(Path(ONEBIT_SOURCE_DIR) / "tests/tag/golden/encoding.json");
   const auto words = std::make_shared<text::Vocabulary>(

@@ -1,4 +1,4 @@
-// Against seqeval on many tags in scores_test.cc; here what the rules are.
+// The rules of entities; scores_test.cc compares them with seqeval on many tags.
 #include "onebit/tag/entities.h"
 
 #include <gmock/gmock.h>
@@ -44,8 +44,8 @@ TEST(Entities, StrictOnesAreWellFormed) {
               ElementsAre(Entity{"LOC", 0, 1}, Entity{"LOC", 2, 2}));
 }
 
-// What is written is read again: forgiving in every scheme, strictly where the tables of IOB1 do
-// not lose entities of two types that touch.
+// Written entities can be read again: leniently in every scheme; strictly except in IOB1, whose
+// tables lose adjacent entities of two types.
 TEST(Entities, AreReadAsTheyWereWritten) {
   std::mt19937 random(1);
   const auto below = [&](size_t bound) { return random() % bound; };

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// "in é New York": outputs that say O, O, B-LOC, I-LOC.
+// "in é New York": the outputs predict O, O, B-LOC, I-LOC.
 const std::vector<std::string> kLabels = {"O", "B-LOC", "I-LOC"};
 const std::vector<float> kOutputs = {9, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2};
 

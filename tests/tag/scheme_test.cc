@@ -39,7 +39,7 @@ TEST(Scheme, IsFoundInTheTags) {
   EXPECT_EQ(found({{"B-LOC", "E-LOC", "S-PER"}}), Scheme::kIobes);
   EXPECT_EQ(found({{"S-LOC"}}), Scheme::kIobes);
   EXPECT_EQ(found({{"B", "I", "O"}}), Scheme::kIob2);
-  // One entity that begins wrongly does not make IOB1 of a file.
+  // One entity with a wrong start does not make a file IOB1.
   EXPECT_EQ(found({{"B-LOC", "O", "I-PER", "O", "B-LOC"}}), Scheme::kIob2);
 }
 
@@ -64,7 +64,7 @@ TEST(Scheme, OfAModelsLabels) {
   EXPECT_EQ(scheme_of_labels({"NOUN", "VERB"}), Scheme::kPlain);
 }
 
-// Where entities of every type touch one of their own, IOB1 has the labels of IOB2.
+// If entities of every type are adjacent to one of the same type, IOB1 has the same labels as IOB2.
 TEST(Scheme, SentencesDistinguishIob1FromIob2) {
   const Tags both = {"O", "B-LOC", "I-LOC"}, of_iob1 = {"O", "B-LOC", "I-LOC", "I-PER"};
   const Sentences iob1 = sentences_of({{"I-LOC", "B-LOC"}, {"O", "I-LOC"}});

@@ -1,4 +1,4 @@
-// Against seqeval in both of its modes: tools/make_tag_goldens.py wrote what is expected.
+// Compares with seqeval in both of its modes; tools/make_tag_goldens.py wrote the expected values.
 #include "onebit/tag/scores.h"
 #include "onebit/base/json.h"
 
@@ -91,8 +91,8 @@ TEST(Scores, OfAModelsOutputs) {
   for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i].name, scores.metrics[i].name);
 }
 
-// By hand, as seqeval counts. There are two entities GPE and two LOC; the model, which knows LOC
-// alone, takes the first word of a GPE for a LOC, finds one LOC and misses the other.
+// Computed by hand like seqeval. There are two entities GPE and two LOC; the model, which only
+// knows LOC, labels the first word of a GPE as LOC, finds one LOC and misses the other.
 TEST(Scores, AnEntityOfATypeThatTheModelLacksIsMissed) {
   const Sentences sentences =
       sentences_of({{"B-GPE", "I-GPE", "O", "B-LOC"}, {"O", "B-GPE", "B-LOC"}});

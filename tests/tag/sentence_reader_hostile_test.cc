@@ -1,4 +1,4 @@
-// Damaged files of every format: an Error, or sentences that hold together, never a crash.
+// Damaged files of every format give an Error or consistent sentences, never a crash.
 #include <gtest/gtest.h>
 
 #include <fstream>

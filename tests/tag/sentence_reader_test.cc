@@ -40,11 +40,11 @@ TEST(SentenceReader, EveryFormatIsRead) {
   const Sentences named =
       read_sentences(files.write("eng.testa", conll), {.format = FileFormat::kConll});
   EXPECT_EQ(named.words(), 2);
-  // The number of a column says nothing about keys.
+  // Column numbers do not apply to keys.
   EXPECT_EQ(read_sentences(files.path("b.jsonl"), {.tokens = "1", .tags = "2"}).words(), 2);
 }
 
-// A model trained on columns of these names reads files that show something else by what they show.
+// Remembered column names are ignored for files that define other ones.
 TEST(SentenceReader, WhatIsRememberedGivesWayToTheFile) {
   const TextFiles files;
   const FileLayout layout{.format = FileFormat::kConll,

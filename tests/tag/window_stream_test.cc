@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Sentence i has i % 5 + 1 words, all with a token of their own, so that a token names its word.
+// Sentence i has i % 5 + 1 words, each with a unique token, so that a token identifies its word.
 struct Made {
   std::vector<Sentence> sentences;
   std::shared_ptr<const text::Vocabulary> vocabulary;

@@ -31,7 +31,7 @@ TEST(WordWindows, AWordThatFillsOneIsAlone) {
               ElementsAre(WordWindow{0, 1, 0, 1}, WordWindow{1, 1, 1, 1}, WordWindow{2, 1, 2, 1}));
 }
 
-// Every window that may be read, each word in the best of them, by trying all.
+// Compares with a search over all windows: each word is in its best window.
 TEST(WordWindows, EveryWordHasItsBestWindow) {
   std::mt19937 random(3);
   int64_t several = 0;

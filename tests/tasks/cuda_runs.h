@@ -1,4 +1,4 @@
-// That a task trains on a CUDA device as on a CPU.
+// Checks that a task trains on a CUDA device as on a CPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 
 namespace onebit::tasks {
 
-// `options(name)`: of a run in a folder of this name; `run`: run_topic_training(). The losses of
-// fifty steps are the CPU's, two runs give the same bits in every type, and a run goes on where
-// the other kind of device has begun it.
+// `options(name)`: those of a run in a folder of this name; `run`: run_topic_training(). Checks
+// that the losses of fifty steps are the CPU's, that two runs give the same bits in every type, and
+// that a run can resume on the other kind of device.
 template <typename OptionsOf, typename Run>
 void expect_trains_on_cuda_as_on_a_cpu(const OptionsOf& options, const Run& run) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";

@@ -18,8 +18,8 @@ constexpr const char* kRecipe = R"({
   "data": {"sequence_length": 32, "max_predictions_per_sequence": 5},
   "run": {"steps": 8, "checkpoint_every": 4, "seed": 3}})";
 
-// Updates of a run that goes on behind its first measure of the noise, with the ninth exchange
-// after a freeze at update 3 or 4.
+// The updates of a run that continues after its first measurement of the noise, which is made at
+// the ninth exchange after a freeze at update 3 or 4.
 constexpr size_t kMeasured = 16;
 
 enum class Where { kCpu, kCuda };
@@ -59,8 +59,8 @@ class CudaTraining : public PretrainingRuns {
     });
   }
 
-  // But for rounding. Where it turns the sign of an element that is owed nearly nothing, that
-  // element moves another way for an update or two: allowed behind `exact_steps`.
+  // Equal up to rounding. Rounding may flip the sign of an element whose residual is near zero,
+  // which then moves the other way for an update or two; this is allowed after `exact_steps`.
   void expect_near(const std::string& name, const std::string& expected, size_t steps,
                    size_t exact_steps = 50) const {
     const std::vector<double> got = losses(name), wanted = losses(expected);
@@ -175,7 +175,7 @@ TEST_F(CudaTraining, TwoLevelsGiveTheCpusLosses) {
             "var_update_scaler": 2, "local_step_scaler": 2, "local_step_clipper": 2}})"}) {
     const Json chosen = parse_json(optimizer, "optimizer");
     const std::string name = chosen.at("type").get<std::string>() + "_two";
-    // Noise is measured by the same passes whatever the optimizer.
+    // All optimizers measure the noise by the same passes.
     const int64_t steps = name == "OneBitAdam_two" ? kMeasured : 8;
     for (const Where where : {Where::kCpu, Where::kCuda}) {
       PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), steps);

@@ -35,7 +35,7 @@ TEST(DataIdentity, TheFirstDifferenceIsNamed) {
   EXPECT_THAT(error(members("B-Y", 6, 7)), HasSubstr("the labels [\"O\",\"B-Y\"], train.conll"));
 }
 
-// Whoever reads a client state takes this for a damaged one (training/run_folder.h).
+// Readers of a client state treat this as a damaged one (training/run_folder.h).
 TEST(DataIdentity, AMissingMemberIsNoDifference) {
   const DataIdentity identity(members("B-X", 5, 7), "train.conll", "words or tags");
   EXPECT_THROW(identity.continued(Json::object(), "recipe"), Json::exception);

@@ -1,4 +1,4 @@
-// Fine-tuning runs of a small BERT, and what holds of them whatever the task.
+// Fine-tuning runs of a small BERT, and the checks that all tasks share.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@
 
 namespace onebit::tasks {
 
-// A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
+// Writes a BERT of random weights with a pooler and pre-training heads.
 inline void write_untaught_bert(const Path& folder) {
   const auto vocabulary = std::make_shared<text::Vocabulary>(
       text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
@@ -42,15 +42,15 @@ class FineTuningTest : public testing::Test {
  protected:
   FineTuningTest() { write_untaught_bert(folder_ / "bert"); }
 
-  // Of a run in the folder `name`: twelve steps with checkpoints at 5 and 10, 1-bit Adam frozen at
-  // step 6, and a linear schedule.
+  // Options of a run in the folder `name`: twelve steps with checkpoints at 5 and 10, 1-bit Adam
+  // frozen at step 6, and a linear schedule.
   virtual Options options(const std::string& name) const = 0;
 
   Path write(const std::string& name, const std::string& text) const {
     write_file_atomically(folder_ / name, text);
     return folder_ / name;
   }
-  // What the options of all tasks have.
+  // The options that all tasks share.
   Options options_of(const char* recipe, const Path& train, const std::string& name) const {
     Options options;
     options.recipe = parse_json(recipe, "recipe");
@@ -64,13 +64,13 @@ class FineTuningTest : public testing::Test {
   static void use_adam(Options& options) {
     options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
   }
-  // As many steps, without what keeps a model from learning its data by heart.
+  // Sets `steps` and disables everything that prevents memorizing the training data.
   static void learn_by_heart(Options& options, int64_t steps) {
     use_adam(options);
     options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
     options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
   }
-  // The batch on any number of ranks, in micro-batches of at most so many.
+  // Limits the micro-batch and allows uneven batches, for any number of ranks.
   static Options dealt(Options options, int64_t micro_batch) {
     options.recipe["train_micro_batch_size_per_gpu"] = micro_batch;
     options.recipe["run"]["uneven_batches"] = true;
@@ -96,7 +96,7 @@ class FineTuningTest : public testing::Test {
     return message_of([&] { train(bad); });
   }
 
-  // Two ranks, each with a disk of its own: the folder `name` with the rank behind it.
+  // Trains on two ranks, each with its own disk: the folder `name` followed by the rank.
   static void train_on_disks(const Options& options) {
     comm::run_thread_world(2, [&](comm::Communicator& communicator) {
       Context context = Context::cpu(1);
@@ -106,7 +106,7 @@ class FineTuningTest : public testing::Test {
     });
   }
 
-  // With copies a lost disk loses nothing, and no disk differs from another one at the end.
+  // With copies, the loss of a disk loses nothing, and finally all disks are identical.
   void expect_resumes_on_disks_of_the_hosts() const {
     train(options("shared"), 2);
     Options first = options("own");
@@ -130,7 +130,7 @@ class FineTuningTest : public testing::Test {
     }
   }
 
-  // Broken off behind the first measure of the noise, nine updates after the freeze.
+  // Interrupts the run after the first measurement of the noise, nine updates after the freeze.
   void expect_resumes_bit_for_bit() const {
     for (const int world : {1, 2, 3}) {
       const std::string whole = "whole" + std::to_string(world);
@@ -151,7 +151,7 @@ class FineTuningTest : public testing::Test {
       EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
     }
   }
-  // That runs of twelve steps differ by rounding alone.
+  // Checks that runs of twelve steps differ only by rounding.
   void expect_same_losses(const std::string& name, const std::string& other) const {
     const auto first = losses(name), second = losses(other);
     ASSERT_EQ(first.size(), 12u) << name;
@@ -160,7 +160,7 @@ class FineTuningTest : public testing::Test {
       EXPECT_NEAR(first[step], second[step], 1e-4) << other << " " << step;
     }
   }
-  // Of the eight samples of a step: 3, 3 and 2 at once, or one in each micro-batch but the ninth.
+  // Three ranks get 3, 3 and 2 of a step's eight samples, or one per micro-batch except the ninth.
   void expect_three_ranks_see_what_one_sees() const {
     const auto run = [&](const std::string& name, int64_t micro_batch, int world) {
       Options given = options(name);
@@ -173,7 +173,7 @@ class FineTuningTest : public testing::Test {
     expect_same_losses("one", "three");
     expect_same_losses("one", "single");
   }
-  // Trains as asked, and again by what the run says was in effect; returns that.
+  // Trains, then trains again with the run's recipe.resolved.json; returns this recipe.
   static Json expect_resolved_recipe_is_the_same_run(const Options& given) {
     train(given);
     Options again = given;
@@ -184,7 +184,7 @@ class FineTuningTest : public testing::Test {
     EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
     return again.recipe;
   }
-  // `open` opens a model to predict.
+  // `open` opens a model for predictions.
   void expect_refuses_other_tokenizers(const std::function<void(const Path& model)>& open) const {
     const Path model = folder_ / "bert";
     write("bert/tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 using Keys = std::set<std::string>;
 
-// What docs/inspect.md promises.
+// The keys that docs/inspect.md documents.
 const Keys kStoreKeys = {"kind",
                          "path",
                          "version",

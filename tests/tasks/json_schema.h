@@ -1,5 +1,5 @@
-// Validation by JSON Schema: the words of draft 2020-12 that `onebit recipe schema` uses. Another
-// word is an error, so that none passes without being looked at.
+// Validates by JSON Schema: supports the keywords of draft 2020-12 that `onebit recipe schema`
+// uses. Other keywords are errors, so that none is ignored.
 #pragma once
 
 #include <regex.h>
@@ -12,7 +12,7 @@
 
 namespace onebit::tasks {
 
-// Of an extended regular expression. (std::regex does not compile without warnings under the
+// Matches an extended regular expression. (std::regex does not compile without warnings under the
 // sanitizers of GCC 12.)
 inline bool matches(const std::string& text, const std::string& pattern) {
   regex_t compiled;

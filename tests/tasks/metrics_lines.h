@@ -1,4 +1,4 @@
-// What a run wrote into metrics.jsonl.
+// Reads a run's metrics.jsonl.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ inline std::vector<Json> lines_in(const Path& run) {
   return lines;
 }
 
-// Loss of every step.
+// The loss of every step.
 inline std::vector<double> losses_in(const Path& run) {
   std::vector<double> found;
   for (const Json& line : lines_in(run)) {

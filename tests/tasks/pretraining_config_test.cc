@@ -17,7 +17,7 @@ PretrainingData parse(const std::string& text) {
   return data;
 }
 
-// A number of its own would mask 4 % of a sequence of 512 without a word.
+// A fixed default would silently mask only 4 % of a sequence of 512.
 TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
   EXPECT_EQ(parse("{}").masks.max_predictions, 20);
   EXPECT_EQ(parse(R"({"sequence_length": 20})").masks.max_predictions, 3);
@@ -32,7 +32,7 @@ TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
             20);
 }
 
-// As DeepSpeed's scripts have it for both lengths: the run says what it masks then.
+// DeepSpeed's scripts use the same number for both lengths: the run then reports how many it masks.
 TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
   const auto notices_of = [](const std::string& text) {
     const Keys keys(parse_json(text, "recipe"), "recipe", "data");
@@ -71,7 +71,7 @@ PretrainingConfig recipe_of(const std::string& more) {
   return parse_pretraining_recipe(recipe, "recipe", std::nullopt);
 }
 
-// DeepSpeed's own config, and what it leaves to the model.
+// DeepSpeed's own configuration, which leaves some settings to the model.
 TEST(PretrainingRecipe, DeepSpeedsConfigWithLayerDropLoads) {
   const Json recipe = parse_json(R"({
       "train_batch_size": 4096, "train_micro_batch_size_per_gpu": 16, "steps_per_print": 1000,

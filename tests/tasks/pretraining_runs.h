@@ -16,7 +16,7 @@ namespace onebit::tasks {
 
 class PretrainingRuns : public testing::Test {
  protected:
-  // Of a run in the folder `name` that trains on the corpus's `train` and is judged on its `valid`.
+  // Options of a run in the folder `name` that trains on `train` and evaluates on `valid`.
   PretrainingOptions options_of(const char* recipe, const std::string& name) const {
     PretrainingOptions options;
     options.recipe = parse_json(recipe, "recipe");

@@ -41,8 +41,8 @@ TEST_F(LayerDropRuns, Learns) {
   EXPECT_LT(all.back(), 0.85 * all.front());
 }
 
-// Buckets leave during the backward pass before and after the freeze, and ranks stay equal
-// (check_replicas_every); what is drawn follows from counters that a checkpoint has.
+// Buckets are sent during the backward pass before and after the freeze, and ranks stay equal
+// (check_replicas_every). Dropped layers are a function of counters that a checkpoint contains.
 TEST_F(LayerDropRuns, ResumesBitForBit) {
   for (const int world : {1, 2}) {
     const std::string whole = "whole" + std::to_string(world);
@@ -83,7 +83,7 @@ TEST_F(LayerDropRuns, OverlapChangesNothing) {
   EXPECT_EQ(losses("early"), losses("late"));
 }
 
-// Four micro-steps on one rank, each with a draw of its own.
+// Four micro-steps on one rank, each of which draws its dropped layers.
 TEST_F(LayerDropRuns, LogsWhatItComputes) {
   const PretrainingOptions given = options("run");
   train(given, 1);

@@ -17,7 +17,7 @@ constexpr const char* kRecipe = R"({
   "run": {"steps": 26, "checkpoint_every": 1, "keep_last": 30, "evaluate_every": 7,
           "check_replicas_every": 1, "seed": 3}})";
 
-// The noise is measured until update 15, so that the last of the resumed runs go by what was saved.
+// The noise is measured until update 15, so that the last resumed runs use the saved measurement.
 constexpr const char* kOneBitAdam =
     R"({"type": "OneBitAdam", "params": {"lr": 3e-3, "weight_decay": 0.01, "freeze_step": 6}})";
 constexpr const char* kOneBitLamb =
@@ -101,7 +101,7 @@ TEST_P(OptimizersTest, ContinuesOnAnotherNumberOfRanks) {
   }
 }
 
-// The model of a checkpoint between two exchanges is what the run evaluates there, too.
+// The model in a checkpoint between two exchanges is the one that the run evaluates there.
 TEST_P(OptimizersTest, TheModelIsTheCommonOne) {
   PretrainingOptions given = options("run");
   given.recipe["data"]["evaluation_samples"] = 0;
@@ -133,7 +133,7 @@ TEST_P(OptimizersTest, ACheckpointOfAnotherOptimizerIsOneError) {
     EXPECT_NE(error.find("resume with the same optimizer.type"), std::string::npos) << error;
     EXPECT_NE(error.find("--initialize-from"), std::string::npos) << error;
   }
-  // The way out.
+  // The remedy that the error names.
   PretrainingOptions fresh = options("fresh", R"({"type": "AdamW", "params": {"lr": 1e-3}})");
   fresh.initialize_from = given.output;
   train(fresh, 2);

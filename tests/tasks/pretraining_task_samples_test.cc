@@ -69,7 +69,7 @@ TEST_F(PretrainingSamplesTest, LearnsFromThem) {
   EXPECT_LT(all.back(), 0.8 * all.front());
 }
 
-// Broken off behind the first measure of the noise, nine updates after the freeze.
+// Interrupted after the first measurement of the noise, nine updates after the freeze.
 TEST_F(PretrainingSamplesTest, ResumesBitForBit) {
   for (const int world : {1, 2}) {
     const std::string whole = "whole" + std::to_string(world);
@@ -87,7 +87,7 @@ TEST_F(PretrainingSamplesTest, ResumesBitForBit) {
   }
 }
 
-// Samples of one distribution: the other kind of store is a held-out one as well.
+// Samples of one distribution: either kind of store can also be the held-out one.
 TEST_F(PretrainingSamplesTest, HeldOutStoresOfBothKinds) {
   PretrainingOptions given = options("run");
   given.valid = {{"text", corpus_.valid()}, {"drawn", valid_samples()}};

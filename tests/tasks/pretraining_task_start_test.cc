@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Nothing of the model.
+// A recipe without a section on the model.
 constexpr const char* kRecipe = R"({
   "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2,
   "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 6}},
@@ -44,7 +44,7 @@ class StartTest : public PretrainingRuns {
   static std::string error_of(const PretrainingOptions& options) {
     return message_of([&] { train(options); });
   }
-  // Where the values come from, as the start table says it.
+  // The origin of the initial values, from the start table.
   static std::string first_values(const PretrainingOptions& options) {
     const auto communicator = comm::make_single_rank();
     Context context = Context::cpu(1);
@@ -123,7 +123,7 @@ TEST_F(StartTest, WhatTheRecipeStatesMustBeAsTheModel) {
   EXPECT_EQ(error_of(given), "(no error)");
 }
 
-// Under a plain mpirun each rank reads the files of its own machine.
+// With plain mpirun, each rank reads the files of its machine.
 TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
   const auto error_of_two = [&](const std::function<void(PretrainingOptions&)>& change) {
     return message_of([&] {
@@ -153,7 +153,7 @@ TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
   EXPECT_EQ(error_of_two([](auto& /*given*/) {}), "(no error)");
 }
 
-// The ids mean other words, and no size differs.
+// The ids mean other words, although all sizes are equal.
 TEST_F(StartTest, AnotherVocabularyIsRefused) {
   PretrainingOptions given = options("bad");
   given.data = {{with_other_vocabulary(), 0.0}};
@@ -196,7 +196,7 @@ TEST_F(StartTest, MaskedWordsAlone) {
   EXPECT_LT(all.back(), 0.8 * all.front());
   const std::vector<Json> lines = lines_in(given.output);
   for (const Json& line : lines) EXPECT_EQ(line.dump().find("nsp_loss"), std::string::npos) << line;
-  // Evaluated as the run does, without being told.
+  // `onebit evaluate` uses the run's settings by default.
   const HeldOutResult after = evaluate({.model = given.output, .data = corpus_.valid()});
   EXPECT_FALSE(after.next_sentence);
   const auto last = std::find_if(lines.rbegin(), lines.rend(),
@@ -262,7 +262,7 @@ TEST_F(StartTest, OneTokenTypeIsEnoughForMaskedWordsAlone) {
   train(options("run", false));
 }
 
-// The run goes by its own checkpoint: the model that it started from may be gone.
+// The run uses its own checkpoint: the model from which it started may be deleted.
 TEST_F(StartTest, ResumesBitForBitWithoutTheModel) {
   for (const bool next_sentence : {true, false}) {
     for (const int world : {1, 2}) {

@@ -1,4 +1,4 @@
-// What the tables at the start and at the end of a run say of it.
+// The tables at the start and at the end of a run.
 #include <gmock/gmock.h>
 
 #include "tests/tasks/pretraining_runs.h"
@@ -55,7 +55,7 @@ TEST_F(TablesTest, ARunThatEndsInItsWarmupReportsWhy) {
   EXPECT_EQ(row("end", "compressed phase"), "");
 }
 
-// The phase of a resumed run is that of its checkpoint, or comes with its next update.
+// The phase of a resumed run is that of its checkpoint, or starts with its next update.
 TEST_F(TablesTest, AResumedRunReportsItsPhase) {
   const auto phase_after = [&](const std::string& tag, int64_t steps, int64_t freeze_step,
                                int world = 2) {

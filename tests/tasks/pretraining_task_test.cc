@@ -80,7 +80,7 @@ TEST_F(PretrainingTest, EvaluationOfTheModelEqualsTheRuns) {
   EXPECT_NEAR(again.nsp_loss, after("nsp_loss"), 1e-5);
 }
 
-// Broken off behind the first measure of the noise, nine updates after the freeze.
+// Interrupted after the first measurement of the noise, nine updates after the freeze.
 TEST_F(PretrainingTest, ResumesBitForBit) {
   for (const int world : {1, 2}) {
     const std::string whole = "whole" + std::to_string(world);
@@ -109,7 +109,7 @@ TEST_F(PretrainingTest, ResumesFromATag) {
   EXPECT_NE(absent.find("global_step12, global_step10, global_step5"), std::string::npos) << absent;
   EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
   given.tag = "global_step5";
-  given.recipe["run"]["steps"] = 5;  // nothing to do there: what is beyond is given up all the same
+  given.recipe["run"]["steps"] = 5;  // no steps are left, but later checkpoints are still discarded
   train(given, 1);
   EXPECT_EQ(read_file(given.output / "latest"), "global_step5");
   EXPECT_EQ(losses("run").size(), 5u);
@@ -143,7 +143,7 @@ TEST_F(PretrainingTest, WithADamagedCheckpointTheRunContinuesFromAnOlderOne) {
   }
 }
 
-// Activation and casing are in no tensor, so only checksums can tell that they are others.
+// Activation and casing are not part of any tensor, so only checksums detect their change.
 TEST_F(PretrainingTest, AChangedFileOfTheModelIsRefused) {
   PretrainingOptions given = options("run");
   train(given, 1);
@@ -164,7 +164,7 @@ TEST_F(PretrainingTest, AChangedFileOfTheModelIsRefused) {
   }
 }
 
-// What resuming late needs of the epochs before; older checkpoints do without.
+// The marks of earlier epochs, which make resuming late fast; older checkpoints lack them.
 TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   PretrainingOptions given = options("whole", 60);
   given.recipe["run"]["checkpoint_every"] = 50;
@@ -172,7 +172,7 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   const Path folder = given.output / "global_step50";
   Json state = read_json(folder / "state.json");
   const Json epochs = state.at("client_state").at("epochs");
-  ASSERT_GT(epochs.at("stores").at(0).at("epoch").get<int>(), 1);  // else the case says little
+  ASSERT_GT(epochs.at("stores").at(0).at("epoch").get<int>(), 1);  // else the case proves little
   const auto whole = losses("whole");
   given.resume = true;
   given.tag = "global_step50";
@@ -278,7 +278,7 @@ TEST_F(PretrainingTest, ReportsChangedKeys) {
   EXPECT_NE(decided().find("other token stores"), std::string::npos) << decided();
 }
 
-// The parts that `--profile` tells of are the step, as metrics.jsonl has it by another clock.
+// The parts that `--profile` reports add up to the step time in metrics.jsonl, of another clock.
 TEST_F(PretrainingTest, AProfileAccountsForTheSteps) {
   PretrainingOptions given = options("run");
   given.profile = training::ProfileRequest{.first_traced_step = 8};

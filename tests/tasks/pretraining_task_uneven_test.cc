@@ -74,7 +74,7 @@ TEST_F(UnevenTest, ThreeRanksSeeWhatOneRankSees) {
   }
 }
 
-// A host of four is lost: the position in the data is the sample counter as ever.
+// One of four hosts is lost: the position in the data is still the sample counter.
 TEST_F(UnevenTest, FewerRanksContinueWithTheSameSamples) {
   train(with_adam("whole"), 4);
   PretrainingOptions first = with_adam("moved");
@@ -179,7 +179,7 @@ TEST_F(UnevenTest, TheStartTableShowsHowSamplesAreDistributed) {
   EXPECT_THAT(of_kind("shown", "start").at(0).dump(),
               HasSubstr("8 sequences of 32 = 3 + 3 + 2 over 3 ranks, in 2 micro-steps of at most 2 "
                         "per rank"));
-  // What was in effect is the same run.
+  // The resolved recipe gives the same run.
   PretrainingOptions again = options("again");
   again.recipe = read_json(corpus_.folder("shown") / "recipe.resolved.json");
   EXPECT_EQ(again.recipe["gradient_accumulation_steps"], 2);

@@ -1,4 +1,4 @@
-// The schema of recipes against their parser: both come from one table, and judge alike.
+// Compares the schema of recipes with their parser: both use one table and accept the same recipes.
 #include "onebit/tasks/recipe_schema.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ const std::set<std::string> kJoined = {
     "/bfloat16/enabled",
     "/classify/best_by",  // of the problem
     "/data/epochs",
-    "/data/negative",  // not beside data.score
+    "/data/negative",  // not together with data.score
     "/data/sequence_length",
     "/model/hidden_size",
     "/model/max_position_embeddings",

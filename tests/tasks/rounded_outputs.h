@@ -8,8 +8,7 @@
 
 namespace onebit::tasks {
 
-// The outputs of a model in bf16 differ from those in f32 by its roundings to 8 bits, which are not
-// zero.
+// Outputs in bf16 must differ from those in f32 by rounding to 8 bits, but not be equal.
 inline void expect_near_but_rounded(const std::vector<float>& bf16, const std::vector<float>& f32) {
   ASSERT_EQ(bf16.size(), f32.size());
   double difference = 0, square = 0;

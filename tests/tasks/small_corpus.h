@@ -1,4 +1,4 @@
-// A little made-up language, prepared as token stores: enough to learn something in a few steps.
+// Token stores of a small artificial language, which a model starts to learn in a few steps.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace onebit::tasks {
 
-// Owns a temporary folder with `train` and `valid` stores of one vocabulary.
+// Owns a temporary folder with the stores `train` and `valid` of one vocabulary.
 class SmallCorpus {
  public:
   SmallCorpus()

@@ -50,7 +50,7 @@ class SquadTest : public FineTuningTest<FineTuningOptions, run_squad_training> {
     options.dev = options.train;
     return options;
   }
-  // The run "run", taken back to the checkpoint of a step and then made up to another one.
+  // The run "run", reset to the checkpoint of a step and then continued to another one.
   FineTuningOptions back_to(int64_t step, int64_t steps) const {
     FineTuningOptions back = options("run");
     back.resume = true;
@@ -172,7 +172,7 @@ TEST_F(SquadTest, ResumesOnDisksOfTheHosts) {
   expect_resumes_on_disks_of_the_hosts();
 }
 
-// The folder holds a model of a step that the run has given up.
+// The folder contains a model of a step that the run has discarded.
 TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   train(options("run"), 1);
   const training::RunSummary summary = train(back_to(5, 6), 1);
@@ -236,7 +236,7 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
   EXPECT_NO_THROW(SquadPredictor(context, given.output));
 }
 
-// A recipe that names no task is that of the command; what the run stores names it.
+// A recipe without a task gets that of the command; the recipe that the run stores contains it.
 TEST_F(SquadTest, TheRunNamesItsTask) {
   FineTuningOptions given = options("run");
   given.recipe["run"]["steps"] = 2;

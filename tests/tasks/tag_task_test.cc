@@ -122,8 +122,8 @@ TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
               ElementsAre("O", "B-LOC", "B-PER", "E-LOC", "E-PER"));
 }
 
-// In windows of eight tokens a sentence of forty words is a dozen sequences; every word is learned
-// and judged.
+// With windows of eight tokens, a sentence of forty words becomes a dozen sequences; every word is
+// trained and evaluated.
 TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
   FineTuningOptions given = options("run");
   learn_by_heart(given, 120);
@@ -157,8 +157,8 @@ TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {
   expect_three_ranks_see_what_one_sees();
 }
 
-// Micro-batches of sentences of other lengths hold other numbers of words: the loss is a mean over
-// all words of the step all the same.
+// Micro-batches have different numbers of words, but the loss is the mean over all words of the
+// step.
 TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
   FineTuningOptions one = options("one"), two = options("two"), whole = options("whole");
   for (FineTuningOptions* given : {&one, &two, &whole}) learn_by_heart(*given, 12);
@@ -205,7 +205,7 @@ TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
   again.model = given.output;
   train(again);
   EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
-  // Of other tags the head is new.
+  // With other tags, the head is initialized again.
   FineTuningOptions other = options("other");
   learn_by_heart(other, 1);
   other.model = given.output;
@@ -240,7 +240,7 @@ TEST_F(TagTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(dev, HasSubstr("tag.scheme"));
 }
 
-// The labels are the same, and mean other entities.
+// The labels are the same, but mean other entities.
 TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
   const std::string error = error_of([&](FineTuningOptions& bad) {
     bad.dev = write("dev.conll", "the O\nold I-PER\nking I-PER\n\nriver I-LOC\n");
@@ -250,7 +250,8 @@ TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
   EXPECT_THAT(error, HasSubstr("--scheme iob2"));
 }
 
-// What a model never saw it cannot find: a mistake of the model, and not of the file.
+// A model cannot find tags that are absent from its training: its mistake, not an error of the
+// file.
 TEST_F(TagTest, ADevFileWithOtherTagsCountsThemAsMissed) {
   FineTuningOptions given = options("run");
   learn_by_heart(given, 80);

@@ -9,7 +9,7 @@
 namespace onebit {
 namespace {
 
-// What the formats say, read bit by bit: sign, exponent of `exponent_bits`, fraction of the rest.
+// Decodes a number bit by bit: sign, `exponent_bits` bits of exponent, and the fraction.
 double decode(uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -78,9 +78,9 @@ TYPED_TEST(SixteenBitFloat, EveryPatternSurvivesTheRoundTrip) {
   }
 }
 
-// Rounding can only change at the middle between two neighbours: there, just below and just above
-// are checked for every pair, the last of them being the largest finite value and infinity (which
-// stands for the value that one more exponent would hold).
+// Rounding can only change at the middle between two neighbours. The test checks this point, just
+// below and just above it, for every pair; the last pair is the largest finite value and infinity
+// (which represents the value with the next exponent).
 TYPED_TEST(SixteenBitFloat, EveryRoundingIsToTheNearestEven) {
   constexpr int kExponentBits = Format<TypeParam>::kExponentBits;
   constexpr uint16_t kInfinity = Format<TypeParam>::kInfinity;

@@ -51,9 +51,10 @@ TEST(BasicTokenizer, StripsAccentsAndCase) {
   EXPECT_EQ(words("\u0301"), Words{});
 }
 
-// Where Google's Python, its descendants and Hugging Face's library part, ours is the library.
+// Where Google's Python and its derivatives differ from Hugging Face's library, follows the
+// library.
 TEST(BasicTokenizer, FollowsTheLibraryWhereReferencesDiffer) {
-  // Lower-casing looks at one character, so no final sigma (Python: U+03C2).
+  // Lower-casing considers single characters, so there is no final sigma (Python: U+03C2).
   EXPECT_EQ(words("\u039f\u0394\u039f\u03a3 \u03a3"),
             (Words{"\u03bf\u03b4\u03bf\u03c3", "\u03c3"}));
   // Unassigned code points stay (Python: dropped).
@@ -68,7 +69,7 @@ TEST(BasicTokenizer, FollowsTheLibraryWhereReferencesDiffer) {
 TEST(BasicTokenizer, MakesIdeographsWords) {
   EXPECT_EQ(words("\u535a\u63a8zz"), (Words{"\u535a", "\u63a8", "zz"}));
   EXPECT_EQ(words("\U00020000x"), (Words{"\U00020000", "x"}));
-  // The library's range for extension E begins at 2B920, not 2B820.
+  // The library's range for extension E starts at 2B920, not 2B820.
   EXPECT_EQ(words("\U0002b820x"), (Words{"\U0002b820x"}));
   EXPECT_EQ(words("\U0002b920x"), (Words{"\U0002b920", "x"}));
 }

@@ -14,7 +14,7 @@ struct CountedWord {
   uint64_t count;
 };
 
-// The same by counting all pairs anew before every join.
+// The same, but counts all pairs again before every merge.
 std::vector<std::string> naive_merge(std::vector<std::string> symbols,
                                      std::vector<CountedWord> words, uint64_t least_count,
                                      size_t most_symbols) {

@@ -59,7 +59,7 @@ TEST(SentenceSplitter, KnowsLanguages) {
   EXPECT_THROW(SentenceSplitter(""), Error);
 }
 
-// Our one departure from the rules: a sentence does not begin in lower case.
+// The only difference from the rules: a sentence does not start in lower case.
 bool begins_in_lower_case(std::string_view text) {
   const auto at = [&](const std::vector<std::string_view>& parts) {
     size_t first = text.size();

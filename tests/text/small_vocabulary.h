@@ -1,4 +1,4 @@
-// A vocabulary for tests: the special tokens and what a test adds.
+// A vocabulary for tests: the special tokens and those that a test adds.
 #pragma once
 
 #include <memory>

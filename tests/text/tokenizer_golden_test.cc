@@ -1,4 +1,4 @@
-// Equality with Hugging Face's `tokenizers`, from what tools/make_tokenizer_golden.py wrote.
+// Compares with Hugging Face's `tokenizers`; tools/make_tokenizer_golden.py wrote the goldens.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Whatever the bytes: no crash, and the fast way says what the slow and obvious way says.
+// No input crashes the tokenizer, and its fast path gives the result of the simple implementation.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -152,7 +152,7 @@ TEST_P(Robustness, EveryEnd) {
   for (size_t before = 0; before < 20; ++before) {
     for (size_t size = 0; size < 40; ++size) {
       const std::string text = std::string(before, ' ') + std::string(size, 'A');
-      // A copy of its own size, so that a sanitizer sees a read past the end.
+      // A copy of the exact size, so that a sanitizer detects reads past the end.
       const std::vector<char> exact(text.begin(), text.end());
       expect_consistent({exact.data(), exact.size()}, tokenizer);
     }
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Casings, Robustness, testing::Values(Casing::kUncased, 
                            return chosen.param == Casing::kUncased ? "uncased" : "cased";
                          });
 
-// Bytes that are not UTF-8 are as if they were not there, like U+FFFD.
+// Bytes that are not UTF-8 are ignored, like U+FFFD.
 TEST(InvalidUtf8, VanishesWithoutSplitting) {
   Tokenizer tokenizer = letter_tokenizer(Casing::kUncased);
   std::vector<int32_t> ids, expected;

@@ -1,4 +1,4 @@
-// The ids of a word, wherever they lie.
+// Returns the ids of a word, whatever its storage.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 namespace onebit::text {
 namespace {
 
-// Writes down what it is given; takes "[MASK]" whole.
+// Records its input; recognizes "[MASK]" as a special token.
 struct Recorder {
   void short_word(const char* begin, size_t size, ShortWord word) {
     char bytes[16];

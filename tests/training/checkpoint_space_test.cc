@@ -1,4 +1,4 @@
-// What the checkpoints of a run will take, against those that it writes.
+// Compares the predicted space of a run's checkpoints with those that it writes.
 #include "onebit/training/checkpoint_space.h"
 
 #include <gmock/gmock.h>

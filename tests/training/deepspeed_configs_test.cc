@@ -1,5 +1,5 @@
-// Configurations as DeepSpeed's users write them, each with what is expected of it: it loads, with
-// a word on every key that has no effect, or it is refused by the name of the key.
+// Typical configurations of DeepSpeed's users: each is loaded, with a notice for every key without
+// effect, or refused with an error that names the key.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -171,7 +171,7 @@ TEST(DeepSpeedConfigs, ShippedOnesLoad) {
   EXPECT_EQ(loaded, 21);
 }
 
-// The engine alone refuses it, since not every model can leave layers out; pre-training takes it
+// The engine itself refuses it, because not every model can drop layers; pre-training accepts it
 // (tests/tasks/pretraining_config_test.cc).
 TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
   const auto with = [](const char* enabled) {
@@ -192,7 +192,7 @@ TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
                                    "gradient_predivide_factor", "wall_clock_breakdown"}));
 }
 
-// Its engine refuses LAMB with bf16; here the type of the computation is nothing to an optimizer.
+// DeepSpeed's engine refuses LAMB with bf16; onebit's optimizers do not depend on the compute type.
 TEST(DeepSpeedConfigs, LambInBf16) {
   const EngineConfig config = parse(R"({
       "train_batch_size": 32768, "train_micro_batch_size_per_gpu": 16,
@@ -224,7 +224,7 @@ TEST(DeepSpeedConfigs, SchedulesThatNeverSynchronize) {
   }
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   const std::string fine = "(no error)";
-  EXPECT_EQ(error_of(60, never), fine);  // the run ends before local updates begin
+  EXPECT_EQ(error_of(60, never), fine);  // the run ends before local updates start
   EXPECT_EQ(error_of(100, R"("var_freeze_step": 60, "local_step_scaler": 1,
                              "local_step_clipper": 40)"),
             fine);
@@ -235,7 +235,7 @@ TEST(DeepSpeedConfigs, SchedulesThatNeverSynchronize) {
   }
 }
 
-// Everything that may stand in a config without being asked for.
+// Sections that a configuration may contain without enabling them.
 TEST(DeepSpeedConfigs, SectionsThatAreOff) {
   const Config config = parse(R"({
     "train_batch_size": 16, "gradient_accumulation_steps": 2, "communication_data_type": "fp32",
@@ -259,7 +259,7 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
                                    "checkpoint.tag_validation"}));
 }
 
-// Memory is not traded as that section asks, so its notice says which keys do it here.
+// The section has no effect; the notice names onebit's keys that trade time for memory.
 TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
   const std::vector<std::string> expected{
       "activation_checkpointing: no effect, use the model section's memory options"};

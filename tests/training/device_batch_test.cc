@@ -1,4 +1,4 @@
-// What the model reads is what the stream has built, batch after batch.
+// The model reads exactly the batches that the stream has built.
 #include "onebit/training/device_batch.h"
 
 #include <gtest/gtest.h>

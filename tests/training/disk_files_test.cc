@@ -63,7 +63,7 @@ std::string steps_to(int64_t last, const std::string& made_on) {
   return text;
 }
 
-// A host that was away comes back with the beginning of the run.
+// A host that was unavailable returns with only the beginning of the run.
 TEST(DiskFiles, AStaleDiskGetsTheStepsItLacks) {
   const TemporaryFolder root;
   const Path stale = root / "0/run", full = root / "1/run";
@@ -85,7 +85,7 @@ TEST(DiskFiles, AStaleDiskGetsTheStepsItLacks) {
   }
 }
 
-// What comes behind the step that the run continues from is dropped anyway.
+// Steps after the one from which the run continues are dropped anyway.
 TEST(DiskFiles, OnlyStepsThatCountAreCompared) {
   const TemporaryFolder root;
   for (const char* disk : {"0", "1"}) make_folder(root / disk / "run");

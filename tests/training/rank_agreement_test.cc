@@ -18,7 +18,7 @@ Json recipe() {
   return parse_json(R"({"run": {"steps": 100, "seed": 42}, "betas": [0.9, 0.999]})", "recipe.json");
 }
 
-// What every rank is told if rank r passes texts[r].
+// The message that each rank gets if rank r passes values[r].
 std::vector<std::string> messages(const std::vector<Json>& values) {
   std::vector<std::string> messages(values.size());
   comm::run_thread_world(static_cast<int>(values.size()), [&](comm::Communicator& communicator) {

@@ -64,7 +64,8 @@ TEST(TrainingLog, IsWhatTheReportReads) {
   EXPECT_FALSE(run.ends.at(0).time.empty());
 }
 
-// One rank of each disk writes what the run's folder has, so that the run can lose any of them.
+// One rank per disk writes all files of the run's folder, so that the run survives the loss of a
+// disk.
 TEST(TrainingLog, OfAnotherDiskHasItsFiles) {
   const TemporaryFolder folder;
   const Path own = folder / "own", elsewhere = folder / "elsewhere";

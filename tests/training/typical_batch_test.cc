@@ -17,7 +17,7 @@ TEST(TypicalMicroStep, ComesNearTheMeanOfOneRank) {
 
 // A step lasts as long as its largest micro-batch.
 TEST(TypicalMicroStep, TakesTheSlowestRankOfAStep) {
-  constexpr std::array<int64_t, 8> kRows = {400, 400,   // as the mean of all, but nobody is slow
+  constexpr std::array<int64_t, 8> kRows = {400, 400,   // the mean of all, but no rank is slow
                                             500, 300,   // the mean of all slowest
                                             300, 500,   // again: the first one wins
                                             600, 200};  // the slowest
@@ -30,7 +30,7 @@ TEST(TypicalMicroStep, LooksAtAllRanksToo) {
   EXPECT_EQ(typical_micro_step(kRows, 2, 1), 2);
 }
 
-// What one rank has more in a micro-step it may have less in the next, before ranks wait.
+// A rank's excess in one micro-step may be balanced by the next, because ranks wait once per step.
 TEST(TypicalMicroStep, WaitsOnceAStep) {
   constexpr std::array<int64_t, 8> kRows = {500, 300, 300, 500, 400, 400, 440, 360};
   EXPECT_EQ(typical_micro_step(kRows, 2, 1), 3) << "the slowest have 460 in the mean";

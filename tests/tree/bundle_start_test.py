@@ -1,5 +1,5 @@
-"""The bundle's starter finds the machine's CUDA libraries, or says which are missing; a loader that
-prints its arguments stands in for the C library's."""
+"""The bundle's starter finds the machine's CUDA libraries, or reports which are missing. A loader
+that prints its arguments replaces the C library's."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 STARTER = Path(__file__).resolve().parents[2] / "tools" / "shell" / "bundle_start.sh"
-LIBRARY = "libcublasLt.so.99"  # of no machine
+LIBRARY = "libcublasLt.so.99"  # a version that no machine has
 
 
 class BundleStart(unittest.TestCase):
@@ -28,7 +28,7 @@ class BundleStart(unittest.TestCase):
         loader.chmod(0o755)
 
     def start(self, **variables):
-        """(folders of libraries, the other printed lines, messages)"""
+        """Returns (folders of libraries, the other printed lines, messages)."""
         given = {"PATH": os.environ["PATH"], "ONEBIT_BUNDLE_VERBOSE": "1", **variables}
         done = subprocess.run([str(self.bundle / "start"), "program", "--flag"], env=given, text=True,
                               capture_output=True, check=True)

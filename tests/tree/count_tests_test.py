@@ -1,4 +1,4 @@
-"""The count of tests: what ran, what failed, what never came to its end."""
+"""The count of tests: those that passed, failed, or did not end."""
 import contextlib
 import io
 import json
@@ -22,7 +22,7 @@ def gtest(*cases):
 
 class CountTests(unittest.TestCase):
     def count(self, ctest, files):
-        """(exit status, printed lines) for {ctest test: status} and {result file: text}."""
+        """Returns (exit status, printed lines) for {ctest test: status} and {result file: text}."""
         with tempfile.TemporaryDirectory() as folder:
             results = Path(folder) / "build" / "test-results"
             results.mkdir(parents=True)

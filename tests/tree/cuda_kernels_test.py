@@ -1,9 +1,10 @@
-"""What nvcc makes of the kernels stays within limits: no change loses registers or loads in silence.
+"""Compiled kernels stay within limits, so that no change increases registers or loses loads
+unnoticed.
 
     cuda_kernels_test.py FOLDER
 
-The folder holds the objects of a build with the CUDA backend. Limits are of sm_90, as measured on an
-H100 (docs/cuda.md); a build without that architecture is skipped (status 77).
+The folder contains the objects of a build with the CUDA backend. The limits are for sm_90, measured
+on an H100 (docs/cuda.md); a build without that architecture is skipped (status 77).
 """
 import sys
 from dataclasses import dataclass
@@ -17,17 +18,17 @@ ARCHITECTURE, SKIPPED = 90, 77
 
 @dataclass
 class Limit:
-    """Of all kernels in `source` whose plain name contains `kernel`."""
+    """The limits of all kernels in `source` whose plain name contains `kernel`."""
     source: str
     kernel: str
     registers: int = 64
     local_bytes: int = 0
-    loads: int = 0  # that are in flight at least
+    loads: int = 0  # in flight, at least
     instructions: int = 4096
 
 
-# The first that fits holds. Those with few registers hide the latency of memory by many warps, the
-# others by many loads of each.
+# The first matching limit applies. Kernels with few registers hide the latency of memory by many
+# warps, the others by many loads per warp.
 LIMITS = [
     Limit("attention_cuda.cu", "WarpgroupProducts", registers=128),
     Limit("attention_cuda.cu", "tiled_forward", registers=128, local_bytes=32),
@@ -38,14 +39,14 @@ LIMITS = [
     Limit("sign_codec_cuda.cu", "average_blocks", registers=128, local_bytes=32, loads=12,
           instructions=12000),
     Limit("residual_norm_cuda.cu", "forward", registers=40, loads=20),
-    # With more than 128 registers fewer blocks of it fit.
+    # With more than 128 registers fewer blocks fit on a multiprocessor.
     Limit("residual_norm_cuda.cu", "backward<true", registers=128, loads=16),
     Limit("residual_norm_cuda.cu", "backward<false", registers=96, loads=13),
     Limit("layer_norm_cuda.cu", "forward", registers=40, loads=20),
     Limit("layer_norm_cuda.cu", "backward", registers=80, loads=10),
     Limit("embedding_cuda.cu", "forward", registers=40, loads=20),
     Limit("embedding_cuda.cu", "backward", registers=96, loads=10),
-    # Exact functions are for f32; 16-bit types have the short GELU.
+    # Exact functions are for f32; 16-bit types use the short GELU.
     Limit("activation_cuda.cu", "backward<true, __half, ops::cuda::Exact>", registers=136,
           instructions=8000),
     Limit("activation_cuda.cu", "backward<true, __nv_bfloat16, ops::cuda::Exact>", registers=136,
@@ -66,7 +67,7 @@ LIMITS = [
 
 
 def breaches(kernel, limits=None):
-    """What of `kernel` is outside of its limits, a line each."""
+    """Returns one line per limit that `kernel` exceeds."""
     limit = next(one for one in limits or LIMITS
                  if one.source in kernel.source and one.kernel in kernel.plain_name)
     checks = [("registers", kernel.registers, "at most", limit.registers),
@@ -79,7 +80,7 @@ def breaches(kernel, limits=None):
 
 
 def check_the_check():
-    """Each of the four limits is seen where it is passed."""
+    """Checks that exceeding each of the four limits is reported."""
     limits = [Limit("a.cu", "f", registers=10, local_bytes=0, loads=4, instructions=100)]
     sound = {"registers": 10, "local_bytes": 0, "loads_in_flight": 4, "instructions": 100}
     for name in sound:

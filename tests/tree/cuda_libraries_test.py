@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program is not linked with CUDA's libraries, and they have what it looks for in them.
+"""The program is not linked with CUDA's libraries, and they define the functions that it looks up.
 
 Usage: cuda_libraries_test.py PROGRAM LIBRARY...
 """
@@ -16,7 +16,7 @@ def output_of(*command):
 
 
 def functions_of(listing, prefix):
-    """The functions with this prefix that `nm` lists as defined."""
+    """Returns the functions with this prefix that `nm` lists as defined."""
     return set(re.findall(rf"\b[TW] ({prefix}[A-Z]\w*)", listing))
 
 

@@ -1,4 +1,4 @@
-"""gpu_check.py goes through every part, whatever the programs do, and says what to look at first."""
+"""gpu_check.py runs every part, whatever the programs do, and names what to look at first."""
 import contextlib
 import io
 import json
@@ -34,7 +34,7 @@ class GpuCheck(unittest.TestCase):
         write_program(self.programs, "cuda_bench", f"echo rows; echo '{json.dumps(ROWS)}' > $2")
 
     def check(self, *options, device="a GPU"):
-        """(exit status, printed text, gpu-check.json) without sanitizers and PyTorch."""
+        """Returns (exit status, printed text, gpu-check.json) without sanitizers and PyTorch."""
         printed, results = io.StringIO(), self.folder / "results"
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), \
                 mock.patch.object(gpu_check, "gpu", lambda: device):
@@ -92,7 +92,7 @@ class GpuCheck(unittest.TestCase):
                          ["tests model", "bench"])
 
     def test_command_of_the_checkout_runs_every_part(self):
-        """./run gpu-check: its shell ends at the first command that fails."""
+        """./run gpu-check runs every part, although its shell ends at the first failing command."""
         root = Path(__file__).resolve().parents[2]
         (self.folder / "tools").symlink_to(root / "tools")
         benches = self.folder / "build/bench"

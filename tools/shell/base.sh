@@ -1,10 +1,10 @@
-# What the commands of ./run share. Sourced, from the root of the repository.
+# Functions shared by the commands of ./run, which sources this file from the repository's root.
 # shellcheck shell=bash
 
 say() { printf '== %s\n' "$*"; }
 
 # read_processor_seconds NAME: sets the variable to the processor time of all commands that this
-# shell has waited for. (In a subshell "times" would begin with 0.)
+# shell has waited for. (In a subshell "times" would start at 0.)
 read_processor_seconds() {
   local file
   file="$(mktemp)"
@@ -21,7 +21,7 @@ die() {
   exit 1
 }
 
-# Compile jobs at once: a heavy source takes up to 1.5 GB.
+# The number of parallel compile jobs, limited by memory: a heavy source takes up to 1.5 GB.
 build_jobs() {
   local cores free_kb by_memory
   cores=$(nproc)
@@ -32,7 +32,7 @@ build_jobs() {
   echo "${ONEBIT_JOBS:-$by_memory}"
 }
 
-# Those of the packages listed in the files that dpkg does not have.
+# Prints the packages listed in the given files that are not installed.
 missing_packages() {
   local package
   sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@" | while read -r package; do
@@ -65,21 +65,20 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
-# find_nvcc: its path, from where CMake looks too; fails where there is none.
+# find_nvcc: prints the path of nvcc, searching where CMake does; fails if there is none.
 find_nvcc() {
   local beside="${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"
   command -v nvcc || { [ -x "$beside" ] && echo "$beside"; }
 }
 
-# wants_cuda: whether the CUDA backend is compiled, which takes as long as all the rest. Where
-# --cuda asks for it, and where there is a GPU and a compiler for it.
+# wants_cuda: whether to compile the CUDA backend, which takes as long as everything else: with
+# --cuda, or if the machine has both a GPU and nvcc.
 wants_cuda() {
   [ -n "${with_cuda:-}" ] || { [ -e /dev/nvidia0 ] && find_nvcc >/dev/null; }
 }
 
-# configure_release: the preset, with CUDA where it is wanted, and shared headers read once for many
-# sources, which halves the time; without that (ONEBIT_QUICK_BUILD=OFF) a source that does not name a
-# header that it needs does not compile.
+# configure_release: the preset "release", with CUDA if wants_cuda. ONEBIT_QUICK_BUILD halves the
+# build time by parsing shared headers once for many sources; only OFF detects missing includes.
 configure_release() {
   local cuda=OFF
   if wants_cuda; then
@@ -88,14 +87,14 @@ configure_release() {
   configure release "-DONEBIT_CUDA=$cuda" "-DONEBIT_QUICK_BUILD=${ONEBIT_QUICK_BUILD:-ON}"
 }
 
-# configure PRESET [OPTION...]; uses ccache where it is installed.
+# configure PRESET [OPTION...]; uses ccache if it is installed.
 configure() {
   local preset="$1"
   shift
   local -a launcher=()
   if command -v ccache >/dev/null; then
-    # The sloppiness lets ccache take what uses precompiled headers; with the other two, another
-    # clone of the same sources finds what this one has compiled.
+    # CCACHE_SLOPPINESS allows caching with precompiled headers; the other two settings let several
+    # clones of the repository share cache entries.
     local cached="env;CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_BASEDIR=$PWD"
     cached+=";CCACHE_NOHASHDIR=1;ccache"
     launcher=("-DCMAKE_CXX_COMPILER_LAUNCHER=$cached" "-DCMAKE_CUDA_COMPILER_LAUNCHER=$cached")

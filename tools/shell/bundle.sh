@@ -1,17 +1,17 @@
-# ./run bundle: one folder that runs on another Linux machine with an NVIDIA driver and the CUDA
-# libraries: program, GPU tests, benches, the comparison with PyTorch, recipes and the shared
-# libraries they need.
+# ./run bundle: makes one folder that runs on another Linux machine with an NVIDIA driver and the
+# CUDA libraries. It contains the program, GPU tests, benches, the comparison with PyTorch, recipes
+# and the shared libraries that these need.
 # shellcheck shell=bash
 
 BUNDLE_LIMIT_BYTES=60000000
 GPU_BENCHES=(cuda_bench cuda_products_bench model_bench squad_bench)
-# The comparison with PyTorch and what it imports and reads.
+# The script of the comparison with PyTorch and the files that it imports and reads.
 COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert_shapes.py
   bench_programs.py window_batches.py xquad_windows.txt)
-# What the machine has: the driver's and the CUDA toolkit's libraries.
+# The target machine provides the libraries of the driver and of the CUDA toolkit.
 BUNDLE_LEFT_OUT='^(libcuda|libcudart|libcublas|libcublasLt|libnccl|libnvidia|libcudnn)'
 
-# The names of the test programs that tools/gpu_check.py runs.
+# Reads the names of the test programs that tools/gpu_check.py runs into GPU_TESTS.
 read_gpu_tests() {
   mapfile -t GPU_TESTS < <(PYTHONPATH=tools python3 -B -c \
     'import gpu_check; print(*gpu_check.TESTS, sep="\n")')
@@ -53,7 +53,8 @@ make_bundle() {
   copy_libraries "$to"
   cp -r recipes "$to/recipes"
   cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
-  # What the programs load where a GPU is used (device/cuda_cublas_library.cc, comm/nccl_library.cc).
+  # The libraries that the programs load at run time if a GPU is used
+  # (device/cuda_cublas_library.cc, comm/nccl_library.cc).
   { grep -aohE 'lib(cublasLt|nccl)\.so\.[0-9]+' "$to"/bin/* || true; } |
     sort -u >"$to/lib/cuda-libraries"
   grep -q cublasLt "$to/lib/cuda-libraries" || die "the programs of $from name no cuBLASLt"
@@ -67,11 +68,11 @@ make_bundle() {
     die "the bundle has $size bytes packed; at most $BUNDLE_LIMIT_BYTES are allowed"
 }
 
-# What belongs to the C library, and the compiler's. A machine has newer ones where its CUDA
-# libraries need them.
+# The C library and the compiler's run-time libraries, kept apart from the others: bundle_start.sh
+# prefers the machine's if they are newer, because its CUDA libraries may need them.
 BUNDLE_RUNTIME='^(ld-linux|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libstdc\+\+|libgcc_s|libgomp)[-.]'
 
-# The shared libraries of all programs, with the C library and its loader.
+# Copies the shared libraries of all programs, including the C library and its loader.
 copy_libraries() {
   local to="$1" path name
   mkdir -p "$to/lib/runtime"
@@ -85,7 +86,7 @@ copy_libraries() {
     done
 }
 
-# onebit, gpu-check: run with the bundle's libraries, its C library and loader included.
+# Writes the scripts `onebit` and `gpu-check`, which run programs with the bundle's libraries.
 write_starters() {
   local to="$1" name
   cp tools/shell/bundle_start.sh "$to/start"

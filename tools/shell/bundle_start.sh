@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# start PROGRAM [ARGUMENT...]: a program of the bundle's bin/ with its libraries and this machine's
-# CUDA libraries: those of LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda, the system, or a Python
-# environment (the packages nvidia-cublas and nvidia-nccl, which PyTorch brings along).
+# start PROGRAM [ARGUMENT...]: runs a program of the bundle's bin/ with the bundle's libraries and
+# this machine's CUDA libraries: those of LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda, the system,
+# or a Python environment (the packages nvidia-cublas and nvidia-nccl, dependencies of PyTorch).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 program="$1"
@@ -14,7 +14,7 @@ for folder in "${given[@]}" "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cud
   [ -z "$folder" ] || [ ! -d "$folder" ] || folders+=("$folder")
 done
 
-# folder_of LIBRARY: the first of the folders that has it.
+# folder_of LIBRARY: prints the first folder that contains it.
 folder_of() {
   local folder
   for folder in "${folders[@]}"; do
@@ -47,10 +47,10 @@ for library in "${missing[@]}"; do
       "NCCL (or PyTorch for this CUDA version), or name their folder in LD_LIBRARY_PATH" >&2
   fi
 done
-# With a loader of its own, /proc/self/exe is the loader: the program cannot start itself anew for
-# OpenMP's settings, nor name itself to the ranks that it launches.
+# The loader is started explicitly, so /proc/self/exe is the loader: the program can neither restart
+# itself with OpenMP's settings nor pass its own path to the ranks that it launches.
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-2000}" ONEBIT_PROGRAM="$here/onebit"
-# The newer C library of the two: the machine's libraries may need theirs, and so do the bundle's.
+# Uses the newer of the two C libraries, which serves both the machine's and the bundle's libraries.
 libraries="$here/lib$(printf ':%s' "${folders[@]}")"
 ours="$(cat "$here/lib/runtime/version")"
 theirs="$(getconf GNU_LIBC_VERSION 2>/dev/null || echo glibc 0)"

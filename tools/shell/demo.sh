@@ -1,4 +1,4 @@
-# ./run demo: from a text to a trained encoder, seen learning.
+# ./run demo: trains an encoder on a text and shows what it learned.
 # shellcheck shell=bash
 
 run_demo() {
@@ -31,7 +31,7 @@ run_demo() {
   done
 }
 
-# split_bible TRAIN VALID: two folders of text, the second with every twentieth chapter.
+# split_bible TRAIN VALID: writes two folders of text; the second gets every twentieth chapter.
 split_bible() {
   mkdir -p "$1" "$2"
   # Lines read "Ge1:1 In the beginning ...": book, chapter, verse, text.
@@ -48,7 +48,7 @@ split_bible() {
     }'
 }
 
-# One rank a core where there are two; threads of a rank share its core.
+# Runs a command on two MPI ranks, which need not have a core each.
 two_ranks() {
   local -a options=(-np 2 --bind-to none --oversubscribe)
   if [ "$(id -u)" -eq 0 ]; then

@@ -1,4 +1,4 @@
-# ./run fuzz: libFuzzer over the readers of other people's files.
+# ./run fuzz: runs libFuzzer on the readers of untrusted files.
 # shellcheck shell=bash
 
 run_fuzz() {
@@ -29,7 +29,7 @@ run_fuzz() {
   done
 }
 
-# fuzz_target NAME SECONDS: the corpus grows in build-fuzz/corpus and is kept from run to run.
+# fuzz_target NAME SECONDS: runs one target; its corpus in build-fuzz/corpus persists between runs.
 fuzz_target() {
   local corpus="build-fuzz/corpus/$1"
   mkdir -p "$corpus" build-fuzz/findings

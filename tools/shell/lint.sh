@@ -24,9 +24,9 @@ run_lint() {
   say "nothing found, in $((SECONDS - started)) s (processor: $used s)"
 }
 
-# The sources given; otherwise those of the floors that the last 10 commits changed, and a sixteenth of
-# all, another one at every commit: builds do not see what these fail to include, and to parse all of
-# them takes ten minutes of two processors.
+# Prints the sources given; by default those under onebit/ that the last 10 commits changed, and a
+# sixteenth of all, which rotates with every commit. Quick builds do not detect missing includes,
+# and parsing all sources takes two processors ten minutes.
 sources_to_compile_alone() {
   local parts=16 turn
   if [ $# -gt 0 ]; then
@@ -40,11 +40,12 @@ sources_to_compile_alone() {
   } | sort -u
 }
 
-# The sources given, or all, tests and benchmarks included. Those of the CUDA backend are compiled where
-# nvcc is; the emulated device (tests/emulated_cuda) is written for GCC alone.
+# Checks the sources given; by default all, including tests and benchmarks. Those of the CUDA
+# backend are in the compile database if nvcc is installed; tests/emulated_cuda supports only GCC.
 lint_with_clang_tidy() {
   local -a sources=("$@") alone
-  # clang cannot read GCC's precompiled headers, and a compile database has every source.
+  # ONEBIT_QUICK_BUILD=OFF: clang cannot read GCC's precompiled headers, and the compile database
+  # must list every source.
   configure release -B build-lint -DONEBIT_QUICK_BUILD=OFF -DONEBIT_CUDA=AUTO >/dev/null
   if [ ${#sources[@]} -eq 0 ]; then
     mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.cc' ':!tests/emulated_cuda')

@@ -1,11 +1,11 @@
-# ./run test: every stage builds its tests and runs them; the first stage that fails is the last. While
-# the tests of a stage run, the next stage is built.
+# ./run test: every stage builds its tests and runs them, until a stage fails. While the tests of
+# one stage run, the next stage is built.
 # shellcheck shell=bash
 
 run_test() {
   local -a stages=() filter=()
   with_cuda=
-  # What ./run bench needs, and examples/, is compiled with --all.
+  # Only --all also compiles examples/ and the programs of ./run bench.
   release_targets=(onebit_program onebit_tests)
   while [ $# -gt 0 ]; do
     case "$1" in
@@ -37,7 +37,7 @@ run_test() {
   [ ${#stages[@]} -gt 0 ] || stages=(release)
   install_packages tools/debian_packages.txt
 
-  # A breach of the project's rules is found without a compiler.
+  # The checks that need no compiler run first.
   if ! python3 -B tools/check_floors.py || ! python3 -B tools/check_layout.py; then
     echo "0 passed, 1 failed, 0 skipped"
     return 1
@@ -75,7 +75,7 @@ build_stage() {
   local preset="$1" started=$SECONDS before=0 after=0
   read_processor_seconds before
   rm -rf "$(build_folder_of "$preset")/test-results"
-  # The tests' own objects are the same in these builds, too.
+  # Objects of test sources are identical in these builds and are linked from the release build.
   local -a from=("-DONEBIT_TESTS_FROM=${release_is_built:+$PWD/build}")
   say "$preset: building"
   if [ "$preset" = release ]; then
@@ -83,7 +83,7 @@ build_stage() {
     build "$preset" "${release_targets[@]}" || return 1
     release_is_built=yes
   else
-    # What has no CUDA half is the same in the emulated build.
+    # Floors without a CUDA half are identical in the emulated build.
     [ "$preset" != emulated ] || from+=("-DONEBIT_FLOORS_FROM=${release_is_built:+$PWD/build}")
     configure "$preset" "${from[@]}" || return 1
     build "$preset" onebit_tests || return 1
@@ -93,8 +93,8 @@ build_stage() {
     "(processor: $((after - before)) s)"
 }
 
-# start_building PRESET: build_beside_tests in a process group of its own, `builder`, which is ended
-# with the script.
+# start_building PRESET: runs build_beside_tests in its own process group, `builder`, which is
+# terminated with the script.
 builder=""
 start_building() {
   trap stop_building EXIT
@@ -108,8 +108,8 @@ stop_building() {
   [ -z "$builder" ] || kill -- "-$builder" 2>/dev/null || true
 }
 
-# build_beside_tests PRESET: build_stage with what the tests of the stage before it leave of the
-# processors; tests of the launcher wait most of their time. Output: a line, or all of it if it fails.
+# build_beside_tests PRESET: build_stage at low priority, because the previous stage's tests run at
+# the same time (tests of the launcher mostly wait). Prints one line, or the whole log on failure.
 build_beside_tests() {
   local preset="$1" log
   log="$(mktemp)"
@@ -132,7 +132,7 @@ run_tests_of() {
   folder="$(build_folder_of "$preset")"
   mkdir -p "$folder/test-results"
   say "$preset: testing"
-  # One more than the cores: a test of the launcher waits most of its time.
+  # One job more than cores, because tests of the launcher mostly wait.
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(($(nproc) + 1))" \
     --output-junit "$PWD/$folder/test-results/ctest.xml" "$@" || status=1
   read_processor_seconds after

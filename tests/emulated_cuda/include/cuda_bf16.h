@@ -1,4 +1,4 @@
-// bf16 as CUDA's kernels see it.
+// CUDA's type and functions of bf16.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// f16 as CUDA's kernels see it.
+// CUDA's type and functions of f16.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// What nvcc includes before a .cu file: the host's interface, the device's words, and launches.
+// The header that nvcc includes before a .cu file: the host's interface, CUDA C++, and launches.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,8 +22,8 @@ namespace emulated_cuda {
 
 inline constexpr size_t kMaxParameterBytes = 4096;
 
-// What is known of a kernel's parameters: the values of those that are pointers, and all words of
-// those that are structs, which may be pointers.
+// The pointers among a kernel's parameters, and all words of parameters that are structs, which may
+// be pointers.
 struct ParameterWords {
   std::vector<const void*> pointers, words;
 
@@ -32,9 +32,10 @@ struct ParameterWords {
     if constexpr (std::is_pointer_v<T>) {
       pointers.push_back(parameter);
     } else {
-      // Padding keeps what was on the stack: half of an old address behind a float looks like one.
+      // Padding keeps old stack content, for example half of an address, which looks like a
+      // pointer.
       T cleared = parameter;
-      __builtin_clear_padding(&cleared);  // of GCC 11 and later
+      __builtin_clear_padding(&cleared);  // in GCC 11 and later
       for (size_t at = 0; at + sizeof(void*) <= sizeof(T); at += sizeof(void*)) {
         const void* word = nullptr;
         std::memcpy(&word, reinterpret_cast<const char*>(&cleared) + at, sizeof word);

@@ -1,4 +1,4 @@
-// The part of NCCL that onebit uses, over ranks that are threads of one process.
+// The part of NCCL that onebit uses, for ranks that are threads of one process.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// Ranges for a profiler that there is not.
+// Profiler ranges; the emulated device has no profiler, so they do nothing.
 #pragma once
 
 inline int nvtxRangePushA(const char*) {

@@ -1,5 +1,6 @@
-// The emulated device's twin of onebit/kernels/approximate_cuda.h: found before it. Relative errors
-// of 2^-22, as the PTX manual allows, so that nothing can rely on exact results.
+// Replaces onebit/kernels/approximate_cuda.h on the emulated device: its folder is searched first.
+// Results have relative errors of 2^-22, as the PTX manual allows, so that no test can rely on
+// exact results.
 #pragma once
 
 #include <cmath>

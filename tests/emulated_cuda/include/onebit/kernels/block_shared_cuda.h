@@ -1,4 +1,4 @@
-// The emulated device's twin of onebit/kernels/block_shared_cuda.h: found before it.
+// Replaces onebit/kernels/block_shared_cuda.h on the emulated device: its folder is searched first.
 #pragma once
 
 #include "tests/emulated_cuda/thread_block.h"

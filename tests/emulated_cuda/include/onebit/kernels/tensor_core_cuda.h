@@ -1,5 +1,6 @@
-// The emulated device's twin of onebit/kernels/tensor_core_cuda.h: found before it. Written from
-// the PTX manual, sections "cp.async", "ldmatrix" and "mma" (fragments of m16n8k16, 16-bit types).
+// Replaces onebit/kernels/tensor_core_cuda.h on the emulated device: its folder is searched first.
+// Implements the PTX manual's sections "cp.async", "ldmatrix" and "mma" (fragments of m16n8k16,
+// 16-bit types).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -32,8 +33,8 @@ struct Quad {
   uint32_t word[4];
 };
 
-// Matrix m's row r begins at the address of lane 8 m + r. A thread gets, of each, row lane / 4 and
-// columns 2 (lane % 4) and the next; of the transposed one rows and columns exchanged.
+// Row r of matrix m starts at the address of lane 8 m + r. From each matrix (or its transpose), a
+// thread gets row lane / 4, columns 2 (lane % 4) and the next.
 inline Quad load_eight_by_eight(uint32_t address, bool transposed, const Place& place) {
   const auto& rows = emulated_cuda::exchange(0xFFFFFFFFu, place, address);
   const int group = emulated_cuda::lane_index() / 4, pair = emulated_cuda::lane_index() % 4 * 2;
@@ -62,8 +63,8 @@ inline float half_of(uint32_t word, int half, __half) {
   return __half2float({static_cast<uint16_t>(word >> (16 * half))});
 }
 
-// A lane holds rows lane / 4 and that + 8 of a and c, column lane / 4 of b, and of k (of c's
-// columns) 2 (lane % 4) and the next, for a and b those + 8 too.
+// A lane holds rows lane / 4 and that + 8 of a and c, and column lane / 4 of b. Along k (for c: its
+// columns) it holds 2 (lane % 4) and the next; for a and b those + 8, too.
 template <typename T>
 void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1, T,
                   const Place& place = Place::current()) {

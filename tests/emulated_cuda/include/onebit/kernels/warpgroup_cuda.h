@@ -1,6 +1,6 @@
-// The emulated device's twin of onebit/kernels/warpgroup_cuda.h: found before it. Written from the
-// PTX manual, section "wgmma" (m64n32k16, m64n64k16, 16-bit types, 128-byte swizzling). A warp
-// computes its 16 of the 64 rows when its lanes wait for the product.
+// Replaces onebit/kernels/warpgroup_cuda.h on the emulated device: its folder is searched first.
+// Implements the PTX manual's section "wgmma" (m64n32k16, m64n64k16, 16-bit types, 128-byte
+// swizzling). A warp computes its 16 of the 64 rows when its lanes wait for the product.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct SwizzledRows {
   SwizzledRows columns_on(int columns) const {
     return {address + static_cast<uint32_t>(columns) * 2};
   }
-  // Eight values: bits 4 to 6 of an address are exclusive-or bits 7 to 9.
+  // Returns eight values. Bits 4 to 6 of an address are XORed with bits 7 to 9.
   std::array<uint16_t, 8> piece(int row, int number) const {
     const uint32_t plain =
         address + static_cast<uint32_t>(row) * 128 + static_cast<uint32_t>(number) * 16;
@@ -50,7 +50,7 @@ inline void wait_for_products() {
 template <int kBlocks>
 void finished(float (&)[kBlocks][4]) {}
 
-// 16 columns of a row, or 16 rows of a column, and two such.
+// 16 columns of a row, or 16 rows of a column; and two of them.
 using Sixteen = std::array<float, 16>;
 using Two = std::array<Sixteen, 2>;
 
@@ -64,7 +64,7 @@ Sixteen columns_of(SwizzledRows rows, int row) {
   return values;
 }
 
-// The thread's elements of left . right^T, or of left . right, added to c. `left`: rows g and g + 8
+// Adds the thread's elements of left . right^T, or of left . right, to c. `left`: rows g and g + 8
 // of the warp's 16.
 template <typename T, int kBlocks>
 void add_products(float* c, const Two& left, SwizzledRows right, bool transposed) {
@@ -87,7 +87,7 @@ void add_products(float* c, const Two& left, SwizzledRows right, bool transposed
   }
 }
 
-// The warp's place within its warpgroup.
+// The warp's index within its warpgroup.
 inline int warp_of_group() {
   return static_cast<int>(threadIdx.x) / 32 % 4;
 }
