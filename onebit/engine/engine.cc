@@ -9,8 +9,10 @@
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/replicas.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
+#include "onebit/optim/compute_copy.h"
 
 namespace onebit::engine {
 namespace {
@@ -319,6 +321,48 @@ void Engine::stop_not_finite(const optim::GradientNorm& norm) {
       "gradient_clipping, or inspect the data of this step (run.max_skipped_steps sets how many "
       "such steps end the run)",
       skipped_in_a_row_, completed_steps_ + 1, text.data(), root);
+}
+
+void Engine::broadcast_values() {
+  engine::broadcast_values(table_, communicator_);
+  optim::refresh_compute_copy(context_, table_);
+  packed_.changed();
+}
+
+bool Engine::replicas_agree() {
+  return engine::replicas_agree(table_, communicator_);
+}
+
+Json Engine::resolved_recipe() const {
+  Json recipe = config_.recipe.resolved();
+  if (!resolved_scheduler_->empty()) recipe["scheduler"] = *resolved_scheduler_;
+  recipe["train_batch_size"] = batch_.train;
+  recipe["train_micro_batch_size_per_gpu"] = batch_.micro;
+  recipe["gradient_accumulation_steps"] = batch_.accumulation;
+  return recipe;
+}
+
+void Engine::save(params::StateWriter& writer) const {
+  writer.scalar("engine", Json{{"completed_steps", completed_steps_},
+                               {"skipped_steps", skipped_steps_},
+                               {"loss_scaler", scaler_.save()},
+                               {"clipper", clipper_.save(sources())}});
+  optimizer_->save(writer);
+}
+
+void Engine::load(const params::StateReader& reader) {
+  const Json state = reader.scalar("engine");
+  require(state.is_object(),
+          "the checkpoint's state.json contains no counters of a run: it is damaged or was written "
+          "by another program; resume from another checkpoint with --resume TAG");
+  completed_steps_ = state.at("completed_steps").get<int64_t>();
+  skipped_steps_ = state.at("skipped_steps").get<int64_t>();
+  scaler_.load(state.at("loss_scaler"));
+  clipper_.load(state.at("clipper"), sources());
+  micro_step_ = 0;
+  reported_waiting_ = reported_noise_ = false;
+  optimizer_->load(context_, table_, reader);
+  packed_.changed();
 }
 
 }  // namespace onebit::engine

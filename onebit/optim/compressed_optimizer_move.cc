@@ -3,6 +3,7 @@
 #include <span>
 
 #include "onebit/optim/compressed_optimizer.h"
+#include "onebit/optim/compute_copy.h"
 
 namespace onebit::optim {
 namespace {

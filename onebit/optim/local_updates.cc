@@ -7,8 +7,8 @@
 
 #include "onebit/base/json.h"
 #include "onebit/ops/elementwise.h"
+#include "onebit/optim/compute_copy.h"
 #include "onebit/optim/saved_state.h"
-#include "onebit/optim/value_rule.h"
 
 namespace onebit::optim {
 namespace {

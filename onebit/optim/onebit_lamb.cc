@@ -130,7 +130,7 @@ void OneBitLambValues::move(Context& context, params::Table& table, const AdamRu
   const int64_t last = first + static_cast<int64_t>(tensors.size());
   ops::onebit_lamb_step(context,
                         {.value = table.values().rows(range.begin, range.end),
-                         .compute_value = compute_part(table, range),
+                         .compute_value = table.compute_copy(range),
                          .momentum = movement.momentum,
                          .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
                          .ratio = lamb_.ratios().rows(first, last),

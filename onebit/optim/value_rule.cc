@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit::optim {
@@ -21,7 +20,7 @@ class AdamValues final : public ValueRule {
     std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
     if (adam.options().decoupled_decay) decays = adam.ranges_in(range);
     ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
-                               .compute_value = compute_part(table, range),
+                               .compute_value = table.compute_copy(range),
                                .momentum = movement.momentum,
                                .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
                                .ranges = decays,
@@ -36,16 +35,6 @@ class AdamValues final : public ValueRule {
 
 std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&) {
   return std::make_unique<AdamValues>();
-}
-
-View compute_part(const params::Table& table, Range range) {
-  if (table.compute_type() == DType::kF32) return {};
-  return table.compute_values().rows(range.begin, range.end);
-}
-
-void refresh_compute_copy(Context& context, const params::Table& table) {
-  if (table.compute_type() == DType::kF32) return;
-  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
 }
 
 }  // namespace onebit::optim

@@ -48,9 +48,4 @@ using ValueRuleMaker =
 // The value rule of Adam.
 std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&);
 
-// A part of the compute copy; empty if there is none.
-View compute_part(const params::Table&, Range);
-// Recomputes the whole compute copy, if there is one, from the values.
-void refresh_compute_copy(Context&, const params::Table&);
-
 }  // namespace onebit::optim

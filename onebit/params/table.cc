@@ -73,6 +73,11 @@ View Table::compute_values() const {
   return compute_type_ == DType::kF32 ? values_.view() : compute_values_.view();
 }
 
+View Table::compute_copy(Range range) const {
+  return compute_type_ == DType::kF32 ? View()
+                                      : compute_values_.view().rows(range.begin, range.end);
+}
+
 View Table::slice(const Tensor& flat, int parameter) const {
   const Parameter& placed = parameters_[static_cast<size_t>(parameter)];
   return flat.view().rows(placed.range.begin, placed.range.end).reshaped(placed.storage_shape);

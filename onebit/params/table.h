@@ -73,6 +73,8 @@ class Table {
   // The copy of the values in the compute type, written by optimizers and by cast(); the values
   // themselves when the compute type is f32.
   View compute_values() const;
+  // A part of that copy; empty when the compute type is f32.
+  View compute_copy(Range range) const;
 
   // A parameter in its storage shape.
   View value(int parameter) const;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/ops/linear.h"
-#include "onebit/optim/value_rule.h"
+#include "onebit/optim/compute_copy.h"
 
 namespace onebit::engine {
 namespace {
