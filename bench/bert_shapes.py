@@ -1,8 +1,8 @@
-"""The presets of `onebit` by size, and what a training step of one costs."""
+"""The sizes of onebit's presets, and the operations of a training step."""
 
 VOCABULARY = 30522
 
-# (layers, hidden); a head has 64 of the hidden, the feed-forward layer is four times as wide.
+# (layers, hidden size); a head has size 64, the feed-forward layer is four times as wide.
 PRESETS = {
     "bert-tiny": (2, 128), "bert-mini": (4, 256), "bert-small": (4, 512),
     "bert-medium": (8, 512), "bert-base": (12, 768), "bert-large": (24, 1024),
@@ -10,8 +10,8 @@ PRESETS = {
 
 
 def training_flops(preset, tokens, masked=0):
-    """Of one sequence, forward and backward, as model::training_flops counts: matrix products
-    alone, a multiply-add as two."""
+    """Returns the operations of one sequence, forward and backward, counted like
+    model::training_flops: matrix products only, two operations per multiply-add."""
     layers, hidden = PRESETS[preset]
     linear = 2 * tokens * (4 + 2 * 4) * hidden ** 2
     attention = 4 * tokens ** 2 * hidden

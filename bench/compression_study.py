@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Pre-trains one model with Adam and with 1-bit Adam or 0/1 Adam, or with LAMB and 1-bit LAMB, in pairs
-from the same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
-a picture (SVG). Runs whose name begins with "deepspeed" compute what DeepSpeed does
-(bench/deepspeed_pretrain.cc), with "muon" what Muon does (bench/muon_pretrain.cc).
+"""Pre-trains one model with Adam and with 1-bit Adam or 0/1 Adam, or with LAMB and 1-bit LAMB, in
+pairs with the same seed and samples, at several numbers of ranks. Writes tables (Markdown) and a
+picture (SVG). Runs whose names start with "deepspeed" use DeepSpeed's arithmetic
+(bench/deepspeed_pretrain.cc), those with "muon" use Muon (bench/muon_pretrain.cc).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
 
-The task must leave the first plateau (word frequencies), on which almost any optimizer looks alike,
-and leave it early: when it is left at a third of the run or later, the moment decides the end, and
-that moment differs by seed and by rounding. The default, bench/compression_study.json on the
-demo's text with 1,024 words, leaves it at a fifth of the run, with every seed. The loss at the end is
+The task must leave the first plateau (word frequencies), on which almost all optimizers are equal,
+and must leave it early: if a run leaves it at a third of its steps or later, this step determines
+the final loss, and it depends on seed and rounding. With the default, bench/compression_study.json
+on the demo's text with 1,024 words, every seed leaves it at a fifth of the run. The final loss is
 that of the whole held-out split (`onebit evaluate`); the curves are those of the run itself. The
-tables give the mean of the paired differences and its standard error. A run that has been finished
-is not run again: the command may be repeated with more --ranks, --runs or --seeds.
+tables contain the mean of the paired differences and its standard error. Finished runs are not
+repeated, so the command can be run again with more --ranks, --runs or --seeds.
 """
 import argparse
 import json
@@ -46,17 +46,17 @@ def optimizers(steps, rate):
 
 
 def family_of(name):
-    """Whose dense optimizer a run follows."""
+    """Returns the dense optimizer of a run's family."""
     return next((dense for dense in ("lamb", "muon") if name.startswith(dense)), "adam")
 
 
 def arithmetic_of(name):
-    """A run's name without who computes it, and whether that is DeepSpeed's arithmetic."""
+    """Returns a run's name without the prefix "deepspeed", and whether it had this prefix."""
     return name.removeprefix(DEEPSPEED), name.startswith(DEEPSPEED)
 
 
 def rival_of(name):
-    """The run that another is compared with."""
+    """Returns the run with which `name` is compared."""
     dense = family_of(arithmetic_of(name)[0])
     if name == "muon":
         return "adam"
@@ -64,19 +64,20 @@ def rival_of(name):
 
 
 def rate_of(options, family):
-    """The learning rate asked for; None: the recipe's."""
+    """Returns the requested learning rate; None: the recipe's."""
     if family == "lamb":
         return options.lamb_rate
     return options.muon_rate if family == "muon" else options.rate
 
 
 def ranks_per_node(name, ranks):
-    """On two levels the ranks are taken for two nodes."""
+    """Returns the ranks per node; on two levels there are two simulated nodes."""
     return max(1, ranks // 2) if name.endswith("-two") else ranks
 
 
 def clipping(name, norm):
-    """Keys of a recipe: nothing, "-clip" (1-bit Adam clips by bucket then) or "-clip-exact"."""
+    """Returns the recipe's keys for no clipping, "-clip" (1-bit Adam: by bucket) or
+    "-clip-exact"."""
     keys = {}
     if "-clip" in name:
         keys["gradient_clipping"] = norm
@@ -114,8 +115,8 @@ def recipe(options, name, ranks, seed):
 
 
 def launch(options, folder, ranks, made, more=(), per_node=1, program=None):
-    """Trains by the recipe `made` in folder/run, with these words more in the command. Whether it
-    ended well, which the file folder/done says from then on."""
+    """Trains with the recipe `made` in folder/run; `more` are additional arguments. Returns whether
+    it succeeded, which it records in the file folder/done."""
     path = folder / "recipe.json"
     path.write_text(json.dumps(made, indent=2) + "\n")
     threads = max(1, options.cores // ranks)
@@ -125,7 +126,7 @@ def launch(options, folder, ranks, made, more=(), per_node=1, program=None):
     command += ["-np", ranks, program or options.program, "pretrain", "--recipe", path,
                 "--data", options.data, "--valid", options.valid, "--output", folder / "run",
                 "--threads", threads, *more]
-    # Ranks that wait beside others on one core must not spin.
+    # Ranks that share a core must not spin while they wait.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive",
                    "ONEBIT_RANKS_A_NODE": str(per_node)}
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
@@ -157,7 +158,7 @@ def train(options, name, ranks, seed):
 
 
 def evaluate(options, folder):
-    """The MLM loss of the trained model on the whole held-out split."""
+    """Returns the MLM loss of the trained model on the whole held-out split."""
     path = folder / "evaluation.json"
     if not path.exists():
         command = [options.program, "evaluate", folder / "run", "--data", options.valid, "--json"]
@@ -189,13 +190,13 @@ def read(options, folder):
 
 
 def share(lines):
-    """How many times fewer bytes were sent than by averaging gradients of 16 bits."""
+    """Returns by what factor fewer bytes were sent than by averaging 16-bit gradients."""
     sent = sum(line["wire_bytes"] for line in lines)
     return sum(line["wire_bytes_dense16"] for line in lines) / sent if sent else None
 
 
 def mean_and_error(values, digits):
-    """Two cells of a table: "-" for what so few values do not say."""
+    """Returns two cells of a table; "-" if there are too few values."""
     if not values:
         return "- | -"
     mean = f"{statistics.fmean(values):+.{digits}f} %"
@@ -216,7 +217,7 @@ def runs_table(results):
 
 
 def dense_result(results, name, ranks, seed):
-    """Of the run that this one is compared with; None: there is none."""
+    """Returns the result of the run with which this one is compared; None if there is none."""
     rival = rival_of(name)
     rivals = [key for key in results if key[0] == rival and key[2] == seed]
     if name == rival:
@@ -227,9 +228,9 @@ def dense_result(results, name, ranks, seed):
 
 
 def pairs_table(results):
-    """Each run against Adam's or LAMB's from the same seed: at the same number of ranks, else at the
-    fewest. Those themselves are compared with their own at the fewest ranks: that is what rounding
-    alone does."""
+    """Compares each run with Adam's or LAMB's of the same seed, at the same number of ranks or else
+    the fewest. Dense runs are compared with those at the fewest ranks, which shows the effect of
+    rounding."""
     rows = ["| run | ranks | pairs | loss against the dense run's | standard error | each | leaves "
             "the plateau, against them | standard error | bytes in the whole run |",
             "|---|---|---|---|---|---|---|---|---|"]
@@ -289,7 +290,7 @@ def picture(results):
 
 
 def common_parser(description, seeds):
-    """The options of every study on this task."""
+    """Returns the options that all studies on this task share."""
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default="build/onebit")

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The steps that `onebit plan` expects beside those that bench/network.py has measured.
+"""Compares the step times that `onebit plan` predicts with those that bench/network.py measured.
 
     ./run bench plan                                   # build/network, of `./run bench network`
     python3 bench/plan_against_network.py --network DIR
 
-The machine is measured here as the ranks of that bench used it: `onebit doctor --output` runs on all
-ranks at once, each on its core, and the middle one of their measurements counts. Of more ranks than
-cores as many measure as there are cores, and each has its part of what they find: ranks that share a
-core do not measure at the same moments, and find too much. Points without a limit of the link are left
-out: a plan is asked for a bandwidth. Prints a table and writes plan.md beside the results.
+The machine is measured with the bench's placement: `onebit doctor --output` runs on all ranks at
+the same time, each on its core, and the median measurement counts. With more ranks than cores, only
+one rank per core measures, and its rates are divided among the ranks of a core: ranks that share a
+core do not measure at the same moments, and would find too high rates. Points without a limit of
+the link are left out, because a plan needs a bandwidth. Prints a table and writes plan.md beside
+the results.
 """
 
 import argparse
@@ -28,13 +29,13 @@ LATENCY = "50us"
 
 
 def total(machine, compute):
-    """Seconds that a fixed mix of work takes there: by it measurements are ordered."""
+    """Returns the seconds of a fixed mix of work, by which measurements are ordered."""
     costs = machine[compute]
     return sum(1 / costs[way]["products_flops_per_second"] for way in ("forward", "backward"))
 
 
 def part_of(costs, parts):
-    """What a machine takes of which so many ranks each have a part."""
+    """Returns the costs for a rank that has one of `parts` equal parts of a machine."""
     return {key: part_of(value, parts) if isinstance(value, dict) else
             value / parts if key.endswith("_per_second") else
             value * parts if key.endswith("_seconds_per_element") else value
@@ -42,7 +43,7 @@ def part_of(costs, parts):
 
 
 def measured_machine(options, all_ranks, ranks_per_host, compute):
-    """A rank's: the middle of the measurements that are made at once."""
+    """Returns the costs of a rank: the median of measurements that run at the same time."""
     hosts = max(1, min(all_ranks, os.cpu_count()) // ranks_per_host)
     ranks = hosts * ranks_per_host
     with tempfile.TemporaryDirectory() as place:
@@ -58,7 +59,7 @@ def measured_machine(options, all_ranks, ranks_per_host, compute):
 
 
 def planned_step(options, setting, mode, ranks, rate, machine):
-    """Seconds, by `onebit plan`."""
+    """Returns the seconds per step that `onebit plan` predicts."""
     hosts = ranks // setting["ranks_per_host"]
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
@@ -100,7 +101,7 @@ def arguments():
                         help="what bench/network.py wrote")
     parser.add_argument("--timeout", type=float, default=600, help="of a measurement, in seconds")
     options = parser.parse_args()
-    options.steps = 5  # of the recipe; a step does not depend on it
+    options.steps = 5  # in the recipe; the time of a step does not depend on it
     return options
 
 

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""PyTorch's side of compare_cuda_pytorch.py: one case, in a process that may die of it.
+"""PyTorch's side of compare_cuda_pytorch.py: runs one case in a process that may crash.
 
-Finds the best micro-batch of a training step by trial until the memory is full, then tries the
-whole model compiled as one. Prints a JSON object a line as soon as it knows it, so that what is
-measured outlives a crash or the end of the time:
+Finds the best micro-batch of a training step by trial until the memory is full, then tries to
+compile the whole model at once. Prints each result immediately as a line of JSON, so that it
+survives a crash or the end of the time:
     {"what": "machine", ...}, {"what": "ceiling", "tflops": ...},
     {"what": "trial", "case": ..., "micro": ..., "compiled": ..., "rate": ... or "failed": ...}
 
-What is chosen for PyTorch's good:
-- bf16 weights beside f32 masters (pytorch_bert.py) rather than autocast, AdamW fused;
-- TF32 where anything is left in f32 (set_float32_matmul_precision);
-- torch.compile with static shapes (dynamic=False) where all batches have one; where they differ,
-  PyTorch's own default: one static, then one for all lengths; lengths are multiples of 8 then,
-  which its attention kernels want;
-- the layer compiled once and used for all of them, which costs seconds and loses only what a fusion
-  across layers would give; the whole model compiled as one is tried as well if time is left, and the
-  faster counts. Mode "default": at these sizes a step is bound by the GPU, so CUDA graphs
-  ("reduce-overhead") save nothing, and "max-autotune-no-cudagraphs" takes longer to choose among
-  kernels than a comparison lasts; --mode has them;
-- inputs stay on the device, the number of masked rows is fixed, nothing is read back in a step;
-- memory in segments that can grow, so that fragments do not make the micro-batch smaller.
+Choices in favour of PyTorch:
+- bf16 weights with f32 master weights (pytorch_bert.py) instead of autocast; fused AdamW;
+- TF32 for the remaining f32 products (set_float32_matmul_precision);
+- torch.compile with static shapes (dynamic=False) if all batches have the same shape; otherwise
+  PyTorch's default: one static shape, then one for all lengths; lengths are then multiples of 8, as
+  its attention kernels require;
+- one layer is compiled and used for all layers, which takes seconds and loses only fusion across
+  layers; if time is left, the whole model is compiled as well, and the faster one counts. Mode
+  "default": at these sizes a step is bound by the GPU, so CUDA graphs ("reduce-overhead") save
+  nothing, and "max-autotune-no-cudagraphs" takes longer to select kernels than a comparison lasts;
+  --mode selects them;
+- inputs stay on the device, the number of masked rows is fixed, and a step reads nothing back;
+- expandable memory segments, so that fragmentation does not reduce the micro-batch.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import os
 import statistics
 import time
 
-for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):  # new and old
+for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):  # new and old names
     os.environ.setdefault(name, "expandable_segments:True")
 
 import torch  # noqa: E402
@@ -42,7 +42,7 @@ def report(what, **facts):
 
 
 class Timer:
-    """Seconds of calls on a device, by its own clock where it has one."""
+    """Measures calls on a device, by the device's own clock if it has one."""
 
     def __init__(self, device):
         self.on_gpu = device == "cuda"
@@ -63,13 +63,14 @@ class Timer:
         return began.elapsed_time(ended) / 1e3
 
     def median(self, work, rounds):
-        """Of a call, over rounds long enough to be read; the caller has warmed up."""
+        """Returns the median seconds of a call, over rounds that are long enough to measure. The
+        caller has warmed up."""
         calls = max(1, round(ROUND_SECONDS / max(1e-6, self.seconds(work)))) if self.on_gpu else 1
         return statistics.median(self.seconds(work, calls) / calls for _ in range(rounds))
 
 
 def measure_ceiling(options, timer):
-    """The products' rate: random numbers, since zeros take less power and so run faster."""
+    """Measures the rate of products, with random numbers: zeros need less power and are faster."""
     side = 8192 if options.device == "cuda" else 512
     dtype = torch.float32 if options.compute == "f32" else torch.bfloat16
     a, b = (torch.randn(side, side, device=options.device, dtype=dtype) for _ in range(2))
@@ -81,7 +82,7 @@ def measure_ceiling(options, timer):
 
 
 class Trials:
-    """The trials of one case: its steps are made by `make`, a round's inputs by `inputs_of`."""
+    """The trials of one case: `make` creates its steps, `inputs_of` the inputs of a round."""
 
     def __init__(self, options, timer, case, make, inputs_of, varied=False):
         self.options, self.timer, self.case = options, timer, case
@@ -104,20 +105,20 @@ class Trials:
                 step.heads = torch.compile(step.head_losses, **kind)
 
     def measure(self, step, micro):
-        """Sequences a second."""
+        """Returns sequences per second."""
         inputs = self.inputs_of(step, micro)
 
         def work():
             for one in inputs:
                 step.run(one)
 
-        # The first call compiles; of inputs that vary, every shape must have been seen.
+        # The first call compiles; if the shapes of inputs vary, all must have been seen.
         for _ in range(2 if len(inputs) > 1 else 3):
             work()
         return micro * len(inputs) / self.timer.median(work, self.options.rounds)
 
     def attempt(self, step, micro, how):
-        """Whether the trial came to a rate; reports it either way."""
+        """Measures and reports a trial; returns whether it succeeded."""
         began = time.monotonic()
         if step.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -126,7 +127,7 @@ class Trials:
             rate = self.measure(step, micro)
         except torch.OutOfMemoryError:
             facts["failed"] = "out of memory"
-        except Exception as error:  # whatever a compiler throws must not end the comparison
+        except Exception as error:  # no exception of a compiler may end the comparison
             said = (str(error).strip() or type(error).__name__).splitlines()[0]
             facts["failed"] = f"{type(error).__name__}: {said}"[:300]
         else:
@@ -141,7 +142,7 @@ class Trials:
         return "rate" in facts, facts.get("failed") == "out of memory"
 
     def made(self, how):
-        """A step newly made and compiled; the memory of the one before is free by then."""
+        """Frees the previous step's memory and returns a new compiled step."""
         gc.collect()
         if self.options.device == "cuda":
             torch.cuda.empty_cache()
@@ -150,7 +151,8 @@ class Trials:
         return step
 
     def search(self, micros, how):
-        """Until the memory is full, the time is up, or nothing compiles: then without compiling."""
+        """Tries micro-batches until memory or time is exhausted; without compiling if that
+        fails."""
         step = self.made(how)
         for micro in micros:
             if self.best and self.seconds_left() < 1.5 * self.longest:
@@ -171,8 +173,8 @@ class Trials:
         return None
 
     def whole(self):
-        """The best micro-batch again, with the whole model compiled as one."""
-        # Tracing 24 layers takes some times as long as tracing one.
+        """Repeats the best micro-batch with the whole model compiled at once."""
+        # Tracing 24 layers takes several times as long as tracing one.
         if self.best is None or self.seconds_left() < 45:
             return report("note", case=self.case, note="no time to compile the whole model as one")
         self.attempt(self.made("whole"), self.best["micro"], "whole")
@@ -180,7 +182,8 @@ class Trials:
 
 
 def squad_cases(options, timer, precision):
-    """(name, Trials) of the windows, padded to the longest allowed and grouped by length."""
+    """Returns the Trials of windows padded to the maximal length, and of those grouped by
+    length."""
     from pytorch_bert import QuestionAnsweringStep
     from window_batches import read_lengths, window_batches
     lengths = read_lengths(options.windows)
@@ -217,8 +220,8 @@ def run_case(options, timer):
             trials.whole()
         return
     padded, grouped = squad_cases(options, timer, precision)
-    # Half of the time each; grouped, the longest batch takes the memory that all take padded, so that
-    # nothing smaller than the best of those can be better.
+    # Each gets half of the time. The longest grouped batch needs as much memory as a padded batch,
+    # so micro-batches smaller than the best padded one cannot be better.
     padded.ends -= options.seconds / 2
     padded.search(options.micro, how)
     least = padded.best["micro"] if padded.best else options.micro[0]
@@ -252,7 +255,7 @@ def main():
     if options.device == "cpu":
         torch.set_num_threads(options.threads)
     torch.set_float32_matmul_precision("high")
-    # A static shape for every micro-batch tried counts as a recompilation of the same code.
+    # The static shapes of all micro-batches count as recompilations of the same code.
     limits = torch._dynamo.config
     name = "recompile_limit" if hasattr(limits, "recompile_limit") else "cache_size_limit"
     setattr(limits, name, 64)

@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""Tables what nvcc made of every kernel: registers, memory, occupancy, loads in flight.
+"""Prints a table of the compiled kernels: registers, memory, occupancy, loads in flight.
 
 Usage: cuda_kernels.py BUILD_FOLDER|OBJECT... [--filter TEXT]
 
 Reads the machine code in the object files of a build with the CUDA backend; needs no toolkit and no
 GPU. Columns:
 
-  arch       the architecture, sm_90 as 90
-  threads    the most threads that a block may have (__launch_bounds__); "-" where the launch decides
-  registers  of a thread
-  local      bytes of local memory of a thread: spilled registers, arrays that lie in memory
-  shared     bytes of static shared memory of a block; dynamic memory, which the launch decides, is not
-             in the objects
-  warps      of blocks of so many threads (128 where the launch decides) that a multiprocessor holds at
-             once, by registers and static shared memory; of sm_80, sm_90 and sm_100 it is 64 at most
+  arch       the architecture: 90 for sm_90
+  threads    the most threads per block (__launch_bounds__); "-" if the launch decides
+  registers  registers per thread
+  local      bytes of local memory per thread: spilled registers and arrays in memory
+  shared     bytes of static shared memory per block; the launch chooses the size of dynamic shared
+             memory, which is not in the objects
+  warps      resident warps per multiprocessor with blocks of that many threads (128 if the launch
+             decides), limited by registers and static shared memory; at most 64 on sm_80, sm_90
+             and sm_100
   code       instructions of the kernel
   loads      the most loads from global memory that are issued before one of them is waited for
-  tensor     instructions of the tensor cores
+  tensor     tensor-core instructions
 """
 import argparse
 import re
@@ -27,18 +28,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MACHINE_CUDA = 190  # e_machine of device code
-# .nv.info: records of a format, an attribute and a size or value.
+# Records of .nv.info consist of a format, an attribute and a size or value.
 FORMAT_WITH_SIZE = 0x04
 ATTRIBUTE_MAX_THREADS, ATTRIBUTE_FRAME_SIZE, ATTRIBUTE_REGISTERS = 0x05, 0x11, 0x2F
-# Low twelve bits of an instruction of sm_70 and later.
+# The opcode is the low twelve bits of an instruction of sm_70 and later.
 LOAD_GLOBAL = 0x981
 TENSOR_OPCODES = (0x23C, 0x237, 0x23F, 0x9F0, 0xDF0)  # HMMA, IMMA, DMMA, two of HGMMA
 INSTRUCTION_BYTES, NO_BARRIER = 16, 7
-# What a multiprocessor has, by architecture: bytes of shared memory, warps.
+# Resources of a multiprocessor by architecture: bytes of shared memory, warps.
 SHARED_MEMORY = {80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10, 100: 228 << 10}
 WARPS = {80: 64, 86: 48, 89: 48, 90: 64, 100: 64}
 REGISTERS, BLOCKS, USUAL_THREADS = 65536, 32, 128
-# Shared memory that a block of sm_80 and later has beside its own.
+# Shared memory that sm_80 and later reserve per block in addition to the block's own.
 SHARED_OF_THE_SYSTEM = 1024
 
 
@@ -69,7 +70,7 @@ class Kernel:
 
 
 def sections_of(elf):
-    """{name: (what the file holds of it, its bytes in memory)} of one 64-bit ELF file."""
+    """Returns {name: (content in the file, bytes in memory)} of a 64-bit ELF file."""
     offset, = struct.unpack_from("<Q", elf, 0x28)
     size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * size) for i in range(count)]
@@ -94,7 +95,7 @@ def symbol_names(sections):
 
 
 def attributes(info):
-    """(attribute, its 32-bit words) of the records of a .nv.info section."""
+    """Yields (attribute, its 32-bit words) for the records of a .nv.info section."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
@@ -105,8 +106,8 @@ def attributes(info):
 
 
 def fill_in_code(kernel, code):
-    """Counts instructions and loads. Bits 46 to 48 of an instruction's upper half name the barrier
-    that a load releases, bits 52 to 57 those that the instruction waits for."""
+    """Counts instructions and loads. In an instruction's upper half, bits 46 to 48 are the barrier
+    that a load releases, and bits 52 to 57 the barriers that the instruction waits for."""
     waiting = {}
     for at in range(0, len(code) - INSTRUCTION_BYTES + 1, INSTRUCTION_BYTES):
         low, high = struct.unpack_from("<QQ", code, at)
@@ -139,7 +140,7 @@ def kernels_of_elf(elf, source):
             kernel.local_bytes = words[1]
     for name, kernel in kernels.items():
         shared_bytes = sections.get(f".nv.shared.{name}", (b"", 0))[1]
-        # From sm_90 on it is part of the section.
+        # From sm_90 on, the section includes the reserved shared memory.
         of_the_system = SHARED_OF_THE_SYSTEM if kernel.architecture >= 90 else 0
         kernel.shared_bytes = max(0, shared_bytes - of_the_system)
         for attribute, words in attributes(sections.get(f".nv.info.{name}", (b"", 0))[0]):
@@ -149,7 +150,7 @@ def kernels_of_elf(elf, source):
 
 
 def device_code_of(content):
-    """The device ELF files in an object file, one after the other."""
+    """Yields the device ELF files in an object file."""
     at = content.find(b"\x7fELF", 1)
     while at >= 0:
         if struct.unpack_from("<H", content, at + 18)[0] == MACHINE_CUDA:
@@ -158,7 +159,7 @@ def device_code_of(content):
 
 
 def demangle(names):
-    """`names` as a person writes them, without parameters and without onebit's namespaces."""
+    """Returns demangled names without parameters and without onebit's namespaces."""
     plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
                            check=True).stdout.splitlines()
     return [re.sub(r"^void |\(anonymous namespace\)::|onebit::|<unnamed>::", "",
@@ -166,7 +167,7 @@ def demangle(names):
 
 
 def read_kernels(paths):
-    """All kernels of object files, and of those of build folders; raises OSError."""
+    """Returns all kernels of object files and of the objects in build folders; raises OSError."""
     kernels = []
     for path in map(Path, paths):
         objects = sorted(path.rglob("*.cu.o")) if path.is_dir() else [path]

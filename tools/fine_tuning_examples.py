@@ -1,8 +1,8 @@
-"""Examples of three fine-tuning tasks, as files that `onebit` reads, and the scores of predictions.
+"""Writes examples of three fine-tuning tasks as files that `onebit` reads, and scores predictions.
 
-classify: verses of the King James text, in six parts of it; tag: sentences of CoNLL-2003; embed:
-questions of a SQuAD file and their paragraphs. Development examples are of other chapters, other
-news, other documents than training examples.
+classify: verses of the King James text, labelled with one of its six parts; tag: sentences of
+CoNLL-2003; embed: questions of a SQuAD file and their paragraphs. Development examples come from
+other chapters, other news and other documents than training examples.
 """
 
 import json
@@ -29,7 +29,7 @@ VERSE = re.compile(r"\s*((\d?[A-Za-z]+)\d+):\d+\s+(.*\S)")
 
 
 def verses(path):
-    """(chapter, {"text", "label"}) of each verse."""
+    """Yields (chapter, {"text", "label"}) of each verse."""
     for line in path.read_text(encoding="utf-8").splitlines():
         chapter, book, text = VERSE.match(line).groups()
         yield chapter, {"text": text, "label": PART_OF.get(book, "prophets")}
@@ -68,7 +68,7 @@ def embed_examples(path):
 
 
 def by_group(groups, sizes):
-    """Every fifth of the groups, in random order, for development; of both as many as asked."""
+    """Takes a random fifth of the groups for development; draws `sizes` examples of both parts."""
     names = sorted(groups)
     chance = random.Random(2018)
     chance.shuffle(names)
@@ -91,12 +91,12 @@ def write(path, task, examples):
 
 
 def make(task, path):
-    """Training and development examples; path(name) is a file of the data folders."""
+    """Returns training and development examples; path(name) finds a file in the data folders."""
     return {"classify": classify_examples, "tag": tag_examples, "embed": embed_examples}[task](path)
 
 
 def labels_of(task, examples):
-    """In the order of onebit's outputs."""
+    """Returns the labels in the order of onebit's outputs."""
     if task == "embed":
         return []
     if task == "classify":
@@ -118,7 +118,7 @@ def classify_scores(examples, predicted):
 
 
 def entities(tags):
-    """{(type, first word, end)}, by the rules of conlleval for tags with B- and I-."""
+    """Returns {(type, first word, end)}, by the rules of conlleval for tags with B- and I-."""
     found, kind, start = set(), None, 0
     for place, tag in enumerate([*tags, "O"]):
         prefix, _, kind_here = tag.partition("-")
@@ -145,7 +145,7 @@ def paragraphs_of(examples):
 
 
 def embed_scores(examples, vectors):
-    """Of (vectors of questions, vectors of distinct paragraphs), both of length 1."""
+    """Scores (vectors of questions, vectors of distinct paragraphs), both of length 1."""
     queries, candidates = vectors
     number = {text: i for i, text in enumerate(paragraphs_of(examples))}
     cosines = queries @ candidates.T

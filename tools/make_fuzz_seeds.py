@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the inputs that ./run fuzz starts from, OUT/<target>/*: the golden files and pieces of them.
+"""Writes the seeds of ./run fuzz, OUT/<target>/*: the golden files and pieces of them.
 
 Usage: make_fuzz_seeds.py OUT
 """
@@ -23,7 +23,7 @@ SQUAD = {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{
 
 
 class Call:
-    """A pickle that asks for a function."""
+    """Pickles as a call of a function."""
 
     def __reduce__(self):
         return os.system, ("true",)
@@ -39,7 +39,7 @@ def varint(data, at):
 
 
 def blocks(table):
-    """The index block of a table and the contents of its data blocks, as they stand."""
+    """Returns the index block of a table and the raw content of its first data block."""
     def content(handle, at):
         offset, at = varint(handle, at)
         size, _ = varint(handle, at)
@@ -55,14 +55,14 @@ def blocks(table):
 
 
 def snappy_literal(data):
-    """The plainest compressed block: its length, then one literal."""
+    """Returns the simplest compressed block: its length, then one literal."""
     assert 128 <= len(data) < 1 << 14
     return bytes([len(data) & 127 | 128, len(data) >> 7, 61 << 2]) + struct.pack(
         "<H", len(data) - 1) + data
 
 
 def sample_seeds():
-    """Whole files of records (f) and single examples (e); the first byte is the target's."""
+    """Yields files of records (f) and single examples (e); the first byte selects the reader."""
     for path in sorted(SAMPLES.glob("google.tfrecord*")):
         yield "tfrecord", path.name, b"f" + path.read_bytes()
     data = (SAMPLES / "google.tfrecord").read_bytes()
@@ -76,7 +76,7 @@ def sample_seeds():
 
 
 def seeds():
-    """(target, name, content)"""
+    """Yields (target, name, content)."""
     yield from sample_seeds()
     for path in sorted(GOLDEN.rglob("*")):
         name = "_".join(path.relative_to(GOLDEN).parts)
@@ -87,7 +87,7 @@ def seeds():
             yield "json", name, data
         elif path.suffix == ".index":
             yield "tensor_bundle", name, b"r" + data
-        elif data.startswith(b"PK"):  # Python refuses archives without checksums
+        elif data.startswith(b"PK"):  # Python cannot read archives without checksums
             yield "torch_zip", name, data
             with zipfile.ZipFile(path) as archive:
                 for entry in archive.namelist():

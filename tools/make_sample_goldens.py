@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes the example files of tests/samples/golden as their programs write them.
+"""Makes the example files of tests/samples/golden in the formats of the original programs.
 
     python3 -m venv venv && venv/bin/pip install h5py protobuf && venv/bin/python tools/make_sample_goldens.py
 
-The sixteen examples are those of every file; samples.json says what they mean. HDF5 is written by h5py with the
-names, types and filters of NVIDIA's create_pretraining_data.py, and with the lists that its MLPerf
-submissions have. TFRecords hold the messages of tensorflow/core/example/{example,feature}.proto, serialized by
-protobuf; the record framing around them is written here (three lines, checked by the CRC-32C of RFC 3720).
-With --tensorflow (pip install tensorflow-cpu) the same examples are also written by tensorflow's Example and
-TFRecordWriter and must be equal byte for byte.
+All files contain the same sixteen examples; samples.json holds their meaning. h5py writes HDF5 with
+the names, types and filters of NVIDIA's create_pretraining_data.py, and with the lists of NVIDIA's
+MLPerf submissions. TFRecords contain the messages of
+tensorflow/core/example/{example,feature}.proto, serialized by protobuf; this script writes the
+record framing (three lines, checked by the CRC-32C of RFC 3720). With --tensorflow (pip install
+tensorflow-cpu), tensorflow's Example and TFRecordWriter also write the same examples, which must be
+equal byte for byte.
 """
 import gzip
 import json
@@ -29,13 +30,13 @@ TOKENS = SPECIAL + [f"w{i}" for i in range(5, 60)]
 
 
 def examples():
-    """As create_pretraining_data.py makes them: pairs with masked words and a label."""
+    """Returns examples like create_pretraining_data.py's: pairs with masked words and a label."""
     chance = random.Random(1)
     made = []
     for number in range(16):
         words = lambda count: [chance.randrange(5, len(TOKENS)) for _ in range(count)]
         first, second = words(chance.randrange(2, 9)), words(chance.randrange(2, 10))
-        if number == 0:  # no room is left
+        if number == 0:  # fills the whole length
             first, second = words(10), words(LENGTH - 13)
         tokens = [CLS] + first + [SEP] + second + [SEP]
         segments = [0] * (len(first) + 2) + [1] * (len(second) + 1)
@@ -81,7 +82,7 @@ def write_hdf5(path, made, compression="gzip", types=TYPES, leave_out=()):
 
 
 def write_half(path, made):
-    """Two examples; the second one's masked words were never written."""
+    """Writes two examples, the second one without its masked words."""
     with h5py.File(path, "w") as file:
         for name, values in columns(made[:2]).items():
             array = numpy.array(values, dtype=TYPES[name])
@@ -92,7 +93,7 @@ def write_half(path, made):
 
 
 def write_lists(path, made):
-    """The variable-length layout: no padding, no input_mask."""
+    """Writes the variable-length layout: no padding, no input_mask."""
     lists = {"input_ids": ("tokens", "i2"), "segment_ids": ("segments", "i1"),
              "masked_lm_positions": ("positions", "i2"), "masked_lm_ids": ("ids", "i2")}
     with h5py.File(path, "w") as file:
@@ -105,7 +106,7 @@ def write_lists(path, made):
 
 
 def example_class():
-    """tf.train.Example, from the fields of its two proto files."""
+    """Returns the class tf.train.Example, built from the fields of its two proto files."""
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", package="tensorflow",
                                               syntax="proto3")
     field_type = descriptor_pb2.FieldDescriptorProto

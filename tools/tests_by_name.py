@@ -41,7 +41,8 @@ TESTS_OF_A_WHOLE = {
 }
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.
-COVERED_FLOORS = ("text", "corpus", "samples", "data", "squad", "classify", "tag", "embed")
+COVERED_FLOORS = ("text", "corpus", "samples", "data", "squad", "records", "classify", "tag",
+                  "embed")
 COVERED_BY = {
     "corpus/byte_order_mark": "corpus/file_lines_test",
     "corpus/length_counter": "corpus/store_statistics_test",

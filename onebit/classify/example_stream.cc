@@ -16,7 +16,7 @@ void ExampleBatch::reserve(const data::BatchBounds& bounds) {
   values.reserve(static_cast<size_t>(bounds.label_values));
 }
 
-ExampleStream::ExampleStream(const EncodedExamples& examples, const Targets& targets,
+ExampleStream::ExampleStream(const records::EncodedExamples& examples, const Targets& targets,
                              const data::DealOptions& options, const std::string& source)
     : examples_(examples),
       targets_(targets),
@@ -44,12 +44,6 @@ data::BatchBounds ExampleStream::bounds() const {
           .rows = micro_batch_ * examples_.longest(),
           .longest = examples_.longest(),
           .label_values = has_values ? micro_batch_ * targets_.outputs : 0};
-}
-
-void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
-                 data::PackedRows& batch) {
-  batch.clear_rows();
-  for (const uint32_t example : which) examples.append(example, example, batch);
 }
 
 }  // namespace onebit::classify

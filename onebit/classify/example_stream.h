@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "onebit/classify/encoded_examples.h"
 #include "onebit/classify/labels.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/step_dealer.h"
+#include "onebit/records/encoded_examples.h"
 
 namespace onebit::classify {
 
@@ -25,7 +24,7 @@ class ExampleStream {
  public:
   // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
   // file.
-  ExampleStream(const EncodedExamples& examples, const Targets& targets,
+  ExampleStream(const records::EncodedExamples& examples, const Targets& targets,
                 const data::DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
@@ -34,14 +33,10 @@ class ExampleStream {
   data::BatchBounds bounds() const;
 
  private:
-  const EncodedExamples& examples_;
+  const records::EncodedExamples& examples_;
   const Targets& targets_;
   data::StepDealer dealer_;
   int64_t micro_batch_;
 };
-
-// Prediction: fills `batch` with the examples `which`, without labels.
-void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
-                 data::PackedRows& batch);
 
 }  // namespace onebit::classify

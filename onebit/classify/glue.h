@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/classify/example_reader.h"
 #include "onebit/classify/labels.h"
+#include "onebit/records/example_reader.h"
 
 namespace onebit::classify {
 
@@ -23,16 +23,16 @@ struct GlueTask {
   std::string name;
   Problem problem = Problem::kSingleLabel;
   std::vector<std::string> labels;  // by id, as transformers' data sets number them
-  Columns columns;                  // of training and development sets
-  Columns test_columns;
+  records::Columns columns;         // of training and development sets
+  records::Columns test_columns;
   std::vector<std::string> metrics;  // GLUE's; the first selects the best model
   std::vector<GlueFile> dev, test;
   // The task whose models are evaluated on it, if it has no training set of its own.
   std::string trained_as = {};
 
   // The layouts of training and development sets, and of test sets.
-  FileLayout layout() const;
-  FileLayout test_layout() const;
+  records::FileLayout layout() const;
+  records::FileLayout test_layout() const;
 };
 
 // The tasks with a training set.

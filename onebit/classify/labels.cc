@@ -27,7 +27,7 @@ constexpr NamedProblem kProblems[] = {
     {Problem::kRegression, "regression"},
 };
 
-std::string place_of(const Examples& examples, const Example& example) {
+std::string place_of(const records::Examples& examples, const records::Example& example) {
   return fmt::format("{}:{}", examples.source, example.line);
 }
 
@@ -45,8 +45,8 @@ void check_name(const std::string& label, const std::string& place) {
           "{}: the label \"{}\" contains a tab or a line end", place, label);
 }
 
-const std::string& single_label(const Example& example, const std::string& place) {
-  require(example.label.kind != Field::Kind::kList,
+const std::string& single_label(const records::Example& example, const std::string& place) {
+  require(example.label.kind != records::Field::Kind::kList,
           "{}: the label is a list; for several labels an example set classify.problem_type to "
           "multi_label_classification",
           place);
@@ -55,10 +55,10 @@ const std::string& single_label(const Example& example, const std::string& place
 }
 
 // The labels of one example; none for an empty field.
-std::vector<std::string> label_list(const Example& example, const LabelFormat& format,
+std::vector<std::string> label_list(const records::Example& example, const LabelFormat& format,
                                     const std::string& place) {
   std::vector<std::string> labels = example.label.list;
-  if (example.label.kind != Field::Kind::kList) {
+  if (example.label.kind != records::Field::Kind::kList) {
     const std::string& text = example.label.text;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = std::min(text.find(format.separator, begin), text.size());
@@ -70,12 +70,12 @@ std::vector<std::string> label_list(const Example& example, const LabelFormat& f
   return labels;
 }
 
-float number_of(const Example& example, const std::string& place) {
+float number_of(const records::Example& example, const std::string& place) {
   const std::string_view text = corpus::stripped(example.label.text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   require(
-      example.label.kind != Field::Kind::kList && !text.empty() && error == std::errc() &&
+      example.label.kind != records::Field::Kind::kList && !text.empty() && error == std::errc() &&
           end == text.data() + text.size() && std::isfinite(value),
       "{}: the label \"{}\" is not a number, and a regression predicts numbers; for classes set "
       "classify.problem_type to single_label_classification",
@@ -102,11 +102,11 @@ std::optional<Problem> problem_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> find_labels(const Examples& examples, const LabelFormat& format) {
+std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format) {
   if (format.problem == Problem::kRegression) return {"LABEL_0"};
   const bool is_single = format.problem == Problem::kSingleLabel;
   std::set<std::string> found;
-  for (const Example& example : examples.all) {
+  for (const records::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     if (is_single) {
       found.insert(single_label(example, place));
@@ -146,13 +146,13 @@ int64_t Targets::examples() const {
                                           : static_cast<int64_t>(values.size()) / outputs;
 }
 
-Targets targets_of(const Examples& examples, const LabelFormat& format,
+Targets targets_of(const records::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels) {
   Targets targets = {.problem = format.problem,
                      .outputs = static_cast<int64_t>(labels.size()),
                      .classes = {},
                      .values = {}};
-  for (const Example& example : examples.all) {
+  for (const records::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     switch (format.problem) {
       case Problem::kSingleLabel:

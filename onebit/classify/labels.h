@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/classify/example_reader.h"
+#include "onebit/records/example_reader.h"
 
 namespace onebit::classify {
 
@@ -31,7 +31,7 @@ struct LabelFormat {
 
 // The labels that occur: whole numbers sorted by value, others by their bytes; "LABEL_0" for
 // regression. Errors: a label is empty or of another kind, with file:line; fewer than two classes.
-std::vector<std::string> find_labels(const Examples& examples, const LabelFormat& format);
+std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format);
 
 // The model's targets for all examples.
 struct Targets {
@@ -45,7 +45,7 @@ struct Targets {
 
 // Errors, with file:line: a label that is not one of `labels`, which are listed; not a number where
 // one is required; not finite.
-Targets targets_of(const Examples& examples, const LabelFormat& format,
+Targets targets_of(const records::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
 // The number of examples with each label.

@@ -4,9 +4,9 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
-#include "onebit/classify/correlation.h"
 #include "onebit/classify/predictions.h"
 #include "onebit/metrics/class_outputs.h"
+#include "onebit/metrics/correlation.h"
 #include "onebit/metrics/text_table.h"
 
 namespace onebit::classify {
@@ -73,9 +73,9 @@ void score_labels(const Targets& targets, std::span<const float> outputs,
 void score_numbers(const Targets& targets, std::span<const float> outputs, Figures& figures) {
   const std::vector<double> truth(targets.values.begin(), targets.values.end());
   const std::vector<double> predicted(outputs.begin(), outputs.end());
-  figures.push_back({"pearson", pearson_correlation(predicted, truth)});
-  figures.push_back({"spearman", spearman_correlation(predicted, truth)});
-  figures.push_back({"mse", mean_squared_error(predicted, truth)});
+  figures.push_back({"pearson", metrics::pearson_correlation(predicted, truth)});
+  figures.push_back({"spearman", metrics::spearman_correlation(predicted, truth)});
+  figures.push_back({"mse", metrics::mean_squared_error(predicted, truth)});
 }
 
 std::string label_table(const Scores& scores) {

@@ -26,7 +26,7 @@ void add_classify_file_options(Command command, ClassifyFileOptions& options, bo
   }
 }
 
-void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
+void ClassifyFileOptions::apply(records::FileLayout& layout) const {
   // If the command line names only one text, the recipe's column of second texts does not apply.
   if (!text.empty() && text_pair.empty()) layout.columns.text_pair.clear();
   if (!text.empty()) layout.columns.header.reset();

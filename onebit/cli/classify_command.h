@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "onebit/classify/example_reader.h"
 #include "onebit/cli/record_file_options.h"
+#include "onebit/records/example_reader.h"
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_prediction.h"
 
@@ -20,7 +20,7 @@ struct ClassifyFileOptions : RecordFileOptions {
   std::string text, text_pair, label;
 
   // Overwrites in `layout` only what was given.
-  void apply(classify::FileLayout& layout) const;
+  void apply(records::FileLayout& layout) const;
 };
 
 // Those of RecordFileOptions, --text, --text-pair, and --label if `with_label`.
@@ -40,7 +40,7 @@ struct ClassifyModelOptions {
   std::string positive_label;
 
   // The settings after settle().
-  classify::FileLayout layout;
+  records::FileLayout layout;
   std::string separator = ",";
   double decided_threshold = 0.5;
 

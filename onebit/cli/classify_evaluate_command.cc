@@ -29,8 +29,8 @@ struct Judged {
 };
 
 Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
-                const classify::FileLayout& layout, const ClassifyModelOptions& options) {
-  const classify::Examples examples = classify::read_examples(path, layout);
+                const records::FileLayout& layout, const ClassifyModelOptions& options) {
+  const records::Examples examples = records::read_examples(path, layout);
   const classify::Targets targets = classify::targets_of(
       examples, {.problem = predictor.problem(), .separator = options.separator},
       predictor.labels());

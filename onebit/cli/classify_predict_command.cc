@@ -25,9 +25,9 @@ struct Arguments {
 };
 
 void predict(tasks::ClassifyPredictor& predictor, const Path& input,
-             const classify::FileLayout& layout, const Path& output,
+             const records::FileLayout& layout, const Path& output,
              const classify::PredictionFile::Options& options) {
-  classify::ExampleReader reader(input, layout, false);
+  records::ExampleReader reader(input, layout, false);
   classify::PredictionFile file(output, options);
   const int64_t cut_before = predictor.cut();
   predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });

@@ -24,14 +24,14 @@
 #include "onebit/cluster/mpi_ports.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
+#include "onebit/costs/machine_check.h"
+#include "onebit/costs/machine_costs.h"
+#include "onebit/costs/machine_speed.h"
 #include "onebit/device/libraries.h"
 #include "onebit/device/memory.h"
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
 #include "onebit/ops/linear.h"
-#include "onebit/training/machine_check.h"
-#include "onebit/training/machine_costs.h"
-#include "onebit/training/machine_speed.h"
 
 namespace onebit::cli {
 namespace {
@@ -58,7 +58,7 @@ std::optional<int> openmp_threads() {
   return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
 }
 
-training::ProgramFacts program_facts(Context& context) {
+costs::ProgramFacts program_facts(Context& context) {
   std::string limit = environment("ONEDNN_MAX_CPU_ISA");
   if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
   return {.threads = context.threads(),
@@ -71,13 +71,13 @@ training::ProgramFacts program_facts(Context& context) {
           .openmp_threads = openmp_threads()};
 }
 
-void measure(Context& context, training::ProgramFacts& program) {
+void measure(Context& context, costs::ProgramFacts& program) {
   constexpr double kSeconds = 0.6;
-  program.f32 = training::measure_product(context, DType::kF32, kSeconds);
+  program.f32 = costs::measure_product(context, DType::kF32, kSeconds);
   if (program.native_bf16) {
-    program.bf16 = training::measure_product(context, DType::kBF16, kSeconds);
+    program.bf16 = costs::measure_product(context, DType::kBF16, kSeconds);
   }
-  program.memory = training::measure_memory(context, kSeconds);
+  program.memory = costs::measure_memory(context, kSeconds);
 }
 
 std::string bytes(int64_t count) {
@@ -97,7 +97,7 @@ void add_machine(metrics::TextTable& table, const Machine& machine) {
   table.add_row({"load", fmt::format("{:.2f} in the last minute", machine.load)});
 }
 
-void add_program(metrics::TextTable& table, const training::ProgramFacts& program) {
+void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) {
   table.add_title("Program");
   table.add_row({"onebit", ONEBIT_VERSION});
   table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
@@ -118,7 +118,7 @@ void add_program(metrics::TextTable& table, const training::ProgramFacts& progra
       {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
 }
 
-void add_speed(metrics::TextTable& table, const training::ProgramFacts& program) {
+void add_speed(metrics::TextTable& table, const costs::ProgramFacts& program) {
   table.add_title("Measured with these threads");
   table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", program.f32 * 1e-9)});
   table.add_row({"products, bf16",
@@ -195,18 +195,18 @@ int run(const Arguments& given) {
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);
-  training::ProgramFacts program = program_facts(context);
+  costs::ProgramFacts program = program_facts(context);
   if (!given.quick) measure(context, program);
   metrics::TextTable table;
   add_machine(table, machine);
   add_program(table, program);
   if (!given.quick) add_speed(table, program);
   fmt::print("{}", table.text());
-  const std::vector<std::string> found = training::concerns(machine, program);
+  const std::vector<std::string> found = costs::concerns(machine, program);
   fmt::print("\n{}\n", found.empty() ? "No problems found." : "Possible problems:");
   for (const std::string& concern : found) fmt::print("- {}\n", concern);
   if (given.output.empty()) return kSuccess;
-  training::write_machine_costs(given.output, training::measure_machine_costs(context));
+  costs::write_machine_costs(given.output, costs::measure_machine_costs(context));
   fmt::print("\n{}: the measured cost of the parts of a step, for `onebit plan --measured`\n",
              given.output);
   return kSuccess;

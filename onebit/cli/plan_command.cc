@@ -72,12 +72,12 @@ tasks::PretrainingConfig config_of(const Arguments& given) {
   return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
 }
 
-training::MachineCosts machine_of(const Arguments& given, Context& context) {
-  if (!given.measured.empty()) return training::read_machine_costs(given.measured);
+costs::MachineCosts machine_of(const Arguments& given, Context& context) {
+  if (!given.measured.empty()) return costs::read_machine_costs(given.measured);
   log_info(
       "measuring this machine for some seconds, as each host of the plan; --measured takes what "
       "`onebit doctor --output FILE` wrote on another");
-  return training::measure_machine_costs(context);
+  return costs::measure_machine_costs(context);
 }
 
 void warn_of_levels(const tasks::PretrainingConfig& config, const Arguments& given) {
@@ -99,7 +99,7 @@ int run(const Arguments& given) {
   require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
   Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());
-  const training::MachineCosts machine = machine_of(given, context);
+  const costs::MachineCosts machine = machine_of(given, context);
   const plan::RunPlan made = plan::make_plan(context, config, machine, request);
   if (given.json) {
     fmt::print("{}\n", plan::to_json(made).dump(2));

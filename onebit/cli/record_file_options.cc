@@ -5,10 +5,10 @@
 
 namespace onebit::cli {
 
-std::optional<classify::FileFormat> RecordFileOptions::chosen_format() const {
-  if (format == "tsv") return classify::FileFormat::kTsv;
-  if (format == "csv") return classify::FileFormat::kCsv;
-  if (format == "jsonl") return classify::FileFormat::kJsonLines;
+std::optional<records::FileFormat> RecordFileOptions::chosen_format() const {
+  if (format == "tsv") return records::FileFormat::kTsv;
+  if (format == "csv") return records::FileFormat::kCsv;
+  if (format == "jsonl") return records::FileFormat::kJsonLines;
   return std::nullopt;
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "onebit/base/json_fwd.h"
-#include "onebit/classify/record_reader.h"
 #include "onebit/cli/command_list.h"
+#include "onebit/records/record_reader.h"
 
 namespace onebit::cli {
 
@@ -16,7 +16,7 @@ struct RecordFileOptions {
   std::optional<bool> header;
 
   // Absent: by the file's ending.
-  std::optional<classify::FileFormat> chosen_format() const;
+  std::optional<records::FileFormat> chosen_format() const;
   // Writes what was given into the recipe: data.format, data.header.
   void write_into(Json& recipe) const;
 };

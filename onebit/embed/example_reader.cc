@@ -9,9 +9,9 @@
 namespace onebit::embed {
 namespace {
 
-using classify::Field;
+using records::Field;
 
-std::string take_text(const classify::RecordReader& reader, Field& field,
+std::string take_text(const records::RecordReader& reader, Field& field,
                       const std::string& column) {
   require(field.kind == Field::Kind::kText, "{}: `{}` is {}; a text must be a string",
           reader.place(), column,
@@ -19,8 +19,8 @@ std::string take_text(const classify::RecordReader& reader, Field& field,
   return std::move(field.text);
 }
 
-float read_score(const classify::RecordReader& reader, const Field& field,
-                 const std::string& column, const FileLayout& layout) {
+float read_score(const records::RecordReader& reader, const Field& field, const std::string& column,
+                 const FileLayout& layout) {
   double score = 0;
   const char* end = field.text.data() + field.text.size();
   const auto [stop, error] = std::from_chars(field.text.data(), end, score);
@@ -38,9 +38,9 @@ float read_score(const classify::RecordReader& reader, const Field& field,
 }  // namespace
 
 Examples read_examples(const Path& path, const FileLayout& layout) {
-  classify::RecordReader reader(
-      path, {.format = layout.format ? *layout.format : classify::format_of(path),
-             .has_header = layout.columns.has_header()});
+  records::RecordReader reader(path,
+                               {.format = layout.format ? *layout.format : records::format_of(path),
+                                .has_header = layout.columns.has_header()});
   const ChosenColumns columns = choose_columns(reader, layout.columns, layout.column_fix);
   const std::vector<std::string> names = columns.list();
   reader.select(names);
@@ -49,7 +49,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
   const auto parts = static_cast<size_t>(examples.parts());
   for (std::vector<Field> fields; reader.next(fields);) {
     for (size_t part = 0; part < parts; ++part) {
-      classify::Example text;
+      records::Example text;
       text.text = take_text(reader, fields[part], names[part]);
       text.line = reader.line();
       examples.texts.all.push_back(std::move(text));
@@ -66,7 +66,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
 }
 
 uint32_t checksum(const Examples& examples) {
-  const uint32_t texts = classify::checksum(examples.texts);
+  const uint32_t texts = records::checksum(examples.texts);
   return corpus::crc32_of(examples.scores.data(), examples.scores.size() * sizeof(float), texts);
 }
 

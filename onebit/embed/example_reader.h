@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/example_reader.h"
 #include "onebit/embed/text_columns.h"
+#include "onebit/records/example_reader.h"
 
 namespace onebit::embed {
 
 struct FileLayout {
-  std::optional<classify::FileFormat> format;  // absent: by the file's ending
+  std::optional<records::FileFormat> format;  // absent: by the file's ending
   Columns columns;
   double score_scale = 1;  // scores are divided by it: the score of texts with the same meaning
   std::string column_fix =
@@ -23,7 +23,7 @@ struct FileLayout {
 struct Examples {
   Kind kind = Kind::kPairs;
   // The texts of an example one after the other, in the order of ChosenColumns; without pairs.
-  classify::Examples texts;
+  records::Examples texts;
   std::vector<float> scores;  // [examples] for scored pairs, else empty
 
   const std::string& source() const { return texts.source; }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/classify/encoded_examples.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/step_dealer.h"
 #include "onebit/embed/example_reader.h"
+#include "onebit/records/encoded_examples.h"
 
 namespace onebit::embed {
 
@@ -25,7 +25,7 @@ struct EmbedBatch : data::PackedRows {
 class ExampleStream {
  public:
   // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
-  ExampleStream(const classify::EncodedExamples& encoded, const Examples& examples,
+  ExampleStream(const records::EncodedExamples& encoded, const Examples& examples,
                 const data::DealOptions& options);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
@@ -34,7 +34,7 @@ class ExampleStream {
   data::BatchBounds bounds() const;
 
  private:
-  const classify::EncodedExamples& encoded_;
+  const records::EncodedExamples& encoded_;
   const Examples& examples_;
   data::StepDealer dealer_;
   int64_t micro_batch_;

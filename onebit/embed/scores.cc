@@ -8,7 +8,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/base/parallel_for.h"
-#include "onebit/classify/correlation.h"
+#include "onebit/metrics/correlation.h"
 #include "onebit/metrics/text_table.h"
 
 namespace onebit::embed {
@@ -162,9 +162,9 @@ void score_similarity(const Examples& examples, std::span<const float> vectors, 
     cosines.push_back(sum);
   }
   const std::vector<double> truth(examples.scores.begin(), examples.scores.end());
-  scores.metrics.push_back({"spearman", classify::spearman_correlation(cosines, truth)});
-  scores.metrics.push_back({"pearson", classify::pearson_correlation(cosines, truth)});
-  scores.metrics.push_back({"mse", classify::mean_squared_error(cosines, truth)});
+  scores.metrics.push_back({"spearman", metrics::spearman_correlation(cosines, truth)});
+  scores.metrics.push_back({"pearson", metrics::pearson_correlation(cosines, truth)});
+  scores.metrics.push_back({"mse", metrics::mean_squared_error(cosines, truth)});
 }
 
 }  // namespace

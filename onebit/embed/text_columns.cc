@@ -4,7 +4,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/listed.h"
-#include "onebit/classify/columns.h"
+#include "onebit/records/columns.h"
 
 namespace onebit::embed {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxNamesListed = 30;
 
 // `given`, or the first of `names` that exists; empty if none does.
-std::string find(const classify::RecordReader& reader, const std::string& given,
+std::string find(const records::RecordReader& reader, const std::string& given,
                  std::initializer_list<const char*> names) {
   if (!given.empty()) return given;
   for (const char* name : names) {
@@ -21,7 +21,7 @@ std::string find(const classify::RecordReader& reader, const std::string& given,
   return "";
 }
 
-std::string columns_there(const classify::RecordReader& reader) {
+std::string columns_there(const records::RecordReader& reader) {
   return reader.names().empty() ? "the file is read without a header"
                                 : "there are " + listed(reader.names(), kMaxNamesListed);
 }
@@ -45,10 +45,10 @@ int64_t parts_of(Kind kind) {
 }
 
 bool Columns::has_header() const {
-  return classify::Columns{.text = anchor,
-                           .text_pair = positive,
-                           .label = negative.empty() ? score : negative,
-                           .header = header}
+  return records::Columns{.text = anchor,
+                          .text_pair = positive,
+                          .label = negative.empty() ? score : negative,
+                          .header = header}
       .has_header();
 }
 
@@ -64,7 +64,7 @@ std::vector<std::string> ChosenColumns::list() const {
   return columns;
 }
 
-ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns& columns,
+ChosenColumns choose_columns(const records::RecordReader& reader, const Columns& columns,
                              const std::string& fix) {
   ChosenColumns chosen = {
       .anchor = find(reader, columns.anchor, {"anchor", "query", "question", "sentence1", "text"}),
@@ -92,7 +92,7 @@ ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns
   return chosen;
 }
 
-std::string choose_text(const classify::RecordReader& reader, const std::string& given) {
+std::string choose_text(const records::RecordReader& reader, const std::string& given) {
   const std::string found = find(reader, given, {"text", "sentence"});
   if (!found.empty()) return found;
   require(reader.names().size() == 1,

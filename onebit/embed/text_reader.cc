@@ -1,15 +1,15 @@
 #include "onebit/embed/text_reader.h"
 
 #include "onebit/base/error.h"
-#include "onebit/classify/columns.h"
 #include "onebit/corpus/byte_stream.h"
 #include "onebit/embed/text_columns.h"
+#include "onebit/records/columns.h"
 
 namespace onebit::embed {
 namespace {
 
-using classify::Field;
-using classify::FileFormat;
+using records::Field;
+using records::FileFormat;
 
 bool is_of_lines(const Path& path) {
   Path plain = path;
@@ -21,7 +21,7 @@ bool is_of_lines(const Path& path) {
 std::optional<FileFormat> record_format(const Path& path, const TextLayout& layout) {
   if (!layout.format) {
     if (is_of_lines(path)) return std::nullopt;
-    return classify::format_of(path);
+    return records::format_of(path);
   }
   switch (*layout.format) {
     case TextFormat::kLines:
@@ -44,10 +44,10 @@ TextReader::TextReader(const Path& path, const TextLayout& layout) {
     lines_ = std::make_unique<corpus::FileLines>(path);
     return;
   }
-  const classify::Columns columns = {
+  const records::Columns columns = {
       .text = layout.column, .text_pair = "", .label = "", .header = layout.header};
-  records_ = std::make_unique<classify::RecordReader>(
-      path, classify::RecordOptions{.format = *format, .has_header = columns.has_header()});
+  records_ = std::make_unique<records::RecordReader>(
+      path, records::RecordOptions{.format = *format, .has_header = columns.has_header()});
   column_ = choose_text(*records_, layout.column);
   records_->select({column_});
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/record_reader.h"
 #include "onebit/corpus/file_lines.h"
+#include "onebit/records/record_reader.h"
 
 namespace onebit::embed {
 
@@ -32,9 +32,9 @@ class TextReader {
 
  private:
   std::unique_ptr<corpus::FileLines> lines_;  // either this or records_
-  std::unique_ptr<classify::RecordReader> records_;
+  std::unique_ptr<records::RecordReader> records_;
   std::string column_;
-  std::vector<classify::Field> fields_;
+  std::vector<records::Field> fields_;
 };
 
 }  // namespace onebit::embed

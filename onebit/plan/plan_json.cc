@@ -66,7 +66,7 @@ Json to_json(const RunPlan& plan) {
           {"bandwidth_bytes_per_second", plan.asked.cluster.bandwidth},
           {"latency_seconds", plan.asked.cluster.latency},
           {"watts_per_host", plan.watts_per_host},
-          {"host", training::to_json(plan.machine)},
+          {"host", costs::to_json(plan.machine)},
           {"plan", to_json(plan.choices, plan.asked)},
           {"others", std::move(others)},
           {"advice",

@@ -5,7 +5,7 @@
 namespace onebit::plan {
 namespace {
 
-double seconds_per_element(const training::ExchangingCosts& costs, DType wire) {
+double seconds_per_element(const costs::ExchangingCosts& costs, DType wire) {
   switch (wire) {
     case DType::kBF16:
       return costs.bf16;
@@ -16,9 +16,9 @@ double seconds_per_element(const training::ExchangingCosts& costs, DType wire) {
   }
 }
 
-void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& exchanging,
+void add_exchanges(costs::StepCosts& costs, const costs::ExchangingCosts& exchanging,
                    const PlannedCluster& cluster, DType wire,
-                   const training::ExchangeBuckets& buckets) {
+                   const costs::ExchangeBuckets& buckets) {
   const int64_t dense = buckets.dense.max_elements(),
                 compressed = buckets.compressed.max_elements();
   const auto dense_bytes = static_cast<double>(dense * size_bytes_of(wire));
@@ -40,19 +40,18 @@ void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& 
 
 }  // namespace
 
-DType product_type(const training::MachineCosts& machine, DType compute) {
+DType product_type(const costs::MachineCosts& machine, DType compute) {
   return compute == DType::kBF16 && machine.bf16 ? DType::kBF16 : DType::kF32;
 }
 
-training::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster,
-                                  DType wire, int64_t micro_batch,
-                                  const training::ExchangeBuckets& buckets) {
-  const training::MachineCosts& machine = step.machine;
+costs::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster, DType wire,
+                               int64_t micro_batch, const costs::ExchangeBuckets& buckets) {
+  const costs::MachineCosts& machine = step.machine;
   const bool native = product_type(machine, step.config.compute) == DType::kBF16;
-  const training::ComputingCosts& computing = native ? *machine.bf16 : machine.f32;
+  const costs::ComputingCosts& computing = native ? *machine.bf16 : machine.f32;
   const double elements =
       static_cast<double>(step.table.size_elements()) * static_cast<double>(cluster.host_parts);
-  training::StepCosts costs{
+  costs::StepCosts costs{
       .pass = pass_times(step.work, computing, step.table, micro_batch, cluster.host_parts),
       .update_seconds = computing.update_seconds * elements,
       .compressed_update_seconds = computing.compressed_update_seconds * elements};

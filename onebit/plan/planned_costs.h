@@ -1,19 +1,19 @@
 // The costs of a step on a planned cluster, in the form in which a run measures its own
-// (training/step_costs.h), so that the same prediction applies to both.
+// (costs/step_costs.h), so that the same prediction applies to both.
 #pragma once
 
+#include "onebit/costs/machine_costs.h"
+#include "onebit/costs/step_costs.h"
 #include "onebit/params/table.h"
 #include "onebit/plan/planned_cluster.h"
 #include "onebit/plan/recipe_work.h"
-#include "onebit/training/machine_costs.h"
-#include "onebit/training/step_costs.h"
 
 namespace onebit::plan {
 
 // The parts of a recipe that cost time, and the machine of each host.
 struct PlannedStep {
   const RecipeWork& work;
-  const training::MachineCosts& machine;
+  const costs::MachineCosts& machine;
   const params::Table& table;  // of the model; need not be allocated
   const engine::EngineConfig& config;
 };
@@ -25,11 +25,10 @@ struct PlannedStep {
 inline constexpr double kTcpElements = 0.7;
 
 // The type of a recipe's matrix products on this machine: bf16 if both have it, otherwise f32.
-DType product_type(const training::MachineCosts& machine, DType compute);
+DType product_type(const costs::MachineCosts& machine, DType compute);
 
 // The costs with gradients averaged as `wire`, in micro-batches of `micro_batch` sequences.
-training::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster,
-                                  DType wire, int64_t micro_batch,
-                                  const training::ExchangeBuckets& buckets);
+costs::StepCosts planned_costs(const PlannedStep& step, const PlannedCluster& cluster, DType wire,
+                               int64_t micro_batch, const costs::ExchangeBuckets& buckets);
 
 }  // namespace onebit::plan

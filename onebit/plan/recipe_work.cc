@@ -9,20 +9,20 @@
 namespace onebit::plan {
 namespace {
 
-using training::ByKind;
-using training::PassParts;
+using costs::ByKind;
+using costs::PassParts;
 
 PassParts count(Context& context, const tasks::PretrainingConfig& config, DType type,
                 int64_t layers) {
   model::BertConfig model = config.model;
   model.layers = layers;
-  const training::PassShape shape{.model = model,
-                                  .heads = config.data.heads(),
-                                  .memory = config.memory,
-                                  .sequences = 1,
-                                  .length = config.data.pairs.sequence_length,
-                                  .masked = config.data.masks.max_predictions};
-  return training::observe_pass(context, shape, type, 0).work;
+  const costs::PassShape shape{.model = model,
+                               .heads = config.data.heads(),
+                               .memory = config.memory,
+                               .sequences = 1,
+                               .length = config.data.pairs.sequence_length,
+                               .masked = config.data.masks.max_predictions};
+  return costs::observe_pass(context, shape, type, 0).work;
 }
 
 // The layer of a parameter's name, or nothing for heads and embeddings.
@@ -60,8 +60,8 @@ RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, 
           .layer_backward = share * (two.encoder - one.encoder)};
 }
 
-training::PassTimes pass_times(const RecipeWork& work, const training::ComputingCosts& machine,
-                               const params::Table& table, int64_t sequences, int host_parts) {
+costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
+                            const params::Table& table, int64_t sequences, int host_parts) {
   const double share = static_cast<double>(sequences * host_parts);
   const auto seconds = [share](const ByKind& done, const ByKind& rates) {
     return share * (done / rates).sum();
@@ -75,10 +75,10 @@ training::PassTimes pass_times(const RecipeWork& work, const training::Computing
   const double last_layer = seconds(work.one_layer.encoder, machine.backward);
   const double layer = seconds(work.layer_backward, machine.backward);
   const double embeddings = seconds(work.one_layer.embeddings, machine.backward);
-  training::PassTimes pass{.forward_seconds = seconds(work.one_layer.forward, machine.forward) +
-                                              more * seconds(work.layer_forward, machine.forward),
-                           .backward_seconds = heads + last_layer + more * layer + embeddings,
-                           .ready = {}};
+  costs::PassTimes pass{.forward_seconds = seconds(work.one_layer.forward, machine.forward) +
+                                           more * seconds(work.layer_forward, machine.forward),
+                        .backward_seconds = heads + last_layer + more * layer + embeddings,
+                        .ready = {}};
   const auto ready_at = [&](std::string_view name) {
     if (name.starts_with("bert.embeddings.")) return pass.backward_seconds;
     const auto index = layer_of(name);

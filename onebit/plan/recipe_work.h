@@ -1,19 +1,19 @@
 // The operations of a recipe's pass, and the time that they take on a measured machine.
 #pragma once
 
+#include "onebit/costs/machine_costs.h"
+#include "onebit/costs/observed_pass.h"
+#include "onebit/costs/step_prediction.h"
 #include "onebit/tasks/pretraining_config.h"
-#include "onebit/training/machine_costs.h"
-#include "onebit/training/observed_pass.h"
-#include "onebit/training/step_prediction.h"
 
 namespace onebit::plan {
 
 // The work for one full sequence of the recipe.
 struct RecipeWork {
-  training::PassParts one_layer;  // of the model with a single layer
+  costs::PassParts one_layer;  // of the model with a single layer
   // The work that each further layer adds, averaged over the steps of the run if passes leave
   // layers out. The last layer has fewer rows: only those that heads read.
-  training::ByKind layer_forward, layer_backward;
+  costs::ByKind layer_forward, layer_backward;
 };
 
 // Counts the operations of the model with one layer and with two by running them (kernels/work.h);
@@ -25,7 +25,7 @@ RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, 
 // machine. `table` describes the whole model and need not be allocated. A layer's gradients are
 // ready when its backward pass has ended; those of the heads are ready first, those of the
 // embeddings last.
-training::PassTimes pass_times(const RecipeWork& work, const training::ComputingCosts& machine,
-                               const params::Table& table, int64_t sequences, int host_parts);
+costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
+                            const params::Table& table, int64_t sequences, int host_parts);
 
 }  // namespace onebit::plan

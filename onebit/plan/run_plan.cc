@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxRanks = 1024;
 
-StepSeconds parts_of(const training::StepPrediction& step, const training::PassTimes& pass,
+StepSeconds parts_of(const costs::StepPrediction& step, const costs::PassTimes& pass,
                      int64_t accumulation, double optimizer_seconds) {
   const auto passes = static_cast<double>(accumulation);
   StepSeconds parts{.all = step.step_seconds,
@@ -32,7 +32,7 @@ StepSeconds parts_of(const training::StepPrediction& step, const training::PassT
 class Planner {
  public:
   Planner(Context& context, const tasks::PretrainingConfig& config,
-          const training::MachineCosts& machine, const PlanRequest& request)
+          const costs::MachineCosts& machine, const PlanRequest& request)
       : config_(config),
         machine_(machine),
         request_(request),
@@ -79,17 +79,15 @@ class Planner {
   PlannedRun run(const Choice& choice, const PlannedCluster& cluster,
                  const engine::BatchSizes& batch) const {
     const PlannedStep step{work_, machine_, table_, config_.engine};
-    const training::ExchangeBuckets buckets =
-        training::exchange_buckets(table_, config_.engine, cluster.ranks());
-    const training::StepCosts costs =
-        planned_costs(step, cluster, choice.wire, batch.micro, buckets);
-    const training::StepForecast steps =
-        training::forecast(costs, buckets, config_.engine, batch.accumulation);
+    const costs::ExchangeBuckets buckets =
+        costs::exchange_buckets(table_, config_.engine, cluster.ranks());
+    const costs::StepCosts costs = planned_costs(step, cluster, choice.wire, batch.micro, buckets);
+    const costs::StepForecast steps =
+        costs::forecast(costs, buckets, config_.engine, batch.accumulation);
     const int64_t updates = config_.engine.run.steps;
     PlannedRun planned{
         .memory_bytes = memory_bytes(choice, cluster.ranks(), batch),
-        .run =
-            training::forecast_run(*choice.optimizer, facts_, steps, cluster.ranks(), 0, updates),
+        .run = costs::forecast_run(*choice.optimizer, facts_, steps, cluster.ranks(), 0, updates),
         .dense = parts_of(steps.dense, costs.pass, batch.accumulation, costs.update_seconds),
         .compressed = parts_of(steps.compressed, costs.pass, batch.accumulation,
                                costs.compressed_update_seconds),
@@ -107,7 +105,7 @@ class Planner {
   }
 
   const tasks::PretrainingConfig& config_;
-  const training::MachineCosts& machine_;
+  const costs::MachineCosts& machine_;
   const PlanRequest& request_;
   params::Table table_;  // declared, never allocated
   model::PreTrainingModel model_;
@@ -137,7 +135,7 @@ std::vector<PlannedCluster> clusters_like(const PlannedCluster& asked) {
 }  // namespace
 
 RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
-                  const training::MachineCosts& machine, const PlanRequest& request) {
+                  const costs::MachineCosts& machine, const PlanRequest& request) {
   PlannedCluster asked = request.cluster;
   asked.copy_bytes_per_second = machine.copy_bytes_per_second;
   require(asked.host_parts <= machine.threads,

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/costs/run_forecast.h"
 #include "onebit/plan/planned_costs.h"
 #include "onebit/tasks/pretraining_config.h"
-#include "onebit/training/run_forecast.h"
 
 namespace onebit::plan {
 
@@ -32,7 +32,7 @@ struct StepSeconds {
 struct PlannedRun {
   int64_t memory_bytes = 0;  // per rank
   bool fits = true;          // all ranks of a host fit into its memory
-  training::RunForecast run;
+  costs::RunForecast run;
   StepSeconds dense, compressed, local;  // zeros where the run has no such steps
   double waiting_share = 0;              // share of a dense step spent waiting for the network
   double samples_per_second = 0;
@@ -67,7 +67,7 @@ struct RunPlan {
   int64_t layers = 0;
   double computed_layers = 0;
   double watts_per_host = 0;
-  training::MachineCosts machine;
+  costs::MachineCosts machine;
   std::vector<Choice> choices;
   PlannedRanks asked;
   std::vector<PlannedRanks> others;  // 1 to 1,024 ranks
@@ -77,6 +77,6 @@ struct RunPlan {
 // `context` runs the recipe's passes to count their work. Errors: the batch does not divide among
 // the ranks; a host has fewer threads than ranks.
 RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
-                  const training::MachineCosts& machine, const PlanRequest& request);
+                  const costs::MachineCosts& machine, const PlanRequest& request);
 
 }  // namespace onebit::plan

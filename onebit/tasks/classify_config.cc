@@ -16,8 +16,8 @@ constexpr const char* kColumnFix = "set data.text, data.text_pair and data.label
 void read_columns(Keys& section, ClassifyConfig& config) {
   section.word("glue", config.glue, classify::glue_names(),
                {"a GLUE task, with its published columns, labels and metrics", "none"});
-  using classify::FileFormat;
-  classify::Columns& columns = config.layout.columns;
+  using records::FileFormat;
+  records::Columns& columns = config.layout.columns;
   section.choice("format", config.layout.format,
                  {{"auto", std::optional<FileFormat>()},
                   {"tsv", FileFormat::kTsv},

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/example_reader.h"
 #include "onebit/classify/glue.h"
 #include "onebit/classify/labels.h"
+#include "onebit/records/example_reader.h"
 #include "onebit/tasks/fine_tuning_config.h"
 #include "onebit/tasks/task_list.h"
 #include "onebit/training/model_folder.h"
@@ -21,7 +21,7 @@ inline constexpr const char* kClassifyTask = "classify";
 
 struct ClassifyConfig : FineTuningConfig {
   std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
-  classify::FileLayout layout;
+  records::FileLayout layout;
   int64_t max_sequence_length = 128;
 
   classify::LabelFormat label_format;

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/encoded_examples.h"
 #include "onebit/classify/scores.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/model/classification_model.h"
+#include "onebit/records/encoded_examples.h"
 #include "onebit/tasks/classify_config.h"
 #include "onebit/training/device_batch.h"
 
@@ -29,7 +29,7 @@ class ClassifyDev {
   int64_t examples() const { return encoded_.size(); }
   int64_t cut() const { return encoded_.cut(); }
   bool has_pairs() const { return examples_.has_pairs; }
-  uint32_t checksum() const { return classify::checksum(examples_); }
+  uint32_t checksum() const { return records::checksum(examples_); }
   data::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
   classify::Scores evaluate(Context& context, model::ClassificationModel& model,
@@ -41,9 +41,9 @@ class ClassifyDev {
   DevFile file_;
   std::vector<std::string> labels_;
   int64_t batch_;
-  classify::Examples examples_;
+  records::Examples examples_;
   classify::Targets targets_;
-  classify::EncodedExamples encoded_;
+  records::EncodedExamples encoded_;
 };
 
 }  // namespace onebit::tasks

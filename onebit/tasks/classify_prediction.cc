@@ -41,7 +41,7 @@ data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
 }  // namespace
 
 std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
-                                   const classify::EncodedExamples& examples, int64_t batch,
+                                   const records::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator) {
   const auto outputs = static_cast<size_t>(model.head().outputs);
@@ -53,7 +53,7 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
                                 communicator.rank());
   data::PackedRows rows;
   predict_items(sweep, communicator, values_of, [&](int64_t index) {
-    classify::build_batch(examples, sweep.items(index), rows);
+    records::build_batch(examples, sweep.items(index), rows);
     return model.predict(context, buffer.upload(context, rows));
   });
   return all;
@@ -73,22 +73,22 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 
-std::vector<float> ClassifyPredictor::outputs(std::span<const classify::Example> examples,
+std::vector<float> ClassifyPredictor::outputs(std::span<const records::Example> examples,
                                               bool has_pairs) {
   require(!has_pairs || description_.config.segments >= 2,
           "the model has no second segment (type_vocab_size 1), so it cannot read pairs of texts");
-  const classify::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
-                                          {.max_sequence_length = options_.max_sequence_length,
-                                           .has_pairs = has_pairs,
-                                           .threads = context_.threads()});
+  const records::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
+                                         {.max_sequence_length = options_.max_sequence_length,
+                                          .has_pairs = has_pairs,
+                                          .threads = context_.threads()});
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
   return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
 }
 
-int64_t ClassifyPredictor::for_each_output(classify::ExampleReader& reader,
+int64_t ClassifyPredictor::for_each_output(records::ExampleReader& reader,
                                            const std::function<void(std::span<const float>)>& add) {
-  std::vector<classify::Example> piece(static_cast<size_t>(kBatchesOfPiece * options_.batch));
+  std::vector<records::Example> piece(static_cast<size_t>(kBatchesOfPiece * options_.batch));
   int64_t examples = 0;
   for (bool is_last = false; !is_last;) {
     size_t count = 0;

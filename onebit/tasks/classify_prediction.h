@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/encoded_examples.h"
 #include "onebit/classify/labels.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/model/classification_model.h"
+#include "onebit/records/encoded_examples.h"
 #include "onebit/training/device_batch.h"
 #include "onebit/training/model_folder.h"
 
@@ -18,7 +18,7 @@ namespace onebit::tasks {
 // Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
 // The model and `buffer` must be planned for `batch` of the longest examples. Collective.
 std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
-                                   const classify::EncodedExamples& examples, int64_t batch,
+                                   const records::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator);
 
@@ -39,12 +39,12 @@ class ClassifyPredictor {
   classify::Problem problem() const { return problem_; }
 
   // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
-  std::vector<float> outputs(std::span<const classify::Example> examples, bool has_pairs);
+  std::vector<float> outputs(std::span<const records::Example> examples, bool has_pairs);
   // The number of examples so far that were truncated.
   int64_t cut() const { return cut_; }
   // Reads the examples of a file in pieces of bounded size, and calls add(outputs) for each
   // example, in order. Returns their number.
-  int64_t for_each_output(classify::ExampleReader& reader,
+  int64_t for_each_output(records::ExampleReader& reader,
                           const std::function<void(std::span<const float>)>& add);
 
  private:

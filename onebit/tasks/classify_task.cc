@@ -26,7 +26,7 @@ model::LabelKind kind_of(Problem problem) {
 
 using ClassifySource = ItemSource<classify::ExampleStream, ClassifyBatch>;
 
-std::string counted(const classify::Examples& examples) {
+std::string counted(const records::Examples& examples) {
   return fmt::format("{} {}", examples.all.size(), examples.has_pairs ? "pairs of texts" : "texts");
 }
 
@@ -38,7 +38,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
-  examples_ = classify::read_examples(options.train, config_.layout);
+  examples_ = records::read_examples(options.train, config_.layout);
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
   open_train_data(options, context.threads());
   choose_metrics();
@@ -75,11 +75,11 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   require(!examples_.has_pairs || description_.config.segments >= 2,
           "{}: contains pairs of texts, and the model has no second segment (type_vocab_size 1)",
           examples_.source);
-  encoded_ = std::make_unique<classify::EncodedExamples>(
+  encoded_ = std::make_unique<records::EncodedExamples>(
       examples_.all, description_.vocabulary, description_.casing,
-      classify::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                              .has_pairs = examples_.has_pairs,
-                              .threads = threads});
+      records::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                             .has_pairs = examples_.has_pairs,
+                             .threads = threads});
   const bool has_labels = targets_.problem != Problem::kRegression;
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
@@ -157,7 +157,7 @@ void ClassifyTask::declare(params::Table& table) {
 DataIdentity ClassifyTask::identity() const {
   return {{{"labels", description_.classifier.labels},
            {"examples", examples_.all.size()},
-           {"data", classify::checksum(examples_)}},
+           {"data", records::checksum(examples_)}},
           examples_.source,
           "texts or labels"};
 }

@@ -49,9 +49,9 @@ class ClassifyTask : public FineTuningTask<ClassifyConfig, model::Classification
                                                      Json identity) override;
 
   bool keeps_head_ = false;  // the checkpoint's classifier has these labels
-  classify::Examples examples_;
+  records::Examples examples_;
   classify::Targets targets_;
-  std::unique_ptr<classify::EncodedExamples> encoded_;
+  std::unique_ptr<records::EncodedExamples> encoded_;
   std::vector<std::unique_ptr<ClassifyDev>> dev_;
   classify::ScoreOptions score_options_;
   std::vector<classify::Scores> scores_;  // of the last evaluation, by file

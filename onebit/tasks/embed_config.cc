@@ -9,7 +9,7 @@ using embed::Kind;
 using model::Pooling;
 
 void read_columns(Keys& section, embed::FileLayout& layout) {
-  using classify::FileFormat;
+  using records::FileFormat;
   embed::Columns& columns = layout.columns;
   section.choice("format", layout.format,
                  {{"auto", std::optional<FileFormat>()},

@@ -25,7 +25,7 @@ class EmbedDev {
  private:
   int64_t batch_;
   embed::Examples examples_;
-  classify::EncodedExamples encoded_;
+  records::EncodedExamples encoded_;
 };
 
 }  // namespace onebit::tasks

@@ -64,11 +64,11 @@ void EmbedTask::describe_vectors(const Path& folder) {
 }
 
 void EmbedTask::open_train_data(int threads) {
-  encoded_ = std::make_unique<classify::EncodedExamples>(
+  encoded_ = std::make_unique<records::EncodedExamples>(
       examples_.texts.all, description_.vocabulary, description_.casing,
-      classify::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                              .has_pairs = false,
-                              .threads = threads});
+      records::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                             .has_pairs = false,
+                             .threads = threads});
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
   report_cut({.source = examples_.source(),

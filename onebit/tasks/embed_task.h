@@ -59,7 +59,7 @@ class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
                                 View gradients);
 
   embed::Examples examples_;
-  std::unique_ptr<classify::EncodedExamples> encoded_;
+  std::unique_ptr<records::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
   embed::Scores scores_;  // of the last evaluation
   // Gathers the vectors of all ranks, separate from the exchange of gradients.

@@ -56,7 +56,7 @@ model::Pooling in_model(formats::SentencePooling pooling) {
 }
 
 std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
-                                const classify::EncodedExamples& texts, int64_t batch,
+                                const records::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator,
                                 const std::function<void(int64_t texts)>& encoded) {
@@ -69,7 +69,7 @@ std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
                                 communicator.rank());
   data::PackedRows rows;
   predict_items(sweep, communicator, values_of, [&](int64_t index) {
-    classify::build_batch(texts, sweep.items(index), rows);
+    records::build_batch(texts, sweep.items(index), rows);
     Tensor vectors = model.encode(context, buffer.upload(context, rows));
     if (encoded) encoded(rows.sequences());
     return vectors;
@@ -98,11 +98,11 @@ std::string TextEncoder::description() const {
                      made_.max_sequence_length, made_.normalize ? "length 1" : "any length");
 }
 
-std::vector<float> TextEncoder::vectors(std::span<const classify::Example> texts) {
-  const classify::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
-                                          {.max_sequence_length = made_.max_sequence_length,
-                                           .has_pairs = false,
-                                           .threads = context_.threads()});
+std::vector<float> TextEncoder::vectors(std::span<const records::Example> texts) {
+  const records::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
+                                         {.max_sequence_length = made_.max_sequence_length,
+                                          .has_pairs = false,
+                                          .threads = context_.threads()});
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
   std::vector<float> all =
@@ -120,7 +120,7 @@ std::vector<float> TextEncoder::vectors(std::span<const classify::Example> texts
 
 int64_t TextEncoder::for_each_vector(embed::TextReader& reader,
                                      const std::function<void(std::span<const float>)>& add) {
-  std::vector<classify::Example> part(static_cast<size_t>(kBatchesOfPart * batch_));
+  std::vector<records::Example> part(static_cast<size_t>(kBatchesOfPart * batch_));
   const auto numbers = static_cast<size_t>(hidden());
   int64_t texts = 0;
   for (bool is_last = false; !is_last;) {

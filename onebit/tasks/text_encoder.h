@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/encoded_examples.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/embed/text_reader.h"
 #include "onebit/model/embedding_model.h"
+#include "onebit/records/encoded_examples.h"
 #include "onebit/training/device_batch.h"
 #include "onebit/training/model_folder.h"
 
@@ -25,7 +25,7 @@ model::Pooling in_model(formats::SentencePooling pooling);
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.
 std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
-                                const classify::EncodedExamples& texts, int64_t batch,
+                                const records::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator,
                                 const std::function<void(int64_t texts)>& encoded = {});
@@ -55,7 +55,7 @@ class TextEncoder {
   bool is_described() const { return description_.sentence.has_value(); }
 
   // f32 [texts, hidden]. Error: a number that is not finite.
-  std::vector<float> vectors(std::span<const classify::Example> texts);
+  std::vector<float> vectors(std::span<const records::Example> texts);
   // The number of texts so far that were truncated.
   int64_t cut() const { return cut_; }
   // Reads the texts of a file in parts of bounded size, and calls add(vector) for each text, in

@@ -22,7 +22,7 @@ std::string describe_sent(const TrainingTotals& totals) {
 
 }  // namespace
 
-Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
+Rows step_rows(const TrainingTotals& totals, const costs::StepForecast& expected) {
   Rows rows;
   const auto add = [&](const char* name, const metrics::Median& seconds, double forecast) {
     if (seconds.count() == 0) return;
@@ -42,9 +42,9 @@ void add_plan(Rows& rows, const TrainingTotals& totals, const StartTable& start,
   const engine::Engine& engine = run.engine();
   const int64_t completed = engine.completed_steps();
   if (completed > start.completed_steps) {
-    const RunForecast expected =
-        forecast_run(*engine.config().optimizer, engine.config().run_facts(engine.schedule()),
-                     start.expected, start.world_size, start.completed_steps, completed);
+    const costs::RunForecast expected = costs::forecast_run(
+        *engine.config().optimizer, engine.config().run_facts(engine.schedule()), start.expected,
+        start.world_size, start.completed_steps, completed);
     rows.push_back(
         {"all steps", fmt::format("{}, expected {}", metrics::human_duration(totals.seconds),
                                   metrics::human_duration(expected.seconds))});

@@ -13,6 +13,6 @@ namespace onebit::training {
 Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& run);
 
 // "1.23 s (the median of 40), expected 1.20 s" for each phase that had steps.
-Rows step_rows(const TrainingTotals& totals, const StepForecast& expected);
+Rows step_rows(const TrainingTotals& totals, const costs::StepForecast& expected);
 
 }  // namespace onebit::training

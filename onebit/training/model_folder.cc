@@ -7,7 +7,8 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
-#include "onebit/optim/value_rule.h"
+#include "onebit/model/head_names.h"
+#include "onebit/optim/compute_copy.h"
 
 namespace onebit::training {
 namespace {

@@ -81,8 +81,8 @@ bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::S
   return last && *last < config.run.steps;
 }
 
-std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
-                             int world_size) {
+std::string describe_buckets(const costs::ExchangeBuckets& buckets,
+                             const engine::EngineConfig& config, int world_size) {
   const Range whole{0, buckets.dense.max_elements()};
   const int64_t chunk = comm::chunk_of(whole, world_size, 0).elements();
   std::string text =

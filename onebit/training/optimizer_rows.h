@@ -1,10 +1,10 @@
 // The rows of the start table about the optimizer, its learning rate and its compressed phase.
 #pragma once
 
+#include "onebit/costs/step_costs.h"
 #include "onebit/engine/config.h"
 #include "onebit/optim/schedule.h"
 #include "onebit/training/rows.h"
-#include "onebit/training/step_costs.h"
 
 namespace onebit::training {
 
@@ -21,7 +21,7 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
 bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule);
 
 // Describes how many buckets a step sends in either phase, and the size of their messages.
-std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
-                             int world_size);
+std::string describe_buckets(const costs::ExchangeBuckets& buckets,
+                             const engine::EngineConfig& config, int world_size);
 
 }  // namespace onebit::training

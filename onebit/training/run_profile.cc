@@ -4,8 +4,8 @@
 
 #include "onebit/base/folder.h"
 #include "onebit/base/run_files.h"
+#include "onebit/costs/machine_speed.h"
 #include "onebit/ops/linear.h"
-#include "onebit/training/machine_speed.h"
 #include "onebit/training/profile_table.h"
 #include "onebit/training/profile_trace.h"
 
@@ -20,8 +20,8 @@ ProfileCeilings measure_ceilings(Context& context, DType compute) {
   if (!context.device().is_cpu()) return {};
   const bool native = compute == DType::kBF16 && ops::bf16_is_native(context);
   const DType type = native ? DType::kBF16 : DType::kF32;
-  return {.flops = measure_product(context, type, kCeilingSeconds),
-          .bytes = measure_memory(context, kCeilingSeconds),
+  return {.flops = costs::measure_product(context, type, kCeilingSeconds),
+          .bytes = costs::measure_memory(context, kCeilingSeconds),
           .product_type = type};
 }
 

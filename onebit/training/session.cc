@@ -7,11 +7,11 @@
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
+#include "onebit/costs/step_costs.h"
 #include "onebit/device/profile.h"
 #include "onebit/training/disk_files.h"
 #include "onebit/training/rank_agreement.h"
 #include "onebit/training/run_folder.h"
-#include "onebit/training/step_costs.h"
 #include "onebit/training/typical_batch.h"
 
 namespace onebit::training {
@@ -212,7 +212,7 @@ bool Session::finished() const {
   return engine_->completed_steps() >= engine_->config().run.steps;
 }
 
-AnnouncingPass Session::measured_pass() {
+costs::AnnouncingPass Session::measured_pass() {
   const std::shared_ptr<HostBatch> batch = source_->make_batch();
   const engine::BatchSizes& sizes = engine_->batch();
   const auto build = [&](int64_t index) {
@@ -231,7 +231,7 @@ AnnouncingPass Session::measured_pass() {
   // A task may exchange something among the ranks that depends on the micro-step.
   const int64_t micro_step = typical % sizes.accumulation;
   return [this, batch, items, micro_step](const std::function<void(Range)>& ready) {
-    return time_pass(
+    return costs::time_pass(
         context_, engine_->config().run.seed,
         [&](const model::TrainingPass& timed) {
           model::TrainingPass pass = timed;

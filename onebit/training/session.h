@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "onebit/costs/step_prediction.h"
 #include "onebit/data/prefetch.h"
 #include "onebit/engine/checkpoint.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/training/best_model.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/run_options.h"
-#include "onebit/training/step_prediction.h"
 #include "onebit/training/task.h"
 #include "onebit/training/training_log.h"
 
@@ -31,7 +31,7 @@ struct StartFacts {
   const std::vector<std::string>& decisions;
   // Runs one forward and backward pass over a micro-batch and returns when it is done. Changes only
   // the gradients.
-  AnnouncingPass pass;
+  costs::AnnouncingPass pass;
 };
 
 // The outcome of a run.
@@ -107,7 +107,7 @@ class Session {
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
   void start_prefetch();
   // Runs over a batch that is typical of the steps to come. Collective.
-  AnnouncingPass measured_pass();
+  costs::AnnouncingPass measured_pass();
   // Fills step_batches_; returns the counts over which the losses of this step are averaged.
   StepItems fetch_step(StepRecord& record);
   model::DeviceBatch upload(const HostBatch& batch);

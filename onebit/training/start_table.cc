@@ -1,11 +1,11 @@
 #include "onebit/training/start_table.h"
 
 #include "onebit/base/counted.h"
+#include "onebit/costs/rehearsal.h"
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/optimizer_rows.h"
-#include "onebit/training/rehearsal.h"
 
 namespace onebit::training {
 namespace {
@@ -59,8 +59,9 @@ int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) 
 void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
   const int64_t from = engine.completed_steps(), to = engine.config().run.steps;
   if (from >= to) return;
-  table.run = forecast_run(*engine.config().optimizer, engine.config().run_facts(engine.schedule()),
-                           table.expected, table.world_size, from, to);
+  table.run =
+      costs::forecast_run(*engine.config().optimizer, engine.config().run_facts(engine.schedule()),
+                          table.expected, table.world_size, from, to);
   const optim::UpdateCounts& updates = table.run.updates;
   std::string kinds;
   if (updates.all() > updates.dense) {
@@ -81,7 +82,7 @@ double percent(double delay, double step) {
 }
 
 // Adds the expected times of a dense and a compressed step, and the figures behind them.
-void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
+void add_forecast(Rows& rows, const costs::StepCosts& costs, const costs::StepForecast& expected,
                   const engine::BatchSizes& batch, comm::Communicator& communicator) {
   rows.push_back(
       {"link",
@@ -155,13 +156,13 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
       optimizer_rows(config, run.engine().schedule(), communicator.world_size(),
                      {.completed_steps = run.engine().completed_steps(), .compressed = compressed});
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
-  const ExchangeBuckets buckets =
-      exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);
-  StepCosts costs =
-      measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
-  rehearse_steps(costs, facts.pass, context, facts.table, buckets, config, communicator);
-  costs.pass = with_share_of_layers(costs.pass, layers.share);
-  table.expected = forecast(costs, buckets, config, batch.accumulation);
+  const costs::ExchangeBuckets buckets =
+      costs::exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);
+  costs::StepCosts costs = costs::measure_step_costs(context, facts.pass, facts.table, buckets,
+                                                     config.wire, communicator);
+  costs::rehearse_steps(costs, facts.pass, context, facts.table, buckets, config, communicator);
+  costs.pass = costs::with_share_of_layers(costs.pass, layers.share);
+  table.expected = costs::forecast(costs, buckets, config, batch.accumulation);
   if (communicator.world_size() > 1) {
     rows.push_back({"buckets", describe_buckets(buckets, config, communicator.world_size())});
     add_forecast(rows, costs, table.expected, batch, communicator);

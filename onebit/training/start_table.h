@@ -1,16 +1,16 @@
 // The table that is printed once before the first step of a run.
 #pragma once
 
-#include "onebit/training/run_forecast.h"
+#include "onebit/costs/run_forecast.h"
+#include "onebit/costs/step_costs.h"
 #include "onebit/training/session.h"
-#include "onebit/training/step_costs.h"
 
 namespace onebit::training {
 
 struct StartTable {
   Rows rows;
-  StepForecast expected;
-  RunForecast run;              // of the remaining steps
+  costs::StepForecast expected;
+  costs::RunForecast run;       // of the remaining steps
   int64_t completed_steps = 0;  // before them
   int world_size = 1;
   int64_t memory_bytes = 0;  // of a rank, as planned

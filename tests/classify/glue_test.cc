@@ -1,5 +1,4 @@
-// The files of each task with the headers, columns and quotation marks that they are published
-// with.
+// The files of each task with their published headers, columns and quotation marks.
 #include "onebit/classify/glue.h"
 
 #include <gmock/gmock.h>
@@ -126,7 +125,8 @@ TEST(Glue, EveryTaskIsReadAsPublished) {
   for (const GlueTask& task : glue_tasks()) {
     SCOPED_TRACE(task.name);
     const Published& wanted = kPublished.at(task.name);
-    const Examples train = read_examples(files.write("train.tsv", wanted.train), task.layout());
+    const records::Examples train =
+        records::read_examples(files.write("train.tsv", wanted.train), task.layout());
     ASSERT_EQ(train.all.size(), 2u);
     EXPECT_EQ(train.has_pairs, !wanted.pairs.empty());
     for (size_t i = 0; i < 2; ++i) {
@@ -142,8 +142,8 @@ TEST(Glue, EveryTaskIsReadAsPublished) {
             : std::vector<float>(targets.classes.begin(), targets.classes.end());
     EXPECT_EQ(found, wanted.targets);
 
-    ExampleReader test(files.write("test.tsv", wanted.test), task.test_layout(), false);
-    Example example;
+    records::ExampleReader test(files.write("test.tsv", wanted.test), task.test_layout(), false);
+    records::Example example;
     ASSERT_TRUE(test.next(example));
     EXPECT_EQ(example.text, wanted.test_text);
     EXPECT_EQ(test.has_pairs(), train.has_pairs);
@@ -161,7 +161,7 @@ TEST(Glue, SubmissionsHaveThePublishedNames) {
                                  "MNLI-m.tsv", "MNLI-mm.tsv", "QNLI.tsv", "RTE.tsv", "WNLI.tsv"));
 }
 
-// No training set: texts for the submission, and the same ones with labels and what they are about.
+// It has no training set: only texts for the submission, and the same with labels and categories.
 TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
   const TextFiles files;
   const GlueTask& task = glue_task("ax");
@@ -172,7 +172,7 @@ TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
   ASSERT_EQ(task.test.size(), 1u);
   EXPECT_EQ(task.test[0].file, "diagnostic.tsv");
   EXPECT_EQ(task.test[0].name, "AX.tsv");
-  const Examples judged = read_examples(
+  const records::Examples judged = records::read_examples(
       files.write("diagnostic-full.tsv",
                   "Lexical Semantics\tPredicate-Argument Structure\tLogic\tKnowledge\tDomain\t"
                   "Premise\tHypothesis\tLabel\n"
@@ -185,11 +185,12 @@ TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
   EXPECT_EQ(judged.all[0].text_pair, "The \"cat\" did not sit on the mat.");
   const Targets targets = targets_of(judged, {.problem = task.problem}, task.labels);
   EXPECT_EQ(targets.classes, (std::vector<int32_t>{2, 0}));
-  ExampleReader test(files.write("diagnostic.tsv",
-                                 "index\tsentence1\tsentence2\n"
-                                 "0\tThe cat sat on the mat.\tThe cat did not sit on the mat.\n"),
-                     task.test_layout(), false);
-  Example example;
+  records::ExampleReader test(
+      files.write("diagnostic.tsv",
+                  "index\tsentence1\tsentence2\n"
+                  "0\tThe cat sat on the mat.\tThe cat did not sit on the mat.\n"),
+      task.test_layout(), false);
+  records::Example example;
   ASSERT_TRUE(test.next(example));
   EXPECT_EQ(example.text_pair, "The cat did not sit on the mat.");
   EXPECT_FALSE(test.next(example));
@@ -206,15 +207,16 @@ TEST(Glue, TasksByNameInAnyCase) {
 TEST(Glue, Errors) {
   const TextFiles files;
   EXPECT_THAT(message_of([&] {
-                ExampleReader test(files.write("t.tsv", "id\tquestion1\tquestion2\n0\ta\n"),
-                                   glue_task("QQP").test_layout(), false);
-                Example example;
+                records::ExampleReader test(
+                    files.write("t.tsv", "id\tquestion1\tquestion2\n0\ta\n"),
+                    glue_task("QQP").test_layout(), false);
+                records::Example example;
                 test.next(example);
               }),
               HasSubstr("t.tsv:2: has 2 fields, the header has 3"));
   EXPECT_THAT(message_of([&] {
-                read_examples(files.write("t.tsv", "index\tsentence1\tsentence2\tlabel\n"),
-                              glue_task("QNLI").layout());
+                records::read_examples(files.write("t.tsv", "index\tsentence1\tsentence2\tlabel\n"),
+                                       glue_task("QNLI").layout());
               }),
               HasSubstr("there is no column \"question\""));
 }

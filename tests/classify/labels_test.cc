@@ -35,10 +35,11 @@ TEST(Labels, AreSortedAndNumbersByValue) {
 }
 
 TEST(Labels, SeveralOfAnExample) {
-  const Examples examples = examples_of({{.text = "b, a"},
-                                         {.text = ""},
-                                         {.kind = Field::Kind::kList, .list = {"c", "a"}},
-                                         {.text = "a"}});
+  const records::Examples examples =
+      examples_of({{.text = "b, a"},
+                   {.text = ""},
+                   {.kind = records::Field::Kind::kList, .list = {"c", "a"}},
+                   {.text = "a"}});
   const std::vector<std::string> labels = find_labels(examples, kMany);
   EXPECT_THAT(labels, ElementsAre("a", "b", "c"));
   const Targets targets = targets_of(examples, kMany, labels);
@@ -95,9 +96,11 @@ TEST(Labels, ErrorsNamePlaceAndFix) {
       HasSubstr("train.tsv: every label is \"x\", and a classifier distinguishes two or more"));
   EXPECT_THAT(found({"", ""}, kMany), HasSubstr("no example has a label"));
   EXPECT_THAT(found({"x", ""}, kSingle), HasSubstr("train.tsv:3: the label is empty"));
-  EXPECT_THAT(
-      message_of([] { find_labels(examples_of({Field{.kind = Field::Kind::kList}}), kSingle); }),
-      HasSubstr("train.tsv:2: the label is a list"));
+  EXPECT_THAT(message_of([] {
+                find_labels(examples_of({records::Field{.kind = records::Field::Kind::kList}}),
+                            kSingle);
+              }),
+              HasSubstr("train.tsv:2: the label is a list"));
   const auto target = [](const std::string& label, const LabelFormat& format) {
     return message_of([&] { targets_of(examples_of({label}), format, {"no", "yes"}); });
   };

@@ -1,5 +1,5 @@
-"""Small runs that `onebit launch` starts, for the tests of the launcher and the injection of
-faults: data and recipe, the launcher's process, its ranks, and what it leaves."""
+"""Small runs of `onebit launch`, for the tests of the launcher and the injection of faults: data
+and recipe, the launcher's process, its ranks, and leftovers."""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ RECIPE = {
 
 
 def prepare(program, folder, steps=None, **run):
-    """Token store `corpus` and `recipe.json` in `folder`; `run` changes keys of the section run."""
+    """Writes the token store `corpus` and `recipe.json`; `run` changes keys of the section run."""
     text = "".join(f"the {word} was here {line}\n" + "\n" * (line == 7)
                    for word in ("king", "bird", "river", "child", "stone", "cloud")
                    for line in range(8))
@@ -37,7 +37,7 @@ def prepare(program, folder, steps=None, **run):
 
 
 class FolderTest(unittest.TestCase):
-    """The tests of a class share a folder with data and a recipe."""
+    """Base class whose tests share a folder with data and a recipe."""
 
     program = None
 
@@ -50,7 +50,7 @@ class FolderTest(unittest.TestCase):
 
 
 def run_tests():
-    """The main program of a file of tests: ONEBIT [TEST...]."""
+    """The main program of a test file: ONEBIT [TEST...]."""
     FolderTest.program = os.path.abspath(sys.argv[1])
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
 
@@ -73,14 +73,14 @@ def processes():
 
 
 class RunFolder:
-    """What a launched run has written, and its processes."""
+    """The files of a launched run, and its processes."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.records = folder  # where rank 0 writes
+        self.records = folder  # the folder of rank 0
 
     def step(self):
-        """Of the last update in metrics.jsonl; 0 before the first."""
+        """Returns the step of the last update in metrics.jsonl; 0 before the first."""
         steps = self.steps()
         return steps[-1]["step"] if steps else 0
 
@@ -94,20 +94,20 @@ class RunFolder:
             try:
                 record = json.loads(line)
             except json.JSONDecodeError:
-                continue  # it is being written
+                continue  # the line is not complete yet
             if record["kind"] == "step":
                 found.append(record)
         return found
 
     def ids(self):
-        """Of all attempts so far."""
+        """Returns the ids of all attempts so far."""
         found = []
         for log in sorted(self.folder.glob("logs/attempt-*/launcher.log")):
             found += re.findall(r"^launch ([0-9a-f]+-\d+)\n", log.read_text())
         return found
 
     def pids(self, ids=None):
-        """{pid: rank or None} of the attempts' processes."""
+        """Returns {pid: rank or None} of the attempts' processes."""
         ids = self.ids() if ids is None else ids
         found = {}
         for pid in processes():
@@ -117,9 +117,9 @@ class RunFolder:
         return found
 
     def left_over(self, patience=15, half_written=True):
-        """Processes, temporary folders and half-written files, once all had time to go. A run that
-        was killed and not started again may leave the checkpoint that it was writing: such a test
-        passes half_written=False."""
+        """Returns processes, temporary folders and half-written files that remain after some time.
+        A run that was killed and not restarted may leave an incomplete checkpoint: its test passes
+        half_written=False."""
         until = time.monotonic() + patience
         while True:
             ids = self.ids()
@@ -141,7 +141,7 @@ class RunFolder:
             time.sleep(0.1)
 
     def remove_scratch(self):
-        """The temporary folders of attempts that a test has ended halfway."""
+        """Removes the temporary folders of attempts that a test has interrupted."""
         for one in self.ids():
             shutil.rmtree(f"/dev/shm/onebit-{one}", ignore_errors=True)
 
@@ -151,7 +151,7 @@ class RunFolder:
 
 
 class LaunchedRun(RunFolder):
-    """A launcher in the background, and its run."""
+    """A launcher that runs in the background, and its run."""
 
     def __init__(self, program, folder, output, options, more=(), before=()):
         super().__init__(folder / output)
@@ -194,12 +194,12 @@ class LaunchedRun(RunFolder):
         raise AssertionError(f"no process of rank {rank}:\n{self.text()}")
 
     def guard_pid(self, rank):
-        """Of the process that has started the rank's."""
+        """Returns the pid of the parent of the rank's process."""
         status = pathlib.Path(f"/proc/{self.rank_pid(rank)}/status").read_text()
         return int(re.search(r"^PPid:\t(\d+)$", status, re.MULTILINE)[1])
 
     def starter_pid(self):
-        """Of mpirun."""
+        """Returns the pid of mpirun."""
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for pid in map(int, children.read_text().split()):
             name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()

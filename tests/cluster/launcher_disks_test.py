@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`onebit launch` over hosts that are network namespaces, each with a disk of its own.
+"""`onebit launch` over hosts that are network namespaces, each with its own disk.
 
-Usage: launcher_disks_test.py ONEBIT. Ends with 77 where namespaces are not allowed.
+Usage: launcher_disks_test.py ONEBIT. Exits with 77 if namespaces are not allowed.
 """
 import contextlib
 import os
@@ -29,7 +29,8 @@ class Disks(HostsTest):
         return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
 
     def slow_program(self, condition):
-        """The program, which waits where `condition` of a shell holds, and then writes "asked"."""
+        """Returns a script that runs the program; if the shell's `condition` holds, it first
+        creates the file "asked" and sleeps."""
         path = self.folder / "slow"
         path.write_text(f"#!/bin/sh\nif {condition}; then touch {self.folder}/asked; sleep 20; fi\n"
                         f"exec {self.program} \"$@\"\n")
@@ -38,14 +39,14 @@ class Disks(HostsTest):
         return path
 
     def end_while_it_waits(self, hosts, output, condition, number, more=()):
-        """What a launch says that is asked to end there."""
+        """Sends a signal to a launch while slow_program() sleeps; returns its last line."""
         run = self.launch_on_disks(hosts, output, "--program", self.slow_program(condition),
                                    more=more)
         until = time.monotonic() + 60
         while not (self.folder / "asked").exists():
             self.assertLess(time.monotonic(), until, run.text())
             time.sleep(0.05)
-        time.sleep(2)  # for the answer of the other host
+        time.sleep(2)  # lets the other host answer
         run.process.send_signal(number)
         self.assertEqual(run.wait(), 75, run.text())
         return run.text().splitlines()[-1]
@@ -53,7 +54,7 @@ class Disks(HostsTest):
     def test_the_checkpoint_that_an_early_end_names(self):
         output = "early"
         start = "[ \"$1\" = pretrain ]"
-        # Of the two hosts one has answered.
+        # One of the two hosts has answered.
         check = "[ \"$1\" = doctor ] && [ \"$(uname -n)\" = host1 ]"
         nobody = "[ \"$1\" = doctor ]"
         with Hosts(2, own_disks=self.folder / output) as hosts:
@@ -70,7 +71,7 @@ class Disks(HostsTest):
                     said = self.end_while_it_waits(hosts, output, condition, number, more)
                     self.assertIn(f"start the same command with --resume to continue from {tag}",
                                   said)
-            # The launcher's machine does not see the run, the hosts do.
+            # Only the hosts have the run, the launcher's machine does not.
             run = self.launch_on_disks(hosts, output)
             self.assertEqual(run.wait(), 1, run.text())
             for host in hosts.names:
@@ -111,7 +112,7 @@ class Disks(HostsTest):
                 run = self.launch_on_disks(hosts, output, "--min-hosts", "1",
                                            "--checkpoint-copies", "2")
                 run.reach(45)
-                # The part of each is on the other, and nothing on the launcher's machine.
+                # Each host has a copy of the other's part; the launcher's machine has nothing.
                 self.assertFalse((run.folder / "latest").exists())
                 hosts.cut_power(lost)
                 left = run.records = hosts.disk(1 - lost)
@@ -122,7 +123,7 @@ class Disks(HostsTest):
                 log = self.rank_log(run, 2)
                 resumed = re.search(r"resumed from global_step(\d+)", log)
                 self.assertIsNotNone(resumed, log)
-                # The host may have gone before it could report the last one.
+                # The host may have ended before it could report the last checkpoint.
                 self.assertGreaterEqual(int(resumed[1]), int(saved[1]))
                 self.assertEqual([one["step"] for one in run.steps()], list(range(1, 241)))
                 self.assertTrue(run.model())
@@ -148,7 +149,7 @@ class Disks(HostsTest):
                 self.assertEqual((hosts.disk(0) / tag / name).read_bytes(),
                                  (hosts.disk(1) / tag / name).read_bytes())
             self.assertEqual(len(run.steps()), 240)
-            # As ever at the same ranks: bit for bit the run that nothing happened to.
+            # With the same ranks, the result equals that of an uninterrupted run, bit for bit.
             here = LaunchedRun(self.program, self.folder, "unbroken",
                                ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
             self.assertEqual(here.wait(), 0, here.text())
@@ -175,10 +176,10 @@ class Disks(HostsTest):
                                                     r"the copy of another disk")
             self.assertEqual(damaged.read_bytes(), copy.read_bytes())
             self.assertEqual([one["step"] for one in run.steps()], list(range(1, 61)))
-            # Every disk has the run's records to show.
+            # Every disk has the run's records.
             for host in range(2):
                 self.assertTrue(list((hosts.disk(host) / "tensorboard").iterdir()))
-            # The launcher's machine has no model to fill masks with.
+            # The launcher's machine has no model, so its message names the hosts that have it.
             self.assertRegex(run.text(), r"the model is in .* on each of host0, host1; try there: ")
             self.assertIn(f"{run.folder} is on the disks of {', '.join(hosts.names)}: this machine "
                           "has only the logs", run.text())

@@ -32,7 +32,7 @@ TEST(SteadySeconds, TakesWhatThereIs) {
   EXPECT_DOUBLE_EQ(seconds_per_bucket(std::array{Stream{1, 3}, Stream{2, 2}}), 1) << "no slope";
 }
 
-// One end of a link whose other end does and sends just the same.
+// One end of a link whose other end makes the same calls and sends the same data.
 class Mirror final : public Communicator {
  public:
   struct Link {
@@ -65,7 +65,7 @@ class Mirror final : public Communicator {
     Stopwatch watch_;
   };
 
-  // A token bucket, as tbf and the networks of clouds have it.
+  // A token bucket, like tbf and cloud networks.
   std::unique_ptr<Request::State> start(Messages messages) override {
     const auto& sent = messages.send[1];
     const auto& received = messages.receive[1];
@@ -82,7 +82,8 @@ class Mirror final : public Communicator {
   double sent_until_ = 0;
 };
 
-// Other programs on the machine may hold up a stream; a burst taken for the rate would be far more.
+// Other programs on the machine may slow a stream; a burst mistaken for the rate would be far
+// higher.
 void expect_rate(const StreamSpeed& speed, double bytes_per_second) {
   EXPECT_LT(speed.bytes_per_second, 1.5 * bytes_per_second);
   EXPECT_GT(speed.bytes_per_second, 0.2 * bytes_per_second);
@@ -115,7 +116,7 @@ TEST(LinkProbe, StaysShortWhereABucketTakesLong) {
   EXPECT_LT(stopwatch.seconds(), 30);
   expect_rate(speed, kRate);
   EXPECT_NEAR(speed.seconds_per_bucket, kBucketBytes / speed.bytes_per_second, 1e-6);
-  // Waiting for the link costs the processor next to nothing.
+  // Waiting for the link takes almost no processor time.
   EXPECT_LT(speed.processor_seconds_per_bucket, 0.2 * speed.seconds_per_bucket);
 }
 

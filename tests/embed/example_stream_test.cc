@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Text `part` of example i has i % 4 words "a" and then a word of its own.
+// Text `part` of example i consists of i % 4 words "a" and a unique word.
 struct Data {
   Data(int64_t count, Kind kind) {
     std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
@@ -29,14 +29,14 @@ struct Data {
         examples.scores.push_back(static_cast<float>(i) / static_cast<float>(count));
       }
     }
-    encoded = std::make_unique<classify::EncodedExamples>(
+    encoded = std::make_unique<records::EncodedExamples>(
         examples.texts.all,
         std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(words, "words")),
-        text::Casing::kUncased, classify::EncodeOptions{});
+        text::Casing::kUncased, records::EncodeOptions{});
   }
 
   Examples examples;
-  std::unique_ptr<classify::EncodedExamples> encoded;
+  std::unique_ptr<records::EncodedExamples> encoded;
 };
 
 // The text that a sequence of the batch is, by its own word.

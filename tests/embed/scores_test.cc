@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/classify/correlation.h"
+#include "onebit/metrics/correlation.h"
 
 namespace onebit::embed {
 namespace {
@@ -65,7 +65,7 @@ TEST(EmbedScores, AModelThatDistinguishesNothingFindsNothing) {
   const Scores scores = score(pairs, std::vector<float>(12, 1), 1);
   EXPECT_DOUBLE_EQ(figure(scores, "accuracy"), 0);
   EXPECT_DOUBLE_EQ(figure(scores, "mrr"), 1.0 / 3);
-  // Neither does one that has lost its numbers.
+  // Nor if its vectors are not finite.
   EXPECT_DOUBLE_EQ(figure(score(pairs, std::vector<float>(12, std::nanf("")), 1), "accuracy"), 0);
   EXPECT_DOUBLE_EQ(figure(score(pairs, std::vector<float>(12, 0), 1), "accuracy"), 0);
 }
@@ -89,8 +89,8 @@ TEST(EmbedScores, CosinesFollowScores) {
   const std::vector<double> wanted(truth.begin(), truth.end());
   // Vectors are f32.
   EXPECT_DOUBLE_EQ(figure(scores, "spearman"), 1);
-  EXPECT_NEAR(figure(scores, "pearson"), classify::pearson_correlation(cosines, wanted), 1e-6);
-  EXPECT_NEAR(figure(scores, "mse"), classify::mean_squared_error(cosines, wanted), 1e-6);
+  EXPECT_NEAR(figure(scores, "pearson"), metrics::pearson_correlation(cosines, wanted), 1e-6);
+  EXPECT_NEAR(figure(scores, "mse"), metrics::mean_squared_error(cosines, wanted), 1e-6);
 }
 
 TEST(EmbedScores, AreShownByName) {

@@ -9,7 +9,7 @@
 namespace onebit::embed {
 namespace {
 
-using classify::RecordReader;
+using records::RecordReader;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -40,7 +40,7 @@ TEST_F(TextColumns, AreFoundByTheirUsualNames) {
 TEST_F(TextColumns, AreThoseThatAreNamed) {
   EXPECT_THAT(choose("a\tb\tscore", {.anchor = "b", .positive = "a"}).list(),
               ElementsAre("b", "a", "score"));
-  // One that is named decides, whatever else is there.
+  // An explicitly named column takes precedence.
   EXPECT_THAT(choose("anchor\tpositive\tscore\tnegative", {.negative = "negative"}).list(),
               ElementsAre("anchor", "positive", "negative"));
 }

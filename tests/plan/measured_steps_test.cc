@@ -43,8 +43,8 @@ void expect_within(double planned, double measured, const std::string& what) {
 TEST(MeasuredSteps, ArePlannedWithinTenPercent) {
   Context context = Context::cpu(1);
   const tasks::PretrainingConfig config = bench_config();
-  const training::MachineCosts machine =
-      training::read_machine_costs(ONEBIT_SOURCE_DIR "/tests/plan/zen3_one_core.json");
+  const costs::MachineCosts machine =
+      costs::read_machine_costs(ONEBIT_SOURCE_DIR "/tests/plan/zen3_one_core.json");
   for (const MeasuredStep& measured : kMeasured) {
     const RunPlan plan = make_plan(
         context, config, machine,

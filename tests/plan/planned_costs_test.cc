@@ -10,18 +10,18 @@ namespace onebit::plan {
 namespace {
 
 struct Costs {
-  training::StepCosts costs;
-  training::ExchangeBuckets buckets;
+  costs::StepCosts costs;
+  costs::ExchangeBuckets buckets;
   int64_t elements;
 };
 
-Costs costs_of(const training::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
+Costs costs_of(const costs::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
   const tasks::PretrainingConfig config = small_config();
   params::Table table;
   const model::PreTrainingModel model(config.model, table, model::PreTrainingHeads::kBoth);
   RecipeWork work;
   work.one_layer.forward.products = 1e9;
-  const auto buckets = training::exchange_buckets(table, config.engine, cluster.ranks());
+  const auto buckets = costs::exchange_buckets(table, config.engine, cluster.ranks());
   return {.costs = planned_costs({work, machine, table, config.engine}, cluster, wire, 8, buckets),
           .buckets = buckets,
           .elements = table.size_elements()};
@@ -70,7 +70,7 @@ TEST(PlannedCosts, OneRankExchangesNothing) {
 }
 
 TEST(ProductType, IsBf16OnlyWhereTheMachineHasIt) {
-  training::MachineCosts machine = round_machine();
+  costs::MachineCosts machine = round_machine();
   EXPECT_EQ(product_type(machine, DType::kBF16), DType::kF32);
   machine.bf16 = machine.f32;
   EXPECT_EQ(product_type(machine, DType::kBF16), DType::kBF16);

@@ -8,8 +8,8 @@
 namespace onebit::plan {
 namespace {
 
-using training::ByKind;
-using training::PassParts;
+using costs::ByKind;
+using costs::PassParts;
 
 tasks::PretrainingConfig four_layers() {
   tasks::PretrainingConfig config = small_config();
@@ -24,13 +24,13 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
     tasks::PretrainingConfig config = four_layers();
     config.memory.full_recomputation = recompute;
     const RecipeWork work = count_work(context, config, DType::kF32);
-    const PassParts whole = training::observe_pass(context,
-                                                   {.model = config.model,
-                                                    .memory = config.memory,
-                                                    .sequences = 3,
-                                                    .length = config.data.pairs.sequence_length,
-                                                    .masked = config.data.masks.max_predictions},
-                                                   DType::kF32, 0)
+    const PassParts whole = costs::observe_pass(context,
+                                                {.model = config.model,
+                                                 .memory = config.memory,
+                                                 .sequences = 3,
+                                                 .length = config.data.pairs.sequence_length,
+                                                 .masked = config.data.masks.max_predictions},
+                                                DType::kF32, 0)
                                 .work;
     const ByKind forward = 3 * (work.one_layer.forward + 3 * work.layer_forward);
     const ByKind backward = 3 * (work.one_layer.backward() + 3 * work.layer_backward);
@@ -59,7 +59,7 @@ TEST(CountWork, CountsTheLayersThatPassesCompute) {
 }
 
 // Rates that make seconds of operations: products alone, 1 a second.
-training::ComputingCosts unit_rates() {
+costs::ComputingCosts unit_rates() {
   const ByKind rates{.products = 1, .attention = 1e30, .rest = 1e30};
   return {.forward = rates, .backward = rates};
 }
@@ -78,7 +78,7 @@ RecipeWork round_work() {
 TEST(PassTimes, AddUpTheLayers) {
   params::Table table;
   const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
-  const training::PassTimes pass = pass_times(round_work(), unit_rates(), table, 2, 3);
+  const costs::PassTimes pass = pass_times(round_work(), unit_rates(), table, 2, 3);
   EXPECT_NEAR(pass.forward_seconds, 6 * (5 + 3 * 3), 1e-9);
   EXPECT_NEAR(pass.backward_seconds, 6 * (1 + 2 + 3 * 4 + 0.5), 1e-9);
 }
@@ -86,7 +86,7 @@ TEST(PassTimes, AddUpTheLayers) {
 TEST(PassTimes, GradientsAreReadyFromTheHeadsToTheEmbeddings) {
   params::Table table;
   const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
-  const training::PassTimes pass = pass_times(round_work(), unit_rates(), table, 1, 1);
+  const costs::PassTimes pass = pass_times(round_work(), unit_rates(), table, 1, 1);
   int64_t end = table.size_elements();
   for (const auto& ready : pass.ready) {  // they cover the buffer from its end on
     EXPECT_EQ(ready.range.end, end);

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 RunPlan plan_of(const tasks::PretrainingConfig& config, const PlannedCluster& cluster,
-                const training::MachineCosts& machine = round_machine()) {
+                const costs::MachineCosts& machine = round_machine()) {
   Context context = Context::cpu(1);
   return make_plan(context, config, machine, {.cluster = cluster, .watts_per_host = 500});
 }
@@ -30,7 +30,7 @@ RunPlan plan_of(const tasks::PretrainingConfig& config, const PlannedCluster& cl
 TEST(RunPlan, AddsUpOnOneRank) {
   PlannedCluster alone = two_hosts();
   alone.hosts = 1;
-  training::MachineCosts machine = round_machine();
+  costs::MachineCosts machine = round_machine();
   machine.f32.update_seconds = 1e-15;
   const RunPlan plan = plan_of(small_config(), alone, machine);
   const PlannedRun& run = plan.asked.runs[0];
@@ -127,7 +127,7 @@ TEST(RunPlan, MaskedWordsAloneHaveOneHead) {
 
 TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
   const auto memory_of = [](bool machine_has_bf16, bool packs, int ranks) {
-    training::MachineCosts machine = round_machine();
+    costs::MachineCosts machine = round_machine();
     if (machine_has_bf16) machine.bf16 = machine.f32;
     tasks::PretrainingConfig config =
         small_config(R"(, "optimizer": {"type": "AdamW"}, "bf16": {"enabled": true})");

@@ -4,8 +4,8 @@
 
 namespace onebit::plan {
 
-training::MachineCosts round_machine() {
-  const training::ByKind rates{.products = 1e11, .attention = 1e12, .rest = 1e12};
+costs::MachineCosts round_machine() {
+  const costs::ByKind rates{.products = 1e11, .attention = 1e12, .rest = 1e12};
   return {.host = "paper",
           .processor = "a processor",
           .threads = 8,

@@ -9,7 +9,7 @@ namespace onebit::plan {
 
 // 8 threads, 100 GFLOP/s of products and 1e12 of all else, so that products are all that counts;
 // 16 GB.
-training::MachineCosts round_machine();
+costs::MachineCosts round_machine();
 
 // bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps; `more` is put before
 // the closing brace: keys with a comma before them, the optimizer among them.

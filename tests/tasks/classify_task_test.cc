@@ -78,10 +78,10 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   Context context = Context::cpu(2);
   ClassifyPredictor predictor(context, given.output, {.max_sequence_length = 24, .batch = 2});
   EXPECT_THAT(predictor.labels(), ElementsAre("court", "home", "nature"));
-  const classify::Examples examples = classify::read_examples(given.train, {});
+  const records::Examples examples = records::read_examples(given.train, {});
   const std::vector<float> all = predictor.outputs(examples.all, false);
   // The same in pieces of a file, in its order.
-  classify::ExampleReader reader(given.train, {}, false);
+  records::ExampleReader reader(given.train, {}, false);
   std::vector<float> streamed;
   const int64_t count = predictor.for_each_output(reader, [&](std::span<const float> outputs) {
     streamed.insert(streamed.end(), outputs.begin(), outputs.end());
@@ -233,7 +233,7 @@ TEST_F(ClassifyTest, WeightsChangeTheLoss) {
   train(plain);
   train(weighted);
   EXPECT_NE(losses_in(folder_ / "plain"), losses_in(folder_ / "weighted"));
-  // Weights that are all the same are no weights.
+  // Equal weights have the same effect as none.
   ClassifyTrainingOptions same = options("same");
   learn_by_heart(same, 1);
   same.recipe["classify"] = {{"class_weights", "balanced"}};  // nine of each
@@ -250,7 +250,7 @@ TEST_F(ClassifyTest, AClassifierOfTheSameLabelsIsTrainedOn) {
   again.model = given.output;
   train(again);
   EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
-  // Of other labels the head is new.
+  // With other labels, the head is initialized again.
   ClassifyTrainingOptions other = options("other");
   learn_by_heart(other, 1);
   other.model = given.output;

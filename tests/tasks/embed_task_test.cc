@@ -27,7 +27,7 @@ constexpr const char* kThings[] = {"king", "river", "mother", "tree",  "child", 
 
 class EmbedTest : public FineTuningTest<FineTuningOptions, run_embed_training> {
  protected:
-  // What the same word is in belongs together.
+  // Texts that contain the same word are related.
   Path pairs_file(const std::string& name = "pairs.jsonl") const {
     std::string text;
     for (int i = 0; i < 24; ++i) {
@@ -119,7 +119,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   EXPECT_EQ(sentence->pooling, formats::SentencePooling::kFirst);
   EXPECT_FALSE(sentence->normalize);
   EXPECT_FALSE(std::filesystem::exists(given.output / "2_Normalize"));
-  // What the model's folder says is what a run that starts from it does.
+  // A run uses the settings in the folder of the model from which it starts.
   FineTuningOptions again = triplets("again");
   learn_by_heart(again, 1);
   again.model = given.output / "global_step60";  // the best one was found after a few steps
@@ -128,8 +128,8 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
 }
 
-// The start times a pass over one of the micro-batches, which takes part in the exchange of vectors
-// as that of a step does, also where it is smaller than others or empty.
+// At its start, the run times a pass over a micro-batch, which takes part in the exchange of
+// vectors like that of a step, even if it is smaller than others or empty.
 TEST_F(EmbedTest, TheStartTimesUnevenMicroBatches) {
   struct Case {
     int world;
@@ -195,7 +195,7 @@ TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
   compare([&](const std::string& name) { return scored(name); }, "scored");
 }
 
-// Micro-steps after each other have negatives of their own.
+// Each micro-step has only its own negatives.
 TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
   FineTuningOptions whole = options("whole"), parts = options("parts");
   for (FineTuningOptions* given : {&whole, &parts}) learn_by_heart(*given, 1);
@@ -274,11 +274,11 @@ TEST_F(EmbedTest, AResumeWithOtherDataIsRefusedOrNamed) {
   EXPECT_NO_THROW(train(other));
 }
 
-// Parts of a file are sorted by length inside: what comes out is in the order of the file all the
-// same, and the same as all at once.
+// Parts of a file are sorted by length internally. The output is still in the order of the file,
+// and equals that of a single part.
 TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
   std::string text;
-  std::vector<classify::Example> all;
+  std::vector<records::Example> all;
   for (int i = 0; i < 300; ++i) {
     std::string line;
     for (int word = 0; word <= i * 7 % 13; ++word)
@@ -305,7 +305,7 @@ TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
 
 TEST_F(EmbedTest, VectorsOfBf16AreNearThoseOfF32) {
   Context context = Context::cpu(1);
-  std::vector<classify::Example> texts(2);
+  std::vector<records::Example> texts(2);
   texts[0].text = std::string(kThings[0]) + " " + kThings[1];
   texts[1].text = kThings[2];
   const auto vectors_of = [&](DType compute) {

@@ -1,9 +1,10 @@
-// What the start table says of optimizer and rate.
+// The rows of the start table for optimizer and learning rate.
 #include "onebit/training/optimizer_rows.h"
-#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "onebit/base/json.h"
 
 namespace onebit::training {
 namespace {
@@ -63,7 +64,7 @@ TEST(DescribeBuckets, ReportsWhatAMessageHoldsInEitherPhase) {
   table.add({.name = "weight", .shape = {335, 1'000'000}});
   const auto text_of = [&](const std::string& params, int world_size) {
     const engine::EngineConfig config = config_of(params, "null", R"(, "bf16": {"enabled": true})");
-    return describe_buckets(exchange_buckets(table, config, world_size), config, world_size);
+    return describe_buckets(costs::exchange_buckets(table, config, world_size), config, world_size);
   };
   EXPECT_EQ(text_of(R"({"freeze_step": 20})", 8),
             "320 per step, each two messages of 262 kB to every other rank; at one bit per element "

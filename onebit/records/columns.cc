@@ -1,0 +1,67 @@
+#include "onebit/records/columns.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "onebit/base/error.h"
+
+namespace onebit::records {
+namespace {
+
+bool is_number(const std::string& column) {
+  return !column.empty() && column.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string first_there(const RecordReader& reader, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (reader.has_column(name)) return name;
+  }
+  return "";
+}
+
+void require_found(const std::string& column, const RecordReader& reader, const char* role,
+                   const std::string& usual, const std::string& fix) {
+  require(!column.empty(), "{}: which column contains the {}? {}; {}", reader.name(), role,
+          reader.names().empty() ? "the file is read without a header"
+                                 : fmt::format("None is called {}: there are {}", usual,
+                                               fmt::join(reader.names(), ", ")),
+          fix);
+}
+
+}  // namespace
+
+bool Columns::has_header() const {
+  if (header) return *header;
+  bool any_number = false;
+  for (const std::string& column : {text, text_pair, label}) {
+    if (!column.empty() && !is_number(column)) return true;
+    any_number = any_number || !column.empty();
+  }
+  return !any_number;
+}
+
+std::vector<std::string> ChosenColumns::list() const {
+  std::vector<std::string> columns = {text};
+  if (!text_pair.empty()) columns.push_back(text_pair);
+  if (!label.empty()) columns.push_back(label);
+  return columns;
+}
+
+ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
+                             const std::string& fix) {
+  ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
+  // If the user names the column of the text, there is no second one unless it is named too.
+  if (chosen.text.empty()) {
+    chosen.text = first_there(reader, {"text", "sentence1", "sentence"});
+    require_found(chosen.text, reader, "text", "text, sentence or sentence1", fix);
+    if (chosen.text_pair.empty()) {
+      chosen.text_pair = first_there(reader, {"text_pair", "sentence2"});
+    }
+  }
+  if (!with_label) return chosen;
+  chosen.label = columns.label.empty() ? first_there(reader, {"label", "labels"}) : columns.label;
+  require_found(chosen.label, reader, "label", "label or labels", fix);
+  return chosen;
+}
+
+}  // namespace onebit::records

@@ -1,0 +1,33 @@
+// Selects the columns of a file that contain text and label.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/records/record_reader.h"
+
+namespace onebit::records {
+
+// Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
+// names: text, sentence or sentence1; text_pair or sentence2, if present; label or labels.
+struct Columns {
+  std::string text, text_pair, label;
+  std::optional<bool> header;  // absent: the file has one unless all columns are given by number
+
+  bool has_header() const;
+};
+
+struct ChosenColumns {
+  std::string text, text_pair, label;  // text_pair and label may be empty
+
+  // In the order of the fields that a reader returns.
+  std::vector<std::string> list() const;
+};
+
+// Chooses the columns of a file. Error: no column for the text, or for the label if it is required;
+// `fix` ends the message ("give --text").
+ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
+                             const std::string& fix);
+
+}  // namespace onebit::records

@@ -1,0 +1,83 @@
+// Reads the records of a TSV, CSV or JSON-lines file one after the other. TSV has no quotes: a tab
+// always ends a field, as in GLUE's files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json_fwd.h"
+#include "onebit/corpus/file_lines.h"
+
+namespace onebit::records {
+
+enum class FileFormat { kTsv, kCsv, kJsonLines };
+
+// The format by the file's ending: .tsv, .txt, .csv, .jsonl, .ndjson, also followed by that of a
+// compressed file (corpus/byte_stream.h). Error: another ending.
+FileFormat format_of(const Path& path);
+
+struct Field {
+  enum class Kind { kText, kNumber, kList };  // kNumber also for JSON's true and false
+  Kind kind = Kind::kText;
+  std::string text = {};               // a number as written in the file
+  std::vector<std::string> list = {};  // of a JSON array of strings and numbers
+};
+
+struct RecordOptions {
+  FileFormat format = FileFormat::kTsv;
+  bool has_header = true;  // of TSV and CSV
+  // Records with too few fields are counted and left out, and surplus fields are ignored: GLUE's
+  // files are published like this.
+  bool skip_short = false;
+};
+
+class RecordReader {
+ public:
+  // Reads the names of the columns. Errors: unreadable, empty.
+  RecordReader(const Path& path, const RecordOptions& options);
+
+  // The names in the header, or the keys of the first JSON line; empty without a header.
+  const std::vector<std::string>& names() const { return names_; }
+  bool has_column(const std::string& name) const;
+  // Selects the fields that next() returns: columns by name, by number from 1, or by key. Errors: a
+  // column that does not exist (lists those that do); a name that two columns have.
+  void select(const std::vector<std::string>& columns);
+
+  // Reads the next record's selected fields; false after the last. Empty lines at the end of the
+  // file are not records. Errors, with file:line: another number of fields than the header (or the
+  // first record) has; not JSON; a missing key; a value of another kind.
+  bool next(std::vector<Field>& fields);
+  // The place of the record that next() has returned: "train.tsv:12".
+  std::string place() const;
+  uint64_t line() const { return record_line_; }
+  const std::string& name() const { return lines_.name(); }
+  int64_t skipped() const { return skipped_; }
+
+ private:
+  bool next_line();
+  void split_line();
+  bool take_columns(std::vector<Field>& fields);
+  void check_count();
+  void take_keys(std::vector<Field>& fields) const;
+  Json parsed_line() const;
+  size_t column_index(const std::string& column) const;
+
+  RecordOptions options_;
+  corpus::FileLines lines_;
+  std::vector<std::string> names_;
+  std::vector<std::string> keys_;  // selected keys of JSON lines
+  std::vector<size_t> selected_;   // of TSV and CSV
+  size_t fields_expected_ = 0;     // 0: not known yet
+  std::string line_;
+  std::vector<std::string> split_;
+  uint64_t record_line_ = 0;
+  bool is_peeked_ = false;  // line_ was read for its names and has not been returned yet
+  // A line that was read ahead, and the number of empty lines before it.
+  std::string held_;
+  bool has_held_ = false;
+  uint64_t empty_lines_ = 0;
+  int64_t skipped_ = 0;
+};
+
+}  // namespace onebit::records
