@@ -84,17 +84,21 @@ function(onebit_compile_kernels)
   endforeach()
 endfunction()
 
-# Floors without a CUDA half are the same with the emulated device: where a release build of this tree is
-# named, they are linked from there. `base` compiles the headers for the others.
-set(ONEBIT_FLOORS_FROM "" CACHE PATH "A release build whose floors a build with the emulated device takes")
+# Floors whose sources depend neither on CUDA nor on MPI are the same in every build: a build with the emulated
+# device, or one without both, can link those of a release build of this tree, and the program's own objects.
+# `base` compiles the headers for the others.
+set(ONEBIT_FLOORS_FROM "" CACHE PATH "A release build whose floors a build for tests takes")
 mark_as_advanced(ONEBIT_FLOORS_FROM)
-set(ONEBIT_CUDA_FLOORS base device kernels ops comm compress)
+set(ONEBIT_DEVICE_FLOORS base device kernels ops comm compress)
+if(ONEBIT_FLOORS_FROM AND NOT ONEBIT_CUDA STREQUAL "EMULATED" AND (ONEBIT_HAS_MPI OR ONEBIT_HAS_CUDA))
+  message(FATAL_ERROR "ONEBIT_FLOORS_FROM is for builds with ONEBIT_CUDA=EMULATED, or with ONEBIT_MPI=OFF and "
+                      "ONEBIT_CUDA=OFF")
+endif()
 function(onebit_take_floor name)
   cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(library ${ONEBIT_FLOORS_FROM}/floors/${name}/libonebit_${name}.a)
-  if(NOT ONEBIT_CUDA STREQUAL "EMULATED" OR NOT EXISTS ${library})
-    message(FATAL_ERROR "ONEBIT_FLOORS_FROM is for ONEBIT_CUDA=EMULATED and names a release build of this "
-                        "tree; there is no ${library}")
+  if(NOT EXISTS ${library})
+    message(FATAL_ERROR "ONEBIT_FLOORS_FROM names a release build of this tree; there is no ${library}")
   endif()
   add_library(onebit_${name} STATIC IMPORTED GLOBAL)
   set_target_properties(onebit_${name} PROPERTIES IMPORTED_LOCATION ${library})
@@ -106,7 +110,7 @@ endfunction()
 
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
-  if(ONEBIT_FLOORS_FROM AND NOT name IN_LIST ONEBIT_CUDA_FLOORS)
+  if(ONEBIT_FLOORS_FROM AND NOT name IN_LIST ONEBIT_DEVICE_FLOORS)
     onebit_take_floor(${name} ${ARGN})
     return()
   endif()

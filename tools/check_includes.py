@@ -2,11 +2,11 @@
 """Checks that sources compile alone. Builds that parse shared headers once for many sources
 (ONEBIT_QUICK_BUILD) do not detect a missing include.
 
-    check_includes.py BUILD_FOLDER SOURCE...
+    check_includes.py BUILD_FOLDER[,BUILD_FOLDER] SOURCE...
 
-The folder contains compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF. Sources are parsed
-with all warnings, and no code is generated. ONEBIT_JOBS sets the number of parallel jobs (default:
-the number of cores).
+A folder contains compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF; of a source that is
+in both, the first one's command is used. Sources are parsed with all warnings, and no code is
+generated. ONEBIT_JOBS sets the number of parallel jobs (default: the number of cores).
 """
 import json
 import os
@@ -42,8 +42,11 @@ def main(arguments):
         print(__doc__)
         return 2
     wanted = {str((ROOT / source).resolve()) for source in arguments[1:]}
-    with open(Path(arguments[0]) / "compile_commands.json", encoding="utf-8") as file:
-        entries = [entry for entry in json.load(file) if entry["file"] in wanted]
+    found = {}
+    for folder in reversed(arguments[0].split(",")):
+        with open(Path(folder) / "compile_commands.json", encoding="utf-8") as file:
+            found |= {entry["file"]: entry for entry in json.load(file) if entry["file"] in wanted}
+    entries = list(found.values())
     jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count())
     failed = 0
     with ThreadPoolExecutor(jobs) as pool:

@@ -36,8 +36,8 @@ LINK = re.compile(r"\bhttps?://([\w.-]+)")
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
               "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
-TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "sanitizers",
-                "emulated_cuda"}
+TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "plain",
+                "sanitizers", "emulated_cuda"}
 # Headers that are named as the vendor names them.
 VENDOR_HEADERS = Path("tests/emulated_cuda/include")
 

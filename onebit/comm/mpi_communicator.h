@@ -33,7 +33,7 @@ class MpiEnvironment {
   std::unique_ptr<Communicator> world();
 
  private:
-  int exceptions_at_start_;
+  [[maybe_unused]] int exceptions_at_start_;  // not used where MPI is not built
 };
 
 }  // namespace onebit::comm
