@@ -45,7 +45,7 @@ def main(arguments):
     missing = unmatched(patterns_of(arguments[0]), names)
     for pattern in missing:
         print(f"{pattern} matches no test: it was renamed or deleted "
-              "(cmake/OnebitTargets.cmake lists it)")
+              "(cmake/OnebitTestCases.cmake lists it)")
     print(f"{len(names)} cases in {len(arguments) - 1} programs, {len(missing)} patterns without one")
     return 1 if missing else 0
 

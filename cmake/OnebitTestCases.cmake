@@ -1,0 +1,55 @@
+# Test cases that a build leaves out, or runs in one schedule only. Every pattern must match a test
+# (case_lists).
+
+# The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
+# in every build.
+set(ONEBIT_EMULATED_TESTS device ops comm compress model training tasks emulated_cuda
+  CACHE STRING "The tests that a build with the emulated device has")
+set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules they run in")
+# Long tests of results, which do not depend on the schedule, run in the first one only.
+set(ONEBIT_EMULATED_ONCE model CACHE STRING "Tests that run in the first schedule alone")
+set(ONEBIT_EMULATED_ONCE_CASES "*OfFiftySteps*:*AsOnACpu:*FewRowsOfALargeMatrix*")  # as GoogleTest names them
+# Sanitizers check every operation. These take too long there: training that uses the same operations,
+# finite differences of models that differ from others in the head only (training with each is checked),
+# every key of a recipe with every kind of value, statistics, and the choice among the emulated
+# cuBLASLt's algorithms at many sizes.
+set(ONEBIT_LONG_CASES "${ONEBIT_EMULATED_ONCE_CASES}:CudaParity.*:CudaTraining.*:Model/LayersLeftOut.*:\
+Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:\
+Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/ModelGradient.Values/*:\
+Model/ModelGradient.Tagging/*:Model/ModelGradient.Classification/*:Model/ModelGradient.QuestionAnswering/*:\
+All/OptimizersTest.PackedMatricesChangeNoBit/*:*ElementwiseTest.CastsRound*/cuda*:\
+NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
+All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
+*LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
+# The thread sanitizer checks every kernel once, at a small size.
+set(ONEBIT_RACE_TESTS "")
+if(ONEBIT_CUDA STREQUAL "EMULATED")
+  set(ONEBIT_RACE_TESTS ops emulated_cuda)
+endif()
+set(ONEBIT_RACE_CASES "EmulatedRaces.*:*BlockRaces.*:Backends/*/cuda_f16:Devices/*/cuda:\
+*AttentionTest.RepeatsItself/cuda_f32:-*LinearTest.*:*RepeatsItself/cuda_f16:*CastsRound*:*KeepsTheBits*:\
+*TheSquaredSketch*")
+# It also leaves out tests of numbers over many steps whose threads call the same functions as in other
+# tests.
+set(ONEBIT_LONG_THREADED_CASES "OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.LocalUpdatesFollowAdam:\
+ZeroOneReference.FollowsTheRestatement*:ResidualPlacement.AChangedCut*:StateBytes.AreWhatIsHeld*:\
+CompressedOptimizer.LoadsIntoAUsedOne*:EngineClipping.TheNormIsFollowed*:Engine.UpdatesFollowAdams*:\
+WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*")
+
+# Adds a test that every case listed above exists in the programs of this build.
+function(onebit_test_case_lists)
+  if(ONEBIT_SANITIZE MATCHES "thread")
+    set(patterns "${ONEBIT_LONG_THREADED_CASES}:${ONEBIT_RACE_CASES}")
+  elseif(ONEBIT_SANITIZE)
+    set(patterns "${ONEBIT_LONG_CASES}")
+  elseif(ONEBIT_CUDA STREQUAL "EMULATED")
+    set(patterns "${ONEBIT_EMULATED_ONCE_CASES}")
+  else()
+    return()
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  get_property(programs GLOBAL PROPERTY ONEBIT_TEST_PROGRAMS)
+  add_test(NAME case_lists COMMAND Python3::Interpreter -B
+    ${PROJECT_SOURCE_DIR}/tools/check_case_lists.py "${patterns}" ${programs})
+  set_tests_properties(case_lists PROPERTIES TIMEOUT 120 ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
+endfunction()
