@@ -5,6 +5,7 @@
 
 #include "onebit/base/config_keys.h"
 #include "onebit/base/json.h"
+#include "onebit/data/masking.h"
 #include "onebit/tasks/task_list.h"
 
 namespace onebit::tasks {
@@ -85,7 +86,7 @@ model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
   return {.rows = sequences * data.pairs.sequence_length,
           .sequences = sequences,
           .longest = data.pairs.sequence_length,
-          .masked = sequences * data.masks.max_predictions};
+          .masked = sequences * data::prediction_count(data.pairs.sequence_length, data.masks)};
 }
 
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,

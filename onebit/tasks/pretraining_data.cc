@@ -7,19 +7,23 @@
 namespace onebit::tasks {
 namespace {
 
-// Everything that determines the examples of an epoch.
-Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
+Json checksums_of_files(const Stores& stores) {
   Json checksums = Json::array();
   for (const data::WeightedStore& entry : stores) {
     for (const corpus::StoreFile& file : entry.store->content_files()) {
       checksums.push_back(file.crc32);
     }
   }
+  return checksums;
+}
+
+// Everything that determines the examples of an epoch.
+Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   return {{"seed", options.seed},
           {"sequence_length", options.pairs.sequence_length},
           {"short_sequence_probability", options.pairs.short_sequence_probability},
           {"next_sentence", options.pairs.next_sentence},
-          {"checksums", checksums}};
+          {"checksums", checksums_of_files(stores)}};
 }
 
 }  // namespace
@@ -83,6 +87,12 @@ Json stores_to_json(const Stores& stores) {
   return list;
 }
 
+bool are_those_of(const Json& client_state, const Stores& stores) {
+  if (client_state.value("stores", Json()) != stores_to_json(stores)) return false;
+  const Json files = checksums_of_files(stores);
+  return client_state.value("/epochs/cut/checksums"_json_pointer, files) == files;
+}
+
 Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,
                    const data::BatchStreamOptions& options) {
   Json list = Json::array();
@@ -98,7 +108,7 @@ std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& st
                                       const data::BatchStreamOptions& options) {
   const Json epochs = client_state.value("epochs", Json::object());
   if (epochs.value("cut", Json()) != cut_of(options, stores)) return {};
-  if (client_state.value("stores", Json()) != stores_to_json(stores)) return {};
+  if (!are_those_of(client_state, stores)) return {};
   std::vector<data::EpochMark> marks;
   for (const Json& mark : epochs.at("stores")) {
     marks.push_back({.first_examples = mark.at("first_epoch_examples"),

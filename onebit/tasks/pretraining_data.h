@@ -33,6 +33,10 @@ uint32_t checksum_of(const corpus::Store& store);
 // The identity of stores: tokens, checksum and weight of each.
 Json stores_to_json(const Stores& stores);
 
+// Whether the checkpoint's client state is of a run with these stores: tokens, sentences, documents
+// and weights.
+bool are_those_of(const Json& client_state, const Stores& stores);
+
 // The marks of a stream with `options`, for the client state, and back. They are empty if the state
 // is older or of other stores, seed or pairs; the stream then finds its position by cutting every
 // epoch again.

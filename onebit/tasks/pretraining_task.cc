@@ -6,6 +6,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/formats/hugging_face_folder.h"
+#include "onebit/model/head_names.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/stream_source.h"
@@ -93,6 +94,7 @@ std::optional<PretrainingTask::Start> PretrainingTask::find_start(
 }
 
 PretrainingConfig PretrainingTask::read_recipe() const {
+  require_own_run();
   std::optional<model::StartingModel> model;
   if (start_) model = {start_->description.config, start_->folder.string()};
   PretrainingConfig config = parse_pretraining_recipe(options_.recipe, options_.recipe_place,
@@ -106,6 +108,16 @@ PretrainingConfig PretrainingTask::read_recipe() const {
       options_.recipe_place, wanted, start_ ? start_->folder.string() : "",
       start_ ? start_->description.architecture : "");
   return config;
+}
+
+// Error: the run that is resumed is of another task.
+void PretrainingTask::require_own_run() const {
+  if (!start_ || !start_->resumed) return;
+  const std::string& found = start_->description.architecture;
+  require(found == model::kPretrainingArchitecture || found == model::kMaskedWordArchitecture,
+          "{}: the run's model is a {}, so it is of another task than {}: resume it with its own "
+          "command, or give another --output",
+          start_->folder.string(), found, kPretrainingTask);
 }
 
 training::ModelDescription PretrainingTask::describe_model() const {
@@ -146,7 +158,7 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
 }
 
 void PretrainingTask::report_changes(const Json& saved) {
-  if (saved.value("stores", Json()) != stores_to_json(stores_)) {
+  if (!are_those_of(saved, stores_)) {
     facts_.decisions.emplace_back(
         "changed: --data contains other token stores or weights; sample numbers continue in them");
   }

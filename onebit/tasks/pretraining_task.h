@@ -70,6 +70,7 @@ class PretrainingTask : public training::Task {
 
   static std::optional<Start> find_start(const PretrainingOptions& options);
   PretrainingConfig read_recipe() const;
+  void require_own_run() const;
   training::ModelDescription describe_model() const;
   VocabularyOwner vocabulary_owner() const;
   // Reports what has changed since the run saved its state.

@@ -69,6 +69,7 @@ void require_task(Keys& recipe, const std::string& name) {
                  "is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
                  "recipe whose task is \"{}\"",
                  task.name, name, task.command, name);
+  recipe.check_part();  // the other keys would all be wrong
 }
 
 }  // namespace onebit::tasks

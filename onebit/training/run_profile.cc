@@ -40,6 +40,7 @@ void RunProfile::start(int64_t completed_steps, int64_t last_step) {
   const int64_t first = completed_steps + 1;
   const int64_t traced =
       request_.first_traced_step > 0 ? request_.first_traced_step : std::min(first + 2, last_step);
+  traces_a_step_ = traced <= last_step;
   profile_.start({.first_counted_step = std::min(first + 1, last_step),
                   .first_traced_step = traced,
                   .traced_steps = kTracedSteps});
@@ -56,7 +57,10 @@ std::string RunProfile::write(const Path& output, comm::Communicator& communicat
   const ProfileTable table(profile_, context_, ceilings);
   write_file_atomically(folder / "table.md", table.markdown());
   return table.text() + "\n" + (folder / "table.md").string() + " and " +
-         (folder / trace_name(rank)).string() + " (ui.perfetto.dev)\n";
+         (folder / trace_name(rank)).string() +
+         (traces_a_step_ ? " (ui.perfetto.dev)\n"
+                         : fmt::format(", which contains no step: the run ended before step {}\n",
+                                       request_.first_traced_step));
 }
 
 }  // namespace onebit::training

@@ -35,6 +35,7 @@ class RunProfile {
   ProfileRequest request_;
   DType compute_;
   Profile profile_;
+  bool traces_a_step_ = false;
 };
 
 }  // namespace onebit::training

@@ -17,7 +17,9 @@
 namespace onebit::training {
 namespace {
 
-constexpr const char* kFirstValues = "first_values";  // in a checkpoint's client state
+// Members of a checkpoint's client state.
+constexpr const char* kFirstValues = "first_values";
+constexpr const char* kHeldOut = "held_out";  // checksums of the data of evaluations
 
 // A metric without a value, such as a correlation where all labels are equal.
 void warn_of_undefined(const std::string& metric, const std::vector<metrics::Metric>& record) {
@@ -112,6 +114,12 @@ void Session::open(const engine::SavedCheckpoint* saved) {
   }
   require_same_data();
   decisions_ = task_.facts().decisions;
+  const Json held_out = task_.facts().held_out_checksums;
+  if (saved != nullptr && saved->client_state.value(kHeldOut, held_out) != held_out) {
+    decisions_.emplace_back(
+        "changed: the held-out data are others than before; compare no evaluation, and no best "
+        "model, with those of this run's earlier steps");
+  }
   if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
 }
 
@@ -363,7 +371,9 @@ Json Session::state_of_source(int64_t samples) {
 }
 
 void Session::save_checkpoint() {
-  Json state = {{"samples", samples_}, {kFirstValues, first_values_}};
+  Json state = {{"samples", samples_},
+                {kFirstValues, first_values_},
+                {kHeldOut, task_.facts().held_out_checksums}};
   state.update(state_of_source(samples_));
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {

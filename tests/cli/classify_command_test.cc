@@ -88,6 +88,17 @@ TEST_F(ClassifyProgram, ReadsStandardInputAndJsonLines) {
   EXPECT_TRUE(lines.starts_with("{\"label\":\"")) << lines;
 }
 
+TEST_F(ClassifyProgram, PretrainResumesNoneOfItsRuns) {
+  expect_runs(train("run", "--set run.steps=4"));
+  const Outcome refused =
+      run(fmt::format("pretrain --recipe {} --data {} --output {} --resume --set run.steps=8 "
+                      "--set train_batch_size=16",
+                      ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json", at("corpus"), at("run")));
+  EXPECT_EQ(refused.status, 1) << refused.output;
+  EXPECT_TRUE(contains(refused.output, "so it is of another task than pretrain: resume it with"))
+      << refused.output;
+}
+
 TEST_F(ClassifyProgram, ResumesAfterAKill) {
   expect_resumes_after_a_kill();
 }

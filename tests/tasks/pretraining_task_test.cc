@@ -256,28 +256,6 @@ TEST_F(PretrainingTest, CompressedStepsReserveNoBuffersAfterTheFirst) {
   });
 }
 
-TEST_F(PretrainingTest, ReportsChangedKeys) {
-  const auto communicator = comm::make_single_rank();
-  Context context = Context::cpu(1);
-  PretrainingOptions given = options("run", 6);
-  run_pretraining(context, given, *communicator);
-  given.resume = true;
-  const auto decided = [&] {
-    PretrainingTask task(given, *communicator);
-    training::Session run(context, task, given, *communicator);
-    std::string all;
-    for (const std::string& line : run.start_facts().decisions) all += line + "\n";
-    return all;
-  };
-  EXPECT_EQ(decided().find("changed:"), std::string::npos) << decided();
-  given.recipe["run"]["keep_last"] = 7;
-  EXPECT_EQ(decided().find("changed:"), std::string::npos) << decided();
-  given.recipe["run"]["seed"] = 4;
-  EXPECT_NE(decided().find("run.seed is 4, was 3"), std::string::npos) << decided();
-  given.data = {{corpus_.valid(), 0.0}};
-  EXPECT_NE(decided().find("other token stores"), std::string::npos) << decided();
-}
-
 // The parts that `--profile` reports add up to the step time in metrics.jsonl, of another clock.
 TEST_F(PretrainingTest, AProfileAccountsForTheSteps) {
   PretrainingOptions given = options("run");

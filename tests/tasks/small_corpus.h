@@ -38,6 +38,24 @@ class SmallCorpus {
   SmallCorpus& operator=(const SmallCorpus&) = delete;
 
   Path train() const { return root_ / "train"; }
+  // A store of the same tokens whose sentences form one document.
+  Path train_as_one_document() const {
+    const Path text = root_ / "train_as_one.txt", store = root_ / "train_as_one";
+    std::ifstream lines(root_ / "train.txt");
+    std::ofstream joined(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty()) joined << line << '\n';
+    }
+    joined.close();
+    corpus::PrepareOptions options;
+    options.format = corpus::TextFormat::kLines;
+    options.threads = 1;
+    options.inputs = {text};
+    options.output = store;
+    options.vocabulary = train() / "vocab.txt";
+    corpus::prepare(options);
+    return store;
+  }
   Path valid() const { return root_ / "valid"; }
   Path folder(const std::string& name) const { return root_ / name; }
 

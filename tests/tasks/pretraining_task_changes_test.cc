@@ -1,0 +1,71 @@
+// What a resumed run reports of data and keys that are others than before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/tasks/pretraining_task.h"
+#include "tests/tasks/pretraining_runs.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2,
+  "optimizer": {"type": "AdamW", "params": {"lr": 3e-3}},
+  "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5, "evaluation_samples": 16},
+  "run": {"steps": 6, "evaluate_every": 6, "seed": 3}})";
+
+class PretrainingChanges : public PretrainingRuns {
+ protected:
+  PretrainingOptions options(const std::string& name) const { return options_of(kRecipe, name); }
+};
+
+TEST_F(PretrainingChanges, ReportsChangedKeys) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  PretrainingOptions given = options("run");
+  run_pretraining(context, given, *communicator);
+  given.resume = true;
+  const auto decided = [&] {
+    PretrainingTask task(given, *communicator);
+    training::Session run(context, task, given, *communicator);
+    std::string all;
+    for (const std::string& line : run.start_facts().decisions) all += line + "\n";
+    return all;
+  };
+  EXPECT_EQ(decided().find("changed:"), std::string::npos) << decided();
+  given.recipe["run"]["keep_last"] = 7;
+  EXPECT_EQ(decided().find("changed:"), std::string::npos) << decided();
+  given.recipe["run"]["seed"] = 4;
+  EXPECT_NE(decided().find("run.seed is 4, was 3"), std::string::npos) << decided();
+  given.data = {{corpus_.valid(), 0.0}};
+  EXPECT_NE(decided().find("other token stores"), std::string::npos) << decided();
+}
+
+// The same tokens, with other ends of documents, are other data.
+TEST_F(PretrainingChanges, ReportsChangedDocumentsAndHeldOutData) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  PretrainingOptions given = options("run");
+  run_pretraining(context, given, *communicator);
+  given.resume = true;
+  const auto decided = [&] {
+    PretrainingTask task(given, *communicator);
+    training::Session run(context, task, given, *communicator);
+    return fmt::format("{}", fmt::join(run.start_facts().decisions, "\n"));
+  };
+  given.valid = {{"", corpus_.train()}};
+  EXPECT_THAT(decided(), HasSubstr("held-out data are others"));
+  EXPECT_THAT(decided(), Not(HasSubstr("other token stores")));
+  given.valid = {{"", corpus_.valid()}};
+  EXPECT_THAT(decided(), Not(HasSubstr("changed:")));
+  given.data = {{corpus_.train_as_one_document(), 0.0}};
+  EXPECT_THAT(decided(), HasSubstr("other token stores"));
+}
+
+}  // namespace
+}  // namespace onebit::tasks
