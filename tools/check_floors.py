@@ -109,6 +109,19 @@ def check_table(report, root, table, graph):
                        f"DEPENDS is {' '.join(linked)}; {TABLE} says {' '.join(below)}")
 
 
+def check_order(report, table):
+    """Reports floors that may include each other, directly or by way of others."""
+    def is_below(floor, other, seen):
+        return any(one == other or (one not in seen and is_below(one, other, seen | {one}))
+                   for one in table.get(floor, (0, []))[1])
+
+    for floor, (line, below) in table.items():
+        for other in below:
+            if is_below(other, floor, {other}):
+                report.add(TABLE, line, f"floor {floor} may include {other}, which may include "
+                                        f"{floor} in turn")
+
+
 def check_path(report, root, path, line, quote, target):
     ours = target.split("/")[0] in ("onebit", "tests", "bench", "examples")
     if quote == '"' and not ours and not target.startswith(QUOTED_LIBRARIES):
@@ -162,6 +175,7 @@ def main(root=ROOT):
     graph = {node: [edge for edge in edges if edge[1] != node] for node, edges in graph.items()}
     check_cycles(report, graph)
     check_table(report, root, table, graph)
+    check_order(report, table)
     return report.finish(len(files))
 
 

@@ -12,7 +12,8 @@ void add_device_options(Command command, DeviceOptions& options) {
       .capture_default_str();
   command
       .add_option("--threads", options.threads,
-                  "Threads of each rank; 0 shares the processors among the ranks of a machine")
+                  "Threads, of every rank where there are several; 0: the processors of this "
+                  "machine, shared among its ranks")
       .check(whole_between(0, kMaxThreads))
       .capture_default_str();
 }

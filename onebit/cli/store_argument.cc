@@ -19,12 +19,12 @@ bool is_folder(const std::string& text, size_t equals) {
   return equals == std::string::npos || std::filesystem::exists(text);
 }
 
-// A number above 0, or nothing.
-std::optional<double> weight_of(const std::string& number) {
+// Nothing if the text is no number.
+std::optional<double> number_in(const std::string& text) {
   char* end = nullptr;
-  const double weight = std::strtod(number.c_str(), &end);
-  if (number.empty() || *end != '\0' || !(weight > 0) || !std::isfinite(weight)) return {};
-  return weight;
+  const double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') return {};
+  return number;
 }
 
 }  // namespace
@@ -33,8 +33,11 @@ std::pair<Path, double> parse_weighted_store(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (is_folder(text, equals)) return {text, 0.0};
   const auto [folder, number] = split(text, equals);
-  const std::optional<double> weight = weight_of(number);
-  if (!weight) {
+  if (folder.empty()) {
+    throw UsageError(fmt::format("--data {}: expected a folder, or folder=weight", text));
+  }
+  const std::optional<double> weight = number_in(number);
+  if (!weight || !(*weight > 0) || !std::isfinite(*weight)) {
     throw UsageError(fmt::format("--data {}: the weight after = must be a number above 0", text));
   }
   return {folder, *weight};
@@ -57,16 +60,11 @@ tasks::HeldOutData parse_named_store(const std::string& text, bool alone) {
 std::optional<std::string> folder_of_store(const std::string& type, const std::string& text) {
   if (type.starts_with(kWeightedStore)) {
     const size_t equals = text.rfind('=');
-    if (is_folder(text, equals)) return text;
-    const auto [folder, number] = split(text, equals);
-    return weight_of(number) ? folder : text;
+    const bool is_path = !is_folder(text, equals) && equals > 0 && equals + 1 < text.size() &&
+                         !number_in(text.substr(equals + 1));
+    return is_path ? text : parse_weighted_store(text).first.string();
   }
-  if (type.starts_with(kNamedStore)) {
-    const size_t equals = text.find('=');
-    if (is_folder(text, equals)) return text;
-    const auto [name, folder] = split(text, equals);
-    return name.empty() || folder.empty() ? text : folder;
-  }
+  if (type.starts_with(kNamedStore)) return parse_named_store(text, true).folder.string();
   return std::nullopt;
 }
 

@@ -22,7 +22,8 @@ std::pair<Path, double> parse_weighted_store(const std::string& text);
 tasks::HeldOutData parse_named_store(const std::string& text, bool alone);
 
 // The folder in a value of an option with this type name; nothing if the type is neither of these.
-// Any other text is a path: the folder may exist where the command will run.
+// A text with an = that is no weight is a path: it may exist where the command will run. Errors: as
+// above.
 std::optional<std::string> folder_of_store(const std::string& type, const std::string& text);
 
 }  // namespace onebit::cli

@@ -66,7 +66,9 @@ void take_resume(cluster::TrainingCommand& training) {
   training.words = left;
 }
 
-const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
+// The command, and the task that it trains.
+std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program, Action& unused,
+                                                          Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(Command(program), unused);
   add_log_level(Command(program));
@@ -87,12 +89,10 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  const std::span<const tasks::TaskEntry> tasks = tasks::tasks();
-  const auto trains = [&](const tasks::TaskEntry& task) { return task.command == name; };
-  if (std::none_of(tasks.begin(), tasks.end(), trains)) {
-    throw UsageError("after --: " + name + " does not train: launch " + training_commands());
+  for (const tasks::TaskEntry& task : tasks::tasks()) {
+    if (task.command == name) return {command, &task};
   }
-  return *command;
+  throw UsageError("after --: " + name + " does not train: launch " + training_commands());
 }
 
 }  // namespace
@@ -110,7 +110,8 @@ std::string training_commands() {
 cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
   CLI::App program("onebit", "onebit");
   Action unused;
-  const CLI::App& command = parse(program, unused, words);
+  const auto [parsed, task] = parse(program, unused, words);
+  const CLI::App& command = *parsed;
   cluster::TrainingCommand training = {.words = words,
                                        .resume = {},
                                        .output = values_of(command, "--output").front(),
@@ -134,7 +135,14 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
     recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
   }
-  const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
+  // A recipe that names no task is read as the command's.
+  if (!recipe.contains("task")) recipe["task"] = task->name;
+  const tasks::TaskEntry& named = tasks::task_of(recipe, place);
+  require(&named == task,
+          "{}: key `task` is \"{}\", and {} trains \"{}\": launch {} with this recipe, or give a "
+          "recipe whose task is \"{}\"",
+          place, named.name, task->command, task->name, named.command, task->name);
+  const tasks::RecipeFacts facts = task->inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_per_rank = facts.least_bytes(training.batch, ranks);

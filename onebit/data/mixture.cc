@@ -25,6 +25,8 @@ Mixture::Mixture(const std::vector<double>& weights) {
             weight);
     rest += weight;
   }
+  require(std::isfinite(rest),
+          "the weights of the sources add up to more than a number can hold: give smaller ones");
   for (const double weight : weights) {
     share_.push_back(static_cast<uint64_t>(std::llround(std::min(weight / rest, 1.0) * kOne)));
     rest -= weight;

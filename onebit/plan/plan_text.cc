@@ -42,7 +42,8 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
   table.add_row(
       {"vocabulary",
        fmt::format(
-           "{} tokens, from the recipe; a run uses that of its data, which changes its parameters",
+           "{} tokens; a run without --initialize-from uses that of its data, which changes its "
+           "parameters",
            plan.vocabulary)});
   if (plan.computed_layers < static_cast<double>(plan.layers)) {
     table.add_row({"layer drop", fmt::format("a pass computes {:.2f} of {} layers, on average",

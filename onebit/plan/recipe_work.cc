@@ -21,7 +21,7 @@ PassParts count(Context& context, const tasks::PretrainingConfig& config, DType 
                                .memory = config.memory,
                                .sequences = 1,
                                .length = config.data.pairs.sequence_length,
-                               .masked = config.data.masks.max_predictions};
+                               .masked = config.limits(1).masked};
   return costs::observe_pass(context, shape, type, 0).work;
 }
 

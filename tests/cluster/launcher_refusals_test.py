@@ -84,6 +84,24 @@ class Refusals(launched_run.FolderTest):
         self.assertIn("localhost  far: ", error)
         self.assertNotIn("far=0.5: ", error)
         self.assertNotIn("own=far: ", error)
+        for option, value, part in (("--data", "far=0", "must be a number above 0"),
+                                    ("--data", "far=", "must be a number above 0"),
+                                    ("--data", "=3", "expected a folder, or folder=weight"),
+                                    ("--valid", "=far", "expected a folder, or name=folder")):
+            status, _, error = self.run_program("launch", "--hosts", "localhost:2", "--dry-run",
+                                                "--", *words, option, value)
+            self.assertEqual(status, 2, error)
+            self.assertIn(part, error)
+
+    def test_a_recipe_of_another_task(self):
+        recipe = self.folder / "other.json"
+        recipe.write_text('{"task": "tag"}')
+        status, _, error = self.run_program(
+            "launch", "--hosts", "localhost:2", "--dry-run", "--", "pretrain", "--recipe", recipe,
+            "--data", "far", "--output", "runs/mini")
+        self.assertEqual(status, 1, error)
+        self.assertIn('key `task` is "tag", and onebit pretrain trains "pretrain": launch onebit tag '
+                      "train with this recipe", error)
 
     def test_an_interface_that_no_host_has(self):
         status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",

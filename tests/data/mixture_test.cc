@@ -33,6 +33,11 @@ TEST(Mixture, DealsEverySampleOnceAndEvenly) {
   }
 }
 
+TEST(Mixture, WeightsThatAddUpToNoNumberAreAnError) {
+  EXPECT_EQ(Mixture({1e308}).count(0, 5), 5u);
+  EXPECT_THROW(Mixture({1e308, 1e308}), Error);
+}
+
 TEST(Mixture, IsExactForHugeCounters) {
   const Mixture mixture({1, 1, 2});
   const uint64_t samples = uint64_t{1} << 60;

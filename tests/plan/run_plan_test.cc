@@ -119,6 +119,7 @@ TEST(RunPlan, MaskedWordsAloneHaveOneHead) {
   tasks::PretrainingConfig words = small_config(kOneBitAdam);
   words.data.pairs.next_sentence = false;
   words.model.segments = 1;
+  words.data.masks.max_predictions = 20;  // a sequence of 32 has 5 at most
   expect_memory_of_the_engine(words);
   const RunPlan both = plan_of(small_config(kOneBitAdam), two_hosts());
   const RunPlan alone = plan_of(words, two_hosts());

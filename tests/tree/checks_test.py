@@ -105,6 +105,16 @@ class Floors(unittest.TestCase):
         self.breach({"onebit/base/a.h": '#include "onebit/base/b.h"\n',
                      "onebit/base/b.h": '#include "onebit/base/a.h"\n'}, "include cycle")
 
+    def test_floors_that_include_each_other(self):
+        self.breach({"onebit/ops/a.h": '#include "onebit/comm/b.h"\n',
+                     "onebit/comm/b.h": "",
+                     "onebit/comm/c.cc": '#include "onebit/model/d.h"\n',
+                     "onebit/model/d.h": "",
+                     "onebit/model/e.cc": '#include "onebit/ops/f.h"\n',
+                     "onebit/ops/f.h": ""},
+                    "floor ops may include comm, which may include ops in turn",
+                    ops="comm", comm="model", model="ops")
+
 
 class Layout(unittest.TestCase):
     def breach(self, name, text, expected):
