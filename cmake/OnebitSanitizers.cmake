@@ -1,8 +1,8 @@
 # ONEBIT_SANITIZE: what the sanitizers need of every target, and the tests' environment.
 
-# What calls the floors, the tests' own sources and the command line's, needs half of the time to
-# compile with the checks for undefined behaviour left out. The sources of the floors have them all;
-# what their headers define has them where the floors call it.
+# Callers of the floors (tests and the command line) are compiled without the checks for undefined
+# behaviour, which takes half of the time. The sources of the floors have all checks, and so have the
+# functions of their headers, because the floors are linked first (onebit_link_first).
 add_library(onebit_caller INTERFACE)
 if(ONEBIT_SANITIZE MATCHES "undefined")
   target_compile_options(onebit_caller INTERFACE -fno-sanitize=undefined)
@@ -20,25 +20,26 @@ function(onebit_test_timeout seconds result)
   set(${result} ${seconds} PARENT_SCOPE)
 endfunction()
 
-# onebit_reference(SOURCE...): formulas that tests compare with, in double precision. Nothing of the
-# program is in them, and finite differences call them thousands of times: no sanitizer looks on.
+# onebit_reference(SOURCE...): formulas in double precision that tests compare with. They contain no code
+# of the program, and finite differences call them thousands of times: they are not instrumented.
 function(onebit_reference)
   if(ONEBIT_SANITIZE)
     set_source_files_properties(${ARGN} PROPERTIES
       COMPILE_OPTIONS "-O2;-fno-sanitize=all" SKIP_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
-# What each sanitizer build tests. Threads of our own are in these floors: parallel loops, readers
-# ahead of the step, ranks, exchanges beside the backward pass, checkpoints. The other sanitizers
-# leave out what only reads words and starts processes, and takes a quarter of the time to compile.
+
+# The thread sanitizer runs the tests of the floors that start threads: parallel loops, readers ahead of
+# the step, ranks, exchanges beside the backward pass, checkpoints. The other sanitizers leave out the
+# floors that only read arguments and start processes, which take a quarter of the time to compile.
 set(ONEBIT_THREADED_TESTS base comm compress corpus data engine optim
   CACHE STRING "The tests that a thread sanitizer build has")
 set(ONEBIT_UNSANITIZED_TESTS cli cluster plan report
   CACHE STRING "The tests that the other sanitizer builds leave out")
 
-# Highway compiles every loop once an instruction set. Builds that are for tests alone have only the one
-# that most machines run, AVX2, and the compiler's own where this machine has no AVX2: sanitized loops
-# take long to compile. (Highway's other switch, HWY_DISABLED_TARGETS, is the floors' to set.)
+# Highway compiles every loop once for each instruction set. Sanitized loops take long to compile, so
+# builds for tests have only AVX2, which most machines have, and on others the compiler's default.
+# (Floors set Highway's other switch, HWY_DISABLED_TARGETS.)
 if(ONEBIT_SANITIZE OR ONEBIT_CUDA STREQUAL "EMULATED")
   add_compile_definitions(
     "HWY_BROKEN_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")

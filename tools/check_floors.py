@@ -51,6 +51,7 @@ VENDOR_HEADERS = [
 QUOTED_LIBRARIES = ("hwy/",)
 
 TABLE = Path("onebit/README.md")
+ARCHITECTURE = Path("docs/architecture.md")
 TABLE_ROW = re.compile(r"^\| `(\w+)` \|.*\| ([a-z ]+) \|$", re.MULTILINE)
 DEPENDS = re.compile(r"\bDEPENDS\b([^)]*?)(?:LIBRARIES|\))")
 
@@ -122,6 +123,18 @@ def check_order(report, table):
                                         f"{floor} in turn")
 
 
+def check_picture(report, root, table):
+    """Reports floors that the picture in docs/architecture.md does not show."""
+    picture = root / ARCHITECTURE
+    if not picture.is_file():
+        return
+    blocks = picture.read_text(encoding="utf-8").split("```")
+    shown = set(re.findall(r"\w+", blocks[1])) if len(blocks) > 1 else set()
+    for floor in table:
+        if floor not in shown:
+            report.add(ARCHITECTURE, 1, f"the picture of the floors has no {floor}")
+
+
 def check_path(report, root, path, line, quote, target):
     ours = target.split("/")[0] in ("onebit", "tests", "bench", "examples")
     if quote == '"' and not ours and not target.startswith(QUOTED_LIBRARIES):
@@ -176,6 +189,7 @@ def main(root=ROOT):
     check_cycles(report, graph)
     check_table(report, root, table, graph)
     check_order(report, table)
+    check_picture(report, root, table)
     return report.finish(len(files))
 
 

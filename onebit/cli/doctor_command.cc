@@ -245,7 +245,7 @@ void add_doctor(Command program, Action& chosen) {
                      "or in the nearest folder above that exists");
   command.add_option(cluster::kInterfaceOption, given->question.interface,
                      "With --json or hosts: the network between them, as `onebit launch` takes it");
-  add_host_options(command, given->hosts);
+  add_host_options(command, given->hosts, "this machine");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -48,13 +48,14 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
 
 }  // namespace
 
-void add_host_options(Command command, HostOptions& options) {
+void add_host_options(Command command, HostOptions& options, const std::string& without) {
   command.add_option(
       "--hostfile,-H", options.hostfile,
       "File of hosts as in DeepSpeed: one line HOST slots=N per host, # begins a comment");
   command.add_option("--hosts", options.hosts,
                      "Hosts and their slots, one rank per slot: a,b:2,c:4. Without --hostfile and "
-                     "--hosts: the hosts of a Slurm or PBS job, otherwise this machine");
+                     "--hosts: " +
+                         without);
   command.add_option("--include,-i", options.include,
                      "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2");
   command.add_option("--exclude,-e", options.exclude,

@@ -16,8 +16,9 @@ struct HostOptions {
   bool any() const { return !hostfile.empty() || !hosts.empty(); }
 };
 
-// --hostfile, --hosts, --include, --exclude, --agent, --program.
-void add_host_options(Command command, HostOptions& options);
+// --hostfile, --hosts, --include, --exclude, --agent, --program. `without` says in the help which
+// hosts are meant if neither of the first two is given.
+void add_host_options(Command command, HostOptions& options, const std::string& without);
 
 struct ChosenHosts {
   cluster::Hosts hosts;

@@ -158,7 +158,7 @@ int run(const Arguments& given) {
 }
 
 void add_starting(Command command, Arguments& given) {
-  add_host_options(command, given.hosts);
+  add_host_options(command, given.hosts, "the hosts of a Slurm or PBS job, otherwise this machine");
   command
       .add_option("--ranks-per-host", given.hosts.ranks_per_host,
                   "Ranks on every host (default: its slots; on this machine only: its memory "

@@ -122,6 +122,7 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
 }
 
 ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
+  require_recipe_of(kClassifyTask, recipe, place);
   return read_whole(recipe, place, read_classify_recipe);
 }
 

@@ -82,6 +82,7 @@ EmbedConfig read_embed_recipe(Keys& recipe) {
 }
 
 EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place) {
+  require_recipe_of(kEmbedTask, recipe, place);
   return read_whole(recipe, place, read_embed_recipe);
 }
 

@@ -122,6 +122,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
+  require_recipe_of(kPretrainingTask, recipe, place);
   return read_whole(recipe, place, [&](Keys& keys) {
     return read_pretraining_recipe(keys, vocabulary_size, start);
   });

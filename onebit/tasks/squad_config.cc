@@ -45,6 +45,7 @@ SquadConfig read_squad_recipe(Keys& recipe) {
 }
 
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
+  require_recipe_of(kSquadTask, recipe, place);
   return read_whole(recipe, place, read_squad_recipe);
 }
 

@@ -75,6 +75,7 @@ TagConfig read_tag_recipe(Keys& recipe) {
 }
 
 TagConfig parse_tag_recipe(const Json& recipe, const std::string& place) {
+  require_recipe_of(kTagTask, recipe, place);
   return read_whole(recipe, place, read_tag_recipe);
 }
 

@@ -69,7 +69,12 @@ void require_task(Keys& recipe, const std::string& name) {
                  "is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
                  "recipe whose task is \"{}\"",
                  task.name, name, task.command, name);
-  recipe.check_part();  // the other keys would all be wrong
+}
+
+void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  require_task(keys, name);
+  keys.check_part();
 }
 
 }  // namespace onebit::tasks

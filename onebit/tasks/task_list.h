@@ -40,5 +40,8 @@ const TaskEntry& task_of(const Json& recipe, const std::string& place);
 // Lists the key "task" of a recipe passed to a command of the task `name`, which is its default.
 // Reports another task's recipe as a fault, with the command that trains it.
 void require_task(Keys& recipe, const std::string& name);
+// Error: the recipe is of another task than `name`. Called before the other keys are read, which
+// would all be faults.
+void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place);
 
 }  // namespace onebit::tasks

@@ -14,6 +14,7 @@ import check_case_lists  # noqa: E402
 import check_floors  # noqa: E402
 import check_includes  # noqa: E402
 import check_layout  # noqa: E402
+import check_links  # noqa: E402
 import run_clang_tidy  # noqa: E402
 import source_units  # noqa: E402
 from cpp_source import functions  # noqa: E402
@@ -114,6 +115,24 @@ class Floors(unittest.TestCase):
                      "onebit/ops/f.h": ""},
                     "floor ops may include comm, which may include ops in turn",
                     ops="comm", comm="model", model="ops")
+
+    def test_floor_that_the_picture_lacks(self):
+        self.breach({"onebit/base/a.cc": "",
+                     "docs/architecture.md": "```\nbase comm engine ops\n```\n"},
+                    "docs/architecture.md:1: the picture of the floors has no model")
+
+
+class Links(unittest.TestCase):
+    def test_links_lead_to_files_and_headings(self):
+        status, printed = output_of(check_links, {
+            "README.md": "[a](docs/a.md#what-it-is) [b](docs/b.md)\n"
+                         "[c](docs/a.md#more) [d](#other)\n",
+            "docs/a.md": "# What it `is`\n\n[up](../README.md)\n```\n# more\n```\n"})
+        self.assertEqual(status, 1, printed)
+        self.assertIn("README.md:1: links to docs/b.md, which does not exist", printed)
+        self.assertIn("README.md:2: links to #more: docs/a.md has no such heading", printed)
+        self.assertIn("README.md:2: links to #other: README.md has no such heading", printed)
+        self.assertIn("3 problems", printed)
 
 
 class Layout(unittest.TestCase):
