@@ -135,13 +135,6 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
     recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
   }
-  // A recipe that names no task is read as the command's.
-  if (!recipe.contains("task")) recipe["task"] = task->name;
-  const tasks::TaskEntry& named = tasks::task_of(recipe, place);
-  require(&named == task,
-          "{}: key `task` is \"{}\", and {} trains \"{}\": launch {} with this recipe, or give a "
-          "recipe whose task is \"{}\"",
-          place, named.name, task->command, task->name, named.command, task->name);
   const tasks::RecipeFacts facts = task->inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);

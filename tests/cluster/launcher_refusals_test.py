@@ -100,8 +100,8 @@ class Refusals(launched_run.FolderTest):
             "launch", "--hosts", "localhost:2", "--dry-run", "--", "pretrain", "--recipe", recipe,
             "--data", "far", "--output", "runs/mini")
         self.assertEqual(status, 1, error)
-        self.assertIn('key `task` is "tag", and onebit pretrain trains "pretrain": launch onebit tag '
-                      "train with this recipe", error)
+        self.assertIn('key `task` is "tag", and this command trains "pretrain": run `onebit tag train`',
+                      error)
 
     def test_an_interface_that_no_host_has(self):
         status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",

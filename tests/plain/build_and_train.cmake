@@ -1,4 +1,4 @@
-# Builds the program of SOURCE in WORK without MPI and CUDA, with the last of COMPILERS that CMake accepts, and
+# Builds the program of SOURCE in WORK without MPI and CUDA, with COMPILER, and
 # trains one step with it. RELEASE is a build of SOURCE.
 file(REMOVE_RECURSE ${WORK})
 
@@ -11,19 +11,9 @@ function(must_succeed step)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-string(REPLACE "," ";" COMPILERS "${COMPILERS}")
-list(REVERSE COMPILERS)
-foreach(compiler IN LISTS COMPILERS)
-  get_filename_component(name ${compiler} NAME)
-  execute_process(COMMAND ${CMAKE_COMMAND} --preset plain -B ${WORK}/${name} -D CMAKE_CXX_COMPILER=${compiler}
-                          -D ONEBIT_FLOORS_FROM=${RELEASE}
-                  WORKING_DIRECTORY ${SOURCE} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(status EQUAL 0)
-    set(build ${WORK}/${name})
-    break()
-  endif()
-  message(STATUS "not built with ${compiler}:\n${output}")
-endforeach()
+set(build ${WORK}/build)
+must_succeed("configuring" ${CMAKE_COMMAND} --preset plain -B ${build} -D CMAKE_CXX_COMPILER=${COMPILER}
+  -D ONEBIT_FLOORS_FROM=${RELEASE})
 must_succeed("building" ${CMAKE_COMMAND} --build ${build} --target onebit_program)
 
 set(program ${build}/onebit)
