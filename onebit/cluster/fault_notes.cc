@@ -74,7 +74,8 @@ void FaultNotes::add_unmarked(const std::string& line) {
     unmarked_ = line;
     paragraph_goes_on_ = true;
   } else if (paragraph_goes_on_ && unmarked_->size() + line.size() < kLongestParagraph) {
-    *unmarked_ += " " + line.substr(line.find_first_not_of(" \t"));
+    *unmarked_ += ' ';
+    *unmarked_ += line.substr(line.find_first_not_of(" \t"));
   }
 }
 
