@@ -33,6 +33,7 @@ TESTS_OF_A_WHOLE = {
     "optim/mpi_training_test": "processes train to the bits of threads",
     "optim/residual_placement_test": "residuals on another number of ranks",
     "optim/state_bytes_test": "the memory of every optimizer",
+    "optim/update_bound_test": "a bound on the single updates of every optimizer",
     "optim/warmup_observation_test": "what is measured at the end of the warm-up",
     "plan/measured_steps_test": "steps that were measured over shaped links",
     "tasks/adamw_golden_test": "twenty steps of PyTorch",

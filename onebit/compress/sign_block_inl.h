@@ -113,9 +113,10 @@ struct MomentumFactors {
   explicit MomentumFactors(const MomentumStep& step)
       : beta(static_cast<float>(step.beta)),
         weight(static_cast<float>(step.weight)),
-        lead(static_cast<float>(step.lead)) {}
+        lead(static_cast<float>(step.lead)),
+        limit(static_cast<float>(step.limit)) {}
 
-  float beta, weight, lead;
+  float beta, weight, lead, limit;
 };
 
 // The other source: the average of the signs of all ranks, or the momentum computed from it, with
@@ -149,12 +150,14 @@ struct AveragedSigns {
   HWY_INLINE void move_momentum(const BitMasks& masks, int64_t element, Vector* group) const {
     const uint32_t still_word = still == nullptr ? 0 : load_word(still, element);
     const Vector least = hn::Set(F32(), kMinLevel);
+    const Vector most = hn::Set(F32(), factors.limit), fewest = hn::Neg(most);
     for (int64_t k = 0; k < kVectors; ++k) {
       float* at = momentum + element + k * kLanes;
       const Vector before = hn::LoadU(F32(), at);
       Vector moved = hn::Add(hn::Mul(hn::Set(F32(), factors.beta), before),
                              hn::Mul(hn::Set(F32(), factors.weight), group[k]));
       moved = hn::IfThenElseZero(hn::Ge(hn::Abs(moved), least), moved);
+      moved = hn::Max(fewest, hn::Min(moved, most));
       const auto is_still = masks.of(still_word, k);
       hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
       const Vector ahead =

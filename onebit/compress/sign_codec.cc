@@ -56,8 +56,10 @@ void check_blocks(BlockRange part, int64_t elements) {
 
 }  // namespace
 
-MomentumStep momentum_step(double beta1, int64_t updates) {
-  if (updates == 1) return {.beta = beta1, .weight = 1 - beta1, .lead = kMomentumLead};
+MomentumStep momentum_step(double beta1, int64_t updates, double limit) {
+  if (updates == 1) {
+    return {.beta = beta1, .weight = 1 - beta1, .lead = kMomentumLead, .limit = limit};
+  }
   // With a = average / updates, the momentum after update j is beta^j before + (1 - beta^j) a,
   // their mean kept before + (1 - kept) a, and after - before is (1 - beta^updates) (a - before).
   const auto count = static_cast<double>(updates);
@@ -65,7 +67,8 @@ MomentumStep momentum_step(double beta1, int64_t updates) {
   const double kept = beta1 * (1 - beta) / (count * (1 - beta1));
   return {.beta = beta,
           .weight = (1 - beta) / count,
-          .lead = kMomentumLead + (1 - kept) / (1 - beta) - 1};
+          .lead = kMomentumLead + (1 - kept) / (1 - beta) - 1,
+          .limit = limit};
 }
 
 void encode(Context& context, const Encode& args) {

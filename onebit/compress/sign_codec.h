@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "onebit/compress/wire_layout.h"
 #include "onebit/device/context.h"
@@ -43,21 +44,25 @@ struct Encode {
 };
 void encode(Context& context, const Encode& args);
 
-// How an owner's momentum is updated by an average: beta momentum + weight average.
+// How an owner's momentum is updated by an average: beta momentum + weight average, clamped to
+// [-limit, limit].
 struct MomentumStep {
   double beta = 0, weight = 1;
   double lead = 0;  // in what is sent, see Average
+  double limit = std::numeric_limits<float>::max();
 };
 
 // The step for an average of sums over `updates` updates of Adam with `beta1`, computed as if each
 // update had had the mean: the momentum is the one after the last of them; the mean of the momenta
 // after each is sent, with kMomentumLead.
-MomentumStep momentum_step(double beta1, int64_t updates = 1);
+MomentumStep momentum_step(double beta1, int64_t updates = 1,
+                           double limit = std::numeric_limits<float>::max());
 
 // The owner's step: a = (sum of the decoded values over ranks, in rank order) / ranks, in f32. With
-// a momentum, momentum = beta momentum + weight a (0 below kMinLevel), and the owner sends
-// momentum + lead (momentum - momentum before) instead of a: the noise of the signs is thus
-// smoothed before it is coded again, and the lead compensates the delay of signs (kMomentumLead).
+// a momentum, momentum = beta momentum + weight a (at most step.limit, 0 below kMinLevel), and the
+// owner sends momentum + lead (momentum - momentum before) instead of a: the noise of the signs is
+// thus smoothed before it is coded again, and the lead compensates the delay of signs
+// (kMomentumLead).
 // c = a (or the momentum with its lead) + residual, then as in encode(). Extras are averaged in
 // rank order, too, in f32.
 struct Average {

@@ -84,7 +84,7 @@ struct Averaged {
   int ranks;
   float share;      // 1 / ranks
   float* momentum;  // may be null
-  float beta, weight, lead;
+  float beta, weight, lead, limit;
 
   // The sums of a lane's elements of a sub-block, one a group.
   struct Part {
@@ -97,7 +97,8 @@ struct Averaged {
       if (source.momentum == nullptr) return average;
       const float before = source.momentum[element];
       const float next = source.beta * before + source.weight * average;
-      const float moved = fabsf(next) >= kMinLevel ? next : 0.0f;
+      const float kept = fabsf(next) >= kMinLevel ? next : 0.0f;
+      const float moved = fmaxf(-source.limit, fminf(kept, source.limit));
       source.momentum[element] = moved;
       return moved + source.lead * (moved - before);
     }
@@ -340,7 +341,8 @@ void average(Context& context, const Average& args) {
                         .momentum = args.momentum.data<float>(),
                         .beta = static_cast<float>(args.step.beta),
                         .weight = static_cast<float>(args.step.weight),
-                        .lead = static_cast<float>(args.step.lead)};
+                        .lead = static_cast<float>(args.step.lead),
+                        .limit = static_cast<float>(args.step.limit)};
   launch("average_blocks", cuda, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
          average_blocks, sink, source);
 }

@@ -5,7 +5,9 @@
 // [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "onebit/base/philox.h"
@@ -35,6 +37,13 @@ inline constexpr double kLargestFinite = 1e30;
 // The smallest variance of an entry that moves: 0 marks a still entry.
 inline constexpr float kSmallestVariance = 1.17549435e-38f;
 
+// A gradient is a spike if its square is more than 1 / (1 - beta2) times as large as expected, the
+// number of updates that the variance remembers, and more than kLeastSpike times. What the spikes
+// of an update add to the variance of their sub-block is at most kSpikeShare of it, so that the
+// entries beside them go on as before. If more than half of the entries that move have one, it is
+// growth and counts in full.
+inline constexpr double kLeastSpike = 100, kSpikeShare = 0.2;
+
 // The turn of an update after which no extra is sent.
 inline constexpr int64_t kNoTurn = -1;
 
@@ -51,13 +60,16 @@ enum BlockFlag : uint8_t {
 // its sum is unchanged (onebit_momentum changes it, equally on all ranks). With S the sum of the
 // variance over the sub-block and Q that of g^2, a = (1 - beta2) own_weight / ratio:
 //   v = variance + a g^2,   normalized = g / (sqrt(v) + epsilon),   variance = v S / (S + a Q)
-// and the numbers that are sent with the gradient are accumulated:
+// where Q, and v in the last formula, have the squares of spikes as far as kSpikeShare allows. If
+// the energy so far (below) says that the sum of the variance will more than double when that of
+// all ranks arrives, the first v has (growth - 1) variance instead of variance. The numbers that
+// are sent with the gradient are accumulated:
 //   energy += Q / (ratio S)                   per sub-block: the size of g^2 relative to variance
 //   sketch += (sum of +-g) / sqrt(sum of S)   per block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
-// `extra` receives one of them, which is reset to 0: the energy of sub-block `turn` times
-// turn_factor, or the sketch if `turn` is kSubBlocks; none if it is kNoTurn. If the gradient of a
-// block is not finite it is taken as zero: normalized is 0, nothing else of the block changes.
+// `extra` receives one of them, which is reset to 0: the energy of sub-block `turn` over its
+// energy_updates, or the sketch if `turn` is kSubBlocks; none if it is kNoTurn. If the gradient of
+// a block is not finite it is taken as zero: normalized is 0, nothing else of the block changes.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
@@ -74,8 +86,10 @@ struct OnebitNormalize {
   View block_square;      // f64 [blocks]  overwritten: the sum of g^2
   View block_flags;       // u8 [blocks]  overwritten
   int64_t begin = 0, end = 0;
-  double gradient_scale = 1, beta2 = 0.999, epsilon = 1e-8, turn_factor = 1;
+  double gradient_scale = 1, beta2 = 0.999, epsilon = 1e-8;
   int64_t turn = 0;
+  // Per sub-block of a block: the number of updates in its energy, this one included.
+  std::array<int64_t, kernels::kSubBlocks> energy_updates{1, 1, 1, 1, 1, 1, 1, 1};
   uint64_t sketch_key = 0;  // the same on all ranks, different in every step
   // Added to an element's number to obtain its signs in the sketch, if the buffers are a share of
   // the flat buffer; a multiple of kBlockElements.
@@ -94,7 +108,7 @@ ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
 
 // After the exchange of [begin, end). With `normalized` (a single rank; several ranks keep their
 // momentum where the average is computed, compress/sign_codec.h):
-//   momentum = beta1 momentum + (1 - beta1) normalized
+//   momentum = beta1 momentum + (1 - beta1) normalized, clamped to [-limit, limit]
 // and with `extra`, unless `turn` is kSubBlocks, the variance of sub-block `turn` of every
 // block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
 // ranks.
@@ -104,7 +118,7 @@ struct OnebitMomentum {
   ConstView normalized;  // f32 [end - begin]; empty: the momentum is unchanged
   ConstView extra;       // f32 [blocks of the range]; empty: the variance is unchanged
   int64_t begin = 0, end = 0;
-  double beta1 = 0.9, turn_memory = 1;
+  double beta1 = 0.9, turn_memory = 1, limit = std::numeric_limits<float>::max();
   int64_t turn = 0;
 };
 void onebit_momentum(Context&, const OnebitMomentum&);

@@ -9,6 +9,7 @@
 #include "onebit/kernels/still_lanes_inl.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/onebit_adam_update.h"
+#include "onebit/ops/onebit_adam_update_normalize_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
@@ -17,14 +18,6 @@ using namespace kernels;
 using namespace kernels::HWY_NAMESPACE;
 
 namespace {
-
-Vector constant(double value) {
-  return set(static_cast<float>(value));
-}
-
-double total(Vector sums) {
-  return static_cast<double>(hn::GetLane(hn::SumOfLanes(F32(), sums)));
-}
 
 void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
   const Vector factor = constant(args.variance_factor), epsilon = constant(args.epsilon);
@@ -50,202 +43,17 @@ void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
   }
 }
 
-// Calls body(begin, end, decay) for each part of a block that has a single decay.
-template <class Body>
-void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
-  const auto ends_before = [](const UpdateRange& range, int64_t at) { return range.end <= at; };
-  auto range = std::lower_bound(ranges.begin(), ranges.end(), begin, ends_before);
-  for (int64_t at = begin; at < end; ++range) {
-    const int64_t last = std::min(end, range->end);
-    body(at, last, range->weight_decay);
-    at = last;
-  }
-}
-
-// The scaled and decayed gradient of a block; it stays in the cache.
-struct BlockGradient {
-  HWY_ALIGN float values[kBlockElements];
-};
-
-// Sums over the entries of a sub-block that move.
-struct SubBlockSums {
-  double square = 0, variance = 0, signed_sum = 0;
-};
-
-template <class Step>
-auto lanes_of_bits(uint64_t bits, Step) {
-  return hn::LoadMaskBits(F32(), reinterpret_cast<const uint8_t*>(&bits));
-}
-
-struct Reading {
-  bool finite = true;        // of still entries too
-  bool still_moved = false;  // a still entry has a gradient
-};
-
-// Fills `to`, with zeros for still entries.
-Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, BlockGradient& to) {
-  const Vector scale = constant(args.gradient_scale);
-  const float* variances = args.variance.data<float>();
-  const Vector largest = constant(std::sqrt(kLargestFinite));
-  auto moved = hn::Ne(zero(), zero()), finite = hn::Eq(zero(), zero());
-  const auto span = [&](int64_t first, int64_t last, double decay) {
-    const Vector decays = constant(decay);
-    const float* values = decay == 0 ? nullptr : args.value.data<float>() + first;
-    const float* gradients = args.gradient.data<float>() + first;
-    for_lanes(last - first, [&](int64_t i, auto step) {
-      const auto moves = hn::Gt(load(variances + first + i, step), zero());
-      const Vector read = load(gradients + i, step);
-      moved = hn::Or(moved, hn::AndNot(moves, hn::Ne(read, zero())));
-      Vector gradient = hn::Mul(scale, read);
-      if (values != nullptr) gradient = hn::MulAdd(decays, load(values + i, step), gradient);
-      finite = hn::And(finite, hn::Le(hn::Abs(gradient), largest));
-      store(hn::IfThenElseZero(moves, gradient), to.values + (first - begin) + i, step);
-    });
-  };
-  if (args.ranges.empty()) {
-    span(begin, end, 0);
-  } else {
-    for_decays(args.ranges, begin, end, span);
-  }
-  return {hn::AllTrue(F32(), finite), !hn::AllFalse(F32(), moved)};
-}
-
-template <bool kSketch>
-SubBlockSums sum_sub_block(const float* gradients, const float* variances, int64_t count,
-                           uint64_t key, uint64_t first_group) {
-  Vector square = zero(), variance = zero(), signed_sum = zero();
-  uint32_t signs = 0;
-  for_lanes(count, [&](int64_t i, auto step) {
-    const Vector gradient = load(gradients + i, step);
-    square = hn::MulAdd(gradient, gradient, square);
-    variance = hn::Add(variance, load(variances + i, step));
-    if constexpr (kSketch) {
-      if (i % 32 == 0) signs = noise_signs(key, first_group + static_cast<uint64_t>(i / 32));
-      const auto minus = lanes_of_bits(signs >> (i % 32), step);
-      signed_sum = hn::Add(signed_sum, hn::IfThenElse(minus, hn::Neg(gradient), gradient));
-    }
-  });
-  return {total(square), total(variance), total(signed_sum)};
-}
-
-// normalized = g / (sqrt(v) + epsilon) with v = kept variance + own g^2; the variance becomes
-// v shrink.
-void normalize_span(const float* gradients, float* variances, float* normalized, int64_t count,
-                    double kept, double own, double shrink, double epsilon) {
-  const Vector keeps = constant(kept), owns = constant(own), shrinks = constant(shrink);
-  const Vector smallest = set(kSmallestVariance), epsilons = constant(epsilon);
-  for_lanes(count, [&](int64_t i, auto step) {
-    const Vector gradient = load(gradients + i, step), before = load(variances + i, step);
-    const auto moves = hn::Gt(before, zero());
-    const Vector grown = hn::MulAdd(owns, hn::Mul(gradient, gradient), hn::Mul(keeps, before));
-    const Vector divisor = hn::Add(hn::Sqrt(hn::Max(grown, smallest)), epsilons);
-    const Vector variance = hn::Max(hn::Mul(grown, shrinks), smallest);
-    store(hn::IfThenElseZero(moves, hn::Div(gradient, divisor)), normalized + i, step);
-    store(hn::IfThenElseZero(moves, variance), variances + i, step);
-  });
-}
-
-// The sums that onebit_normalize computes over a block before it changes anything.
-struct BlockSums {
-  SubBlockSums sub_block[kSubBlocks];
-  double square = 0, variance = 0, signed_sum = 0;
-  bool finite = true;
-};
-
-// The factor with which sub-block `index` of the buffer adds g^2 to its variance.
-double own_rate(const OnebitNormalize& args, int64_t index) {
-  if (args.alone) return 1 - args.beta2;
-  return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
-         static_cast<double>(args.block_ratio.data<float>()[index / kSubBlocks]);
-}
-
-BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
-                    const BlockGradient& gradient) {
-  BlockSums sums;
-  for (int64_t at = begin; at < end; at += kSubBlockElements) {
-    const int64_t count = std::min(kSubBlockElements, end - at);
-    const float* gradients = gradient.values + (at - begin);
-    const float* variances = args.variance.data<float>() + at;
-    const auto group = static_cast<uint64_t>((at + args.sketch_shift) / 32);
-    SubBlockSums& one = sums.sub_block[(at - begin) / kSubBlockElements];
-    one = args.alone ? sum_sub_block<false>(gradients, variances, count, 0, group)
-                     : sum_sub_block<true>(gradients, variances, count, args.sketch_key, group);
-    sums.square += one.square;
-    sums.variance += one.variance;
-    sums.signed_sum += one.signed_sum;
-    // Also false for NaN. A larger square would dominate the other variances.
-    const double added = own_rate(args, at / kSubBlockElements) * one.square;
-    sums.finite = sums.finite && one.square <= kLargestFinite &&
-                  (args.alone || added <= kLargestFinite * one.variance);
-  }
-  return sums;
-}
-
-// The extra is kept finite: running means follow it and would never recover from an infinity.
-float bounded(double value) {
-  return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
-}
-
-void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
-                      const BlockSums& sums) {
-  const int64_t block = begin / kBlockElements;
-  float* energies = args.energy.data<float>() + block * kSubBlocks;
-  float& sketch = args.sketch.data<float>()[block];
-  if (sums.finite) {
-    const auto ratio = static_cast<double>(args.block_ratio.data<float>()[block]);
-    for (int64_t at = begin, j = 0; at < end; at += kSubBlockElements, ++j) {
-      const SubBlockSums& one = sums.sub_block[j];
-      if (one.variance > 0) energies[j] += bounded(one.square / (ratio * one.variance));
-    }
-    if (sums.variance > 0) {
-      sketch += bounded(sums.signed_sum / std::sqrt(sums.variance));
-      args.block_energy.data<float>()[block] += bounded(sums.square / sums.variance);
-    }
-  }
-  args.block_variance.data<float>()[block] = static_cast<float>(sums.variance);
-  if (args.turn == kNoTurn) return;
-  const bool takes_sketch = args.turn == kSubBlocks;
-  float& source = takes_sketch ? sketch : energies[args.turn];
-  const double factor = takes_sketch ? 1 : args.turn_factor;
-  args.extra.data<float>()[block - args.begin / kBlockElements] =
-      bounded(factor * static_cast<double>(source));
-  source = 0;
-}
-
-void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
-  BlockGradient gradient;
-  const Reading reading = read_gradient(args, begin, end, gradient);
-  BlockSums sums = sum_block(args, begin, end, gradient);
-  sums.finite = sums.finite && reading.finite;
-  float* normalized = args.normalized.data<float>() + (begin - args.begin);
-  if (!sums.finite) std::fill(normalized, normalized + (end - begin), 0.0f);
-  for (int64_t at = begin; sums.finite && at < end; at += kSubBlockElements) {
-    const SubBlockSums& one = sums.sub_block[(at - begin) / kSubBlockElements];
-    const double own = own_rate(args, at / kSubBlockElements);
-    const double grown = one.variance + own * one.square;
-    const double shrink = args.alone || grown == 0 ? 1 : one.variance / grown;
-    normalize_span(gradient.values + (at - begin), args.variance.data<float>() + at,
-                   normalized + (at - begin), std::min(kSubBlockElements, end - at),
-                   args.alone ? args.beta2 : 1, own, shrink, args.epsilon);
-  }
-  if (!args.alone) add_to_sent_sums(args, begin, end, sums);
-  const int64_t block = begin / kBlockElements;
-  args.block_square.data<double>()[block] = sums.finite ? sums.square : 0;
-  args.block_flags.data<uint8_t>()[block] = !sums.finite          ? kBlockNotFinite
-                                            : reading.still_moved ? kBlockStillMoved
-                                                                  : 0;
-}
-
 void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
   const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
-  const Vector least = constant(kSmallestMomentum);
+  const Vector least = constant(kSmallestMomentum), most = constant(args.limit);
   if (!args.normalized.empty()) {
     float* momenta = args.momentum.data<float>() + begin;
     const float* normalized = args.normalized.data<float>() + (begin - args.begin);
     for_lanes(end - begin, [&](int64_t i, auto step) {
       const Vector momentum =
           hn::MulAdd(beta, load(momenta + i, step), hn::Mul(rest, load(normalized + i, step)));
-      store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), momentum), momenta + i, step);
+      const Vector clamped = hn::Max(hn::Neg(most), hn::Min(momentum, most));
+      store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), clamped), momenta + i, step);
     });
   }
   const int64_t first = begin + args.turn * kSubBlockElements;

@@ -40,8 +40,9 @@ struct Normalize {
   uint8_t* block_flags;
   int64_t begin, end, shift;
   float scale, epsilon, beta2;
-  double rest2, turn_factor;
+  double memory, rest2;
   int turn;
+  float energy_updates[kSubBlocks];
   uint64_t key;
   bool alone;
 };
@@ -60,6 +61,11 @@ struct EightGradients {
   bool still_moved = false, readable = true;
 };
 
+// The signs of the sketch of a thread's elements.
+__device__ uint32_t signs_at(const Normalize& a, int64_t at) {
+  return a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>((at + a.shift) / 32)) >> (at % 32);
+}
+
 // Loads a thread's elements; `gradient` is then scaled, decayed, and 0 in still entries.
 __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_t at) {
   const float largest = static_cast<float>(sqrt(kLargestFinite));
@@ -68,8 +74,7 @@ __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_
   mine.gradient = load_eight(a.gradient + at, kEight);
   Eight value;
   if (decay != 0.0f) value = load_eight(a.value + at, kEight);
-  const uint32_t signs =
-      a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>((at + a.shift) / 32)) >> (at % 32);
+  const uint32_t signs = signs_at(a, at);
   for (int i = 0; i < kEight; ++i) {
     const bool moves = mine.variance.lane[i] > 0.0f;
     mine.still_moved = mine.still_moved || (!moves && mine.gradient.lane[i] != 0.0f);
@@ -85,17 +90,58 @@ __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_
   return mine;
 }
 
-// Stores a thread's normalized gradient and its variance with `own` of the squares, times `shrink`.
-// For a block that is not finite: stores zeros and keeps the variance.
-__device__ void write_normalized(const Normalize& a, EightGradients& mine, float own, float shrink,
+// The sums of a sub-block over its warp, in which the squares of spikes count as far as `counted`.
+struct WarpSums {
+  float square, sum, signed_sum;
+  float whole_square;  // with all squares
+  float least_spike = INFINITY, counted = 1;
+};
+
+// Cuts the squares of a sub-block's spikes to what may count, if there are any. `signs`: the
+// thread's eight of the sketch.
+__device__ void cut_spikes(const Normalize& a, const EightGradients& mine, uint32_t signs,
+                           double ratio, WarpSums& sums) {
+  const auto least = static_cast<float>(ratio * fmax(kLeastSpike, 1 / a.rest2));
+  float square = 0, signed_sum = 0, other_square = 0, other_signed_sum = 0, spikes = 0, moving = 0;
+  for (int i = 0; i < kEight; ++i) {
+    const float g = mine.gradient.lane[i], v = mine.variance.lane[i];
+    const float with_sign = (signs >> i & 1u) != 0 ? -g : g;
+    const bool spike = g * g > least * v;
+    spikes += spike ? 1.0f : 0.0f;
+    moving += v > 0.0f ? 1.0f : 0.0f;
+    square += spike ? g * g : 0.0f;
+    signed_sum += spike ? with_sign : 0.0f;
+    other_square += spike ? 0.0f : g * g;
+    other_signed_sum += spike ? 0.0f : with_sign;
+  }
+  if (__ballot_sync(kAllLanes, spikes > 0) == 0) return;
+  sums.least_spike = least;
+  if (2 * warp_sum(spikes) > warp_sum(moving)) return;
+  square = warp_sum(square);
+  const double most = kSpikeShare * ratio * double{sums.sum} / a.rest2;
+  sums.counted = static_cast<float>(fmin(1.0, most / double{square}));
+  sums.square = warp_sum(other_square) + sums.counted * square;
+  sums.signed_sum = warp_sum(other_signed_sum) + sqrtf(sums.counted) * warp_sum(signed_sum);
+}
+
+// What a thread computes its elements with; see the passes for CPUs.
+struct Normalizing {
+  float kept, grown, own, shrink, least_spike, counted;
+};
+
+// Stores a thread's normalized gradient and its variance. For a block that is not finite: stores
+// zeros and keeps the variance.
+__device__ void write_normalized(const Normalize& a, EightGradients& mine, const Normalizing& by,
                                  bool finite, int64_t at) {
-  const float kept = a.alone ? a.beta2 : 1.0f;
   Eight result;
   for (int i = 0; i < kEight && finite; ++i) {
-    const bool moves = mine.variance.lane[i] > 0.0f;
-    const float g = mine.gradient.lane[i], v = fmaf(own, g * g, kept * mine.variance.lane[i]);
+    const float before = mine.variance.lane[i], g = mine.gradient.lane[i];
+    const bool moves = before > 0.0f;
+    const float v = fmaf(by.own, g * g, by.kept * by.grown * before);
+    const float counted = g * g > by.least_spike * before ? by.counted : 1.0f;
+    const float next = fmaf(by.own * counted, g * g, by.kept * before);
     result.lane[i] = moves ? g / (sqrtf(fmaxf(v, kSmallestVariance)) + a.epsilon) : 0.0f;
-    mine.variance.lane[i] = moves ? fmaxf(v * shrink, kSmallestVariance) : 0.0f;
+    mine.variance.lane[i] = moves ? fmaxf(next * by.shrink, kSmallestVariance) : 0.0f;
   }
   store_eight(result, a.normalized + (at - a.begin), kEight);
   if (finite) store_eight(mine.variance, a.variance + at, kEight);
@@ -109,7 +155,8 @@ __device__ void add_energy(const Normalize& a, int64_t block, int sub_block, flo
     energy += bounded(double{square} / (double{a.block_ratio[block]} * double{sum}));
   }
   if (sub_block == a.turn) {
-    a.extra[block - a.begin / kBlockElements] = bounded(a.turn_factor * double{energy});
+    const double updates = a.energy_updates[sub_block];
+    a.extra[block - a.begin / kBlockElements] = bounded(1 / updates * double{energy});
     energy = 0;
   }
 }
@@ -135,6 +182,33 @@ __device__ double own_share(const Normalize& a, int64_t block, int sub_block) {
          (double{a.own_weight[block * kSubBlocks + sub_block]} / double{a.block_ratio[block]});
 }
 
+// The factor by which the energy of this rank alone, with that of this update, would change the
+// variance of a sub-block; 1 if it is less than 2, which is all that matters.
+__device__ double growth_of(const Normalize& a, int sub_block, double energy) {
+  const double updates = a.energy_updates[sub_block];
+  if (energy <= 2 * updates) return 1;
+  const double memory = pow(a.memory, updates);
+  return memory + (1 - memory) * energy / updates;
+}
+
+__device__ Normalizing normalizing_of(const Normalize& a, int64_t block, int sub_block, double own,
+                                      const WarpSums& sums) {
+  Normalizing by{.kept = a.alone ? a.beta2 : 1.0f,
+                 .grown = 1,
+                 .own = static_cast<float>(own),
+                 .shrink = 1,
+                 .least_spike = sums.least_spike,
+                 .counted = sums.counted};
+  const double sum = sums.sum, grown = sum + own * double{sums.square};
+  if (a.alone || grown == 0) return by;
+  by.shrink = static_cast<float>(sum / grown);
+  const double energy = double{a.energy[block * kSubBlocks + sub_block]} +
+                        double{sums.square} / (double{a.block_ratio[block]} * sum);
+  by.grown =
+      static_cast<float>(fmin(fmax(growth_of(a, sub_block, energy) - 1, 1.0), kLargestFinite));
+  return by;
+}
+
 // A warp processes one sub-block, so the sums of a warp are those of the sub-block.
 __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_count) {
   const int64_t first = a.begin + int64_t{blockIdx.x} * kBlockElements;
@@ -144,34 +218,36 @@ __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_coun
   const bool here = at < a.end;
   EightGradients mine;
   if (here) mine = read_gradients(a, decay_at(ranges, range_count, at), at);
-  const float square = warp_sum(mine.square), sum = warp_sum(mine.sum);
-  const float signed_sum = warp_sum(mine.signed_sum);
-  const double own = own_share(a, block, sub_block), added = own * double{square};
-  const bool bearable =
-      double{square} <= kLargestFinite && (a.alone || added <= kLargestFinite * double{sum});
+  WarpSums sums{.square = warp_sum(mine.square),
+                .sum = warp_sum(mine.sum),
+                .signed_sum = warp_sum(mine.signed_sum)};
+  sums.whole_square = sums.square;
+  const double own = own_share(a, block, sub_block);
+  const bool bearable = double{sums.square} <= kLargestFinite &&
+                        (a.alone || own * double{sums.square} <= kLargestFinite * double{sums.sum});
+  if (!a.alone && bearable) cut_spikes(a, mine, signs_at(a, at), a.block_ratio[block], sums);
   const bool moved = __syncthreads_or(mine.still_moved) != 0;
   const bool finite = __syncthreads_and(bearable && mine.readable) != 0;
   if (here) {
-    const double grown = double{sum} + added;
-    const float shrink = a.alone || grown == 0 ? 1.0f : static_cast<float>(double{sum} / grown);
-    write_normalized(a, mine, static_cast<float>(own), shrink, finite, at);
+    write_normalized(a, mine, normalizing_of(a, block, sub_block, own, sums), finite, at);
   }
+  __syncwarp();  // every lane has read the energy
   const bool leads = threadIdx.x % kWarp == 0;
-  if (leads && !a.alone) add_energy(a, block, sub_block, square, sum, finite);
+  if (leads && !a.alone) add_energy(a, block, sub_block, sums.square, sums.sum, finite);
   const float first_lane = leads ? 1.0f : 0.0f;
-  const Sums squares = block_sums({first_lane * square, first_lane * sum});
-  const float signed_total = block_sum(first_lane * signed_sum);
+  const Sums squares = block_sums({first_lane * sums.square, first_lane * sums.sum});
+  const Sums others = block_sums({first_lane * sums.whole_square, first_lane * sums.signed_sum});
   if (threadIdx.x != 0) return;
-  a.block_square[block] = finite ? double{squares.first} : 0;
+  a.block_square[block] = finite ? double{others.first} : 0;
   a.block_flags[block] = !finite ? kBlockNotFinite : moved ? kBlockStillMoved : 0;
-  if (!a.alone) add_sketch(a, block, squares.first, squares.second, signed_total, finite);
+  if (!a.alone) add_sketch(a, block, squares.first, squares.second, others.second, finite);
 }
 
 struct Momentum {
   float *momentum, *variance;
   const float *normalized, *extra;  // may be null
   int64_t begin, end;
-  float beta, rest;
+  float beta, rest, limit;
   double turn_memory;
   int turn;
 };
@@ -185,7 +261,8 @@ __global__ void momentum(Momentum a) {
     const Eight y = load_eight(a.normalized + (at - a.begin), kEight);
     for (int i = 0; i < kEight; ++i) {
       const float next = fmaf(a.beta, m.lane[i], a.rest * y.lane[i]);
-      m.lane[i] = fabsf(next) >= kSmallestMomentum ? next : 0.0f;
+      const float clamped = fmaxf(-a.limit, fminf(next, a.limit));
+      m.lane[i] = fabsf(next) >= kSmallestMomentum ? clamped : 0.0f;
     }
     store_eight(m, a.momentum + at, kEight);
   }
@@ -245,30 +322,33 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
   CudaStream& cuda = CudaStream::of(context);
   const DeviceRanges ranges(cuda, a.ranges);
   const auto sent = [&](const View& view) { return a.alone ? nullptr : view.data<float>(); };
-  const Normalize call{.gradient = a.gradient.data<float>(),
-                       .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
-                       .variance = a.variance.data<float>(),
-                       .normalized = a.normalized.data<float>(),
-                       .extra = sent(a.extra),
-                       .own_weight = a.alone ? nullptr : a.own_weight.data<float>(),
-                       .block_ratio = a.alone ? nullptr : a.block_ratio.data<float>(),
-                       .energy = sent(a.energy),
-                       .sketch = sent(a.sketch),
-                       .block_energy = sent(a.block_energy),
-                       .block_variance = sent(a.block_variance),
-                       .block_square = a.block_square.data<double>(),
-                       .block_flags = a.block_flags.data<uint8_t>(),
-                       .begin = a.begin,
-                       .end = a.end,
-                       .shift = a.sketch_shift,
-                       .scale = static_cast<float>(a.gradient_scale),
-                       .epsilon = static_cast<float>(a.epsilon),
-                       .beta2 = static_cast<float>(a.beta2),
-                       .rest2 = 1 - a.beta2,
-                       .turn_factor = a.turn_factor,
-                       .turn = static_cast<int>(a.turn),
-                       .key = a.sketch_key,
-                       .alone = a.alone};
+  Normalize call{.gradient = a.gradient.data<float>(),
+                 .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
+                 .variance = a.variance.data<float>(),
+                 .normalized = a.normalized.data<float>(),
+                 .extra = sent(a.extra),
+                 .own_weight = a.alone ? nullptr : a.own_weight.data<float>(),
+                 .block_ratio = a.alone ? nullptr : a.block_ratio.data<float>(),
+                 .energy = sent(a.energy),
+                 .sketch = sent(a.sketch),
+                 .block_energy = sent(a.block_energy),
+                 .block_variance = sent(a.block_variance),
+                 .block_square = a.block_square.data<double>(),
+                 .block_flags = a.block_flags.data<uint8_t>(),
+                 .begin = a.begin,
+                 .end = a.end,
+                 .shift = a.sketch_shift,
+                 .scale = static_cast<float>(a.gradient_scale),
+                 .epsilon = static_cast<float>(a.epsilon),
+                 .beta2 = static_cast<float>(a.beta2),
+                 .memory = a.beta2,
+                 .rest2 = 1 - a.beta2,
+                 .turn = static_cast<int>(a.turn),
+                 .key = a.sketch_key,
+                 .alone = a.alone};
+  for (size_t i = 0; i < a.energy_updates.size(); ++i) {
+    call.energy_updates[i] = static_cast<float>(a.energy_updates[i]);
+  }
   launch("onebit_normalize", cuda, update_blocks(a.end - a.begin), kThreads, normalize, call,
          ranges.data(), ranges.count());
 }
@@ -284,6 +364,7 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
                       .end = a.end,
                       .beta = static_cast<float>(a.beta1),
                       .rest = static_cast<float>(1 - a.beta1),
+                      .limit = static_cast<float>(a.limit),
                       .turn_memory = a.turn_memory,
                       .turn = static_cast<int>(a.turn)};
   launch("onebit_momentum", cuda, update_blocks(a.end - a.begin), kThreads, momentum, call);

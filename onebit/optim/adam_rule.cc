@@ -1,10 +1,19 @@
 #include "onebit/optim/adam_rule.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "onebit/base/json.h"
 
 namespace onebit::optim {
+namespace {
+
+// Of the momentum of a constant gradient. After few updates Adam's bound is so close to that that
+// the noise of signs would exceed it.
+constexpr double kLeastMomentumLimit = 3;
+
+}  // namespace
 
 AdamRule::AdamRule(const AdamOptions& options, const params::Table& table) : options_(options) {
   for (const auto& [range, decay] : table.decay_ranges()) {
@@ -53,6 +62,15 @@ double AdamRule::next_variance_memory() const {
   const double beta2 = options_.beta2;
   const double next_weight = options_.bias_correction ? beta2 * variance_weight_ + (1 - beta2) : 1;
   return 1 - (1 - beta2) / next_weight;
+}
+
+double AdamRule::momentum_limit(const StepInput& input, double variance_memory) const {
+  const double most = std::numeric_limits<float>::max();
+  const double beta = beta1(input), kept = beta * beta / options_.beta2;
+  if (kept >= 1 || variance_memory >= 1) return most;
+  const double bound = (1 - beta) / std::sqrt((1 - variance_memory) * (1 - kept));
+  const double weight = options_.bias_correction ? beta * momentum_weight_ + (1 - beta) : 1;
+  return std::min(std::max(bound, kLeastMomentumLimit * weight), most);
 }
 
 void AdamRule::advance(const StepInput& input) {

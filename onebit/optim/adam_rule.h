@@ -32,6 +32,12 @@ class AdamRule {
   double variance_weight() const;
   // The fraction of the unbiased variance that the next update keeps: beta2, corrected for bias.
   double next_variance_memory() const;
+  // What no element of the momentum may exceed after an update with this variance_memory, in units
+  // of the root of the unbiased variance: the largest that Adam's own can be, whose variance
+  // contains every gradient of the momentum. With q = beta1^2 / beta2 that is, by the inequality of
+  // Cauchy and Schwarz, (1 - beta1) / sqrt((1 - variance_memory) (1 - q)), and at least three times
+  // the momentum of a constant gradient. No limit if q is 1 or larger.
+  double momentum_limit(const StepInput& input, double variance_memory) const;
   // Counts an update; step() calls it itself.
   void advance(const StepInput& input);
 

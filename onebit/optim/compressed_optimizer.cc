@@ -1,6 +1,7 @@
 #include "onebit/optim/compressed_optimizer.h"
 
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "onebit/base/clock.h"
@@ -103,10 +104,9 @@ std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context
 StepReport CompressedOptimizer::step(Context& context, params::Table& table,
                                      const StepInput& input) {
   ONEBIT_INVARIANT(!local_ || !local_->shows_common());
-  const bool averages = gradient_need() == GradientNeed::kAveragedOverRanks;
   StepReport report = phase() == Phase::kWarmup ? warmup_step(context, table, input)
                                                 : compressed_step(context, table, input);
-  if (local_ && report.applied) local_->count_update(rule_, averages);
+  if (local_ && report.applied) local_->count_update();
   return report;
 }
 
@@ -169,10 +169,11 @@ void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
   plan_ = next_plan();
+  level_.begin_update();
   if (!plan_.exchanges) return;
   exchange_.scale_owner_residuals(plan_.updates);
   exchange_.begin(
-      computing, compress::momentum_step(rule_.beta1(input), plan_.updates),
+      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)),
       [this, &table, input](Context& context, const Bucket& bucket) {
         fill_bucket(context, table, input, bucket);
         if (local_) local_->give(context, bucket);
@@ -180,6 +181,12 @@ void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
       [this, input](Context& context, const Bucket& bucket) {
         receive_bucket(context, input, bucket);
       });
+}
+
+// A single rank's variance contains every gradient, as Adam's, which bounds its updates.
+double CompressedOptimizer::momentum_limit(const StepInput& input) const {
+  return alone() ? std::numeric_limits<float>::max()
+                 : rule_.momentum_limit(input, plan_.variance_memory);
 }
 
 void CompressedOptimizer::gradients_ready(Range range) {
@@ -194,8 +201,8 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   StepReport report{.phase = Phase::kCompressed};
   const Stopwatch watch = finish_buckets(context, table, input, report);
   prepared_ = false;
-  rule_.advance(input);
   const Agreed agreed = agree(context, table, input, report);
+  if (agreed.finite) rule_.advance(input);
   report.applied = agreed.finite;
   move_values(context, table, input, agreed);
   if (report.applied) ++updates_;
@@ -264,29 +271,26 @@ void CompressedOptimizer::normalize(Context& context, const params::Table& table
 
 void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
                                          const Bucket& bucket) {
-  if (plan_.averages) return;
-  ops::OnebitMomentum args{.momentum = alone() ? kept_momentum() : View(),
-                           .variance = variance(),
-                           .normalized = alone() ? ConstView(bucket.normalized) : ConstView(),
-                           .extra = alone() ? ConstView() : ConstView(bucket.extra),
-                           .begin = bucket.range.begin,
-                           .end = bucket.range.end,
-                           .beta1 = rule_.beta1(input)};
-  level_.prepare(args, plan_.variance_memory);
-  ops::onebit_momentum(context, args);
-  level_.receive(context, bucket.extra, bucket.range.begin);
+  if (alone()) return move_momentum(context, input, bucket);
+  if (!plan_.averages) level_.receive(context, bucket.extra, bucket.range.begin);
 }
 
 void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
                                       const Bucket& bucket) {
   local_->keep(context, bucket);
+  move_momentum(context, input, bucket);
+}
+
+void CompressedOptimizer::move_momentum(Context& context, const StepInput& input,
+                                        const Bucket& bucket) {
   ops::onebit_momentum(context, {.momentum = kept_momentum(),
                                  .variance = variance(),
                                  .normalized = bucket.normalized,
                                  .extra = {},
                                  .begin = bucket.range.begin,
                                  .end = bucket.range.end,
-                                 .beta1 = rule_.beta1(input)});
+                                 .beta1 = rule_.beta1(input),
+                                 .limit = momentum_limit(input)});
 }
 
 CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const params::Table& table,
@@ -301,7 +305,7 @@ CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const p
   if (agreed.limited_square < agreed.square) {
     report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
   }
-  end_variance_update(context);
+  end_variance_update(context, agreed.finite);
   report.norm_ratio = level_.norm_ratio();
   const int64_t still_before = still_.count();
   Agreed result{.finite = agreed.finite, .woken = {}};
@@ -311,10 +315,12 @@ CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const p
   return result;
 }
 
-void CompressedOptimizer::end_variance_update(Context& context) {
+void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
   if (plan_.averages) return;
-  if (plan_.exchanges) {
-    level_.end_exchange(context);
+  if (!finite) {
+    level_.take_back_update();
+  } else if (plan_.exchanges) {
+    level_.end_exchange(context, variance(), plan_.variance_memory);
   } else {
     level_.end_update();
   }

@@ -13,9 +13,10 @@
 //   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
 //                    then y = g / d, to which local updates add their sum
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
-//   receive_bucket   as soon as it has arrived: the variance's level follows that of all ranks
+//   receive_bucket   as soon as it has arrived: takes what the level of the variance will follow
 //   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
-//   agreement        whether every gradient was finite; which still entries wake
+//   agreement        whether every gradient was finite; the level of the variance follows that of
+//                    all ranks; which still entries wake
 //   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
 //
 // The first four run on the exchange thread, during the backward pass if begin_step() was called.
@@ -106,10 +107,13 @@ class CompressedOptimizer final : public Optimizer {
 
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
   UpdatePlan next_plan() const;
+  double momentum_limit(const StepInput&) const;
   void fill_bucket(Context&, params::Table&, const StepInput&, const Bucket&);
   void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
   void receive_bucket(Context&, const StepInput&, const Bucket&);
   void keep_bucket(Context&, const StepInput&, const Bucket&);
+  // Adds a bucket's normalized gradients to the momentum that is kept as f32.
+  void move_momentum(Context&, const StepInput&, const Bucket&);
   // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
   // last bucket had arrived.
   Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
@@ -119,7 +123,7 @@ class CompressedOptimizer final : public Optimizer {
     std::vector<StillEntries::Woken> woken;
   };
   Agreed agree(Context&, const params::Table&, const StepInput&, StepReport&);
-  void end_variance_update(Context&);
+  void end_variance_update(Context&, bool finite);
   std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
                                         std::vector<uint8_t> touched);
   void move_values(Context&, params::Table&, const StepInput&, const Agreed&);

@@ -1,7 +1,6 @@
 #include "onebit/optim/local_updates.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -38,35 +37,17 @@ UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
   plan.updates = count_ + 1;
   switch (schedule_.next()) {
     case Kind::kDense:  // made by the warm-up
+    case Kind::kOneBit:
     case Kind::kSynchronize:
       return plan;
-    case Kind::kRefresh: {
-      // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which the
-      // previous variance contributes beta2^k W.
-      const double beta2 = adam.options().beta2;
-      const double kept = std::pow(beta2, static_cast<double>(updates_since_average_ + 1));
-      const double next_weight = adam.variance_weight() * beta2 / plan.variance_memory;
+    case Kind::kRefresh:
       plan.averages = true;
-      plan.variance_memory = kept * variance_weight_ / next_weight;
-      return plan;
-    }
-    case Kind::kOneBit:
-      plan.variance_memory = 1;
       return plan;
     case Kind::kLocal:
       plan.exchanges = false;
       return plan;
   }
   return plan;
-}
-
-void LocalUpdates::count_update(const AdamRule& adam, bool averaged) {
-  ++updates_since_average_;
-  if (averaged) {
-    variance_weight_ = adam.variance_weight();
-    updates_since_average_ = 0;
-  }
-  schedule_.advance();
 }
 
 void LocalUpdates::freeze(ConstView momentum) {
@@ -127,11 +108,9 @@ void LocalUpdates::restore_own(Context& context, const params::Table& table) {
 }
 
 void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t owed_updates) const {
-  writer.scalar("zero_one", Json{{"variance_weight", variance_weight_},
-                                 {"updates_since_average", updates_since_average_},
-                                 {"local_updates", count_},
-                                 {"rate_sum", rate_sum_},
-                                 {"last_exchanged", owed_updates}});
+  writer.scalar(
+      "zero_one",
+      Json{{"local_updates", count_}, {"rate_sum", rate_sum_}, {"last_exchanged", owed_updates}});
   if (alone() || !compressed) return;
   if (count_ == 0) {
     const std::vector<float> arrived = levels_.gathered(momentum_.view());
@@ -151,8 +130,6 @@ void LocalUpdates::load(Context& context, const params::Table& table,
                         const params::StateReader& reader, bool compressed, int64_t updates) {
   const Json state = reader.scalar("zero_one");
   schedule_ = ZeroOneSchedule(schedule_.options(), updates);
-  variance_weight_ = state.at("variance_weight").get<double>();
-  updates_since_average_ = state.at("updates_since_average").get<int64_t>();
   count_ = 0;
   rate_sum_ = 0;
   if (!alone()) ops::fill(context, sum_.view(), 0.0f);

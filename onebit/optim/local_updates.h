@@ -25,9 +25,8 @@ class LocalUpdates {
   // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
   // no reason to delay its variance.
   UpdatePlan plan(const AdamRule& adam) const;
-  // Called after every update, including those of the warm-up; `averaged`: whether its gradients
-  // were averaged over ranks.
-  void count_update(const AdamRule& adam, bool averaged);
+  // Called after every update, including those of the warm-up.
+  void count_update() { schedule_.advance(); }
 
   // With several ranks, f32 [elements of the share]: the momentum received last, and after local
   // updates this rank's own. Empty with one rank.
@@ -78,10 +77,6 @@ class LocalUpdates {
 
   const Levels& levels_;
   ZeroOneSchedule schedule_;
-  // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
-  // number of updates since then.
-  double variance_weight_ = 0;
-  int64_t updates_since_average_ = 0;
   int64_t count_ = 0;
   double rate_sum_ = 0;  // their learning rates
   // With several ranks, f32 [elements of the share]: momentum(); the sum of the local updates; the

@@ -53,7 +53,9 @@ VarianceLevel::VarianceLevel(const params::Table& table, const Levels& levels)
   own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * kernels::kSubBlocks});
   copy(own_weight_.view(), ConstView::of(weights.data(), own_weight_.shape()));
   energy_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
-  for (Tensor* tensor : {&ratio_, &sketch_, &mean_sketch_, &block_energy_, &block_variance_}) {
+  energy_before_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
+  for (Tensor* tensor : {&ratio_, &sketch_, &sketch_before_, &arrived_, &block_energy_,
+                         &block_energy_before_, &block_variance_}) {
     *tensor = Tensor::zeros(device, DType::kF32, {blocks});
   }
   show_ratios();
@@ -69,11 +71,25 @@ void VarianceLevel::restart() {
   left_at_ = {};
   noise_.restart();
   if (alone()) return;
-  for (const Tensor* tensor : {&energy_, &sketch_, &mean_sketch_, &block_energy_}) {
+  for (const Tensor* tensor : {&energy_, &sketch_, &arrived_, &block_energy_}) {
     const View view = tensor->view();
     memory::fill_zero(view.device(), view.raw(), view.size_bytes());
   }
   show_ratios();
+}
+
+void VarianceLevel::begin_update() const {
+  if (alone()) return;
+  copy(energy_before_.view(), energy_.view());
+  copy(sketch_before_.view(), sketch_.view());
+  copy(block_energy_before_.view(), block_energy_.view());
+}
+
+void VarianceLevel::take_back_update() const {
+  if (alone()) return;
+  copy(energy_.view(), energy_before_.view());
+  copy(sketch_.view(), sketch_before_.view());
+  copy(block_energy_.view(), block_energy_before_.view());
 }
 
 void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory,
@@ -85,35 +101,42 @@ void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory,
   args.block_energy = block_energy_.view();
   args.block_variance = block_variance_.view();
   args.beta2 = variance_memory;
-  args.turn_factor = 1 / static_cast<double>(updates_in_turn());
+  for (int64_t sub_block = 0; sub_block < kernels::kSubBlocks; ++sub_block) {
+    args.energy_updates[static_cast<size_t>(sub_block)] = updates_since(sub_block);
+  }
   args.turn = exchanges ? turn() : ops::kNoTurn;
   args.sketch_key = static_cast<uint64_t>(updates_ + 1);
   args.alone = alone();
 }
 
-void VarianceLevel::prepare(ops::OnebitMomentum& args, double variance_memory) const {
-  args.turn_memory = std::pow(variance_memory, static_cast<double>(updates_in_turn()));
-  args.turn = turn();
-}
-
 void VarianceLevel::receive(Context& context, ConstView extra, int64_t begin) const {
-  if (alone() || turn() != kSketchTurn) return;
+  if (alone()) return;
   const int64_t first = begin / kernels::kBlockElements;
-  ops::cast(context,
-            {.from = extra, .to = mean_sketch_.view().rows(first, first + extra.elements())});
+  ops::cast(context, {.from = extra, .to = arrived_.view().rows(first, first + extra.elements())});
 }
 
-void VarianceLevel::end_exchange(Context& context) {
+void VarianceLevel::end_exchange(Context& context, View variance, double variance_memory) {
   const bool ends_cycle = turn() == kSketchTurn;
+  if (!alone() && !ends_cycle) {
+    const auto updates = static_cast<double>(updates_since(turn()));
+    ops::onebit_momentum(context, {.momentum = {},
+                                   .variance = variance,
+                                   .normalized = {},
+                                   .extra = arrived_.view(),
+                                   .begin = 0,
+                                   .end = variance.elements(),
+                                   .turn_memory = std::pow(variance_memory, updates),
+                                   .turn = turn()});
+  }
   ++updates_;
   left_at_[static_cast<size_t>(turn())] = updates_;
   ++exchanges_;
   if (alone() || !ends_cycle) return;
   // The ratios of groups of blocks are those of whole buffers, whatever the shares.
   const auto whole = [&](const Tensor& share) { return levels_.gathered_blocks(host_copy(share)); };
-  const std::vector<float> energy = whole(block_energy_), variance = whole(block_variance_);
-  const std::vector<float> sketch = whole(mean_sketch_);
-  noise_.follow(levels_.across(), {.energy = energy, .variance = variance, .sketch = sketch});
+  const std::vector<float> energy = whole(block_energy_), sums = whole(block_variance_);
+  const std::vector<float> sketch = whole(arrived_);
+  noise_.follow(levels_.across(), {.energy = energy, .variance = sums, .sketch = sketch});
   ops::fill(context, block_energy_.view(), 0.0f);
   show_ratios();
 }
@@ -157,7 +180,7 @@ void VarianceLevel::load(const params::StateReader& reader) {
 
 int64_t VarianceLevel::size_bytes_of(int64_t elements, int world_size) {
   if (world_size == 1) return 0;
-  constexpr int64_t kOfSubBlocks = 2, kOfBlocks = 5;  // number of buffers
+  constexpr int64_t kOfSubBlocks = 3, kOfBlocks = 7;  // number of buffers
   const int64_t numbers = kOfSubBlocks * kernels::kSubBlocks + kOfBlocks;
   return comm::blocks_in(elements) * numbers * static_cast<int64_t>(sizeof(float));
 }
@@ -165,8 +188,9 @@ int64_t VarianceLevel::size_bytes_of(int64_t elements, int world_size) {
 int64_t VarianceLevel::size_bytes() const {
   if (alone()) return 0;
   int64_t bytes = 0;
-  for (const Tensor* tensor : {&own_weight_, &energy_, &ratio_, &sketch_, &mean_sketch_,
-                               &block_energy_, &block_variance_}) {
+  for (const Tensor* tensor :
+       {&own_weight_, &energy_, &energy_before_, &ratio_, &sketch_, &sketch_before_, &arrived_,
+        &block_energy_, &block_energy_before_, &block_variance_}) {
     bytes += tensor->view().size_bytes();
   }
   return bytes;

@@ -24,17 +24,21 @@ class VarianceLevel {
   // With one rank nothing is needed and nothing is reserved. `levels` outlives this object.
   VarianceLevel(const params::Table& table, const Levels& levels);
 
-  // Fill in the arguments of the passes over a bucket: before it is sent (or kept, without
-  // `exchanges`), and when it has arrived. `variance_memory`: the fraction of the variance that an
-  // update keeps.
+  // Called before the first bucket of an update.
+  void begin_update() const;
+  // Fills in the arguments of the pass over a bucket before it is sent (or kept, without
+  // `exchanges`). `variance_memory`: the fraction of the variance that an update keeps.
   void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
-  void prepare(ops::OnebitMomentum& args, double variance_memory) const;
   // Receives the extras f32, averaged over sources, of blocks from element `begin` of the share.
   void receive(Context&, ConstView extra, int64_t begin) const;
-  // Called when all buckets of an exchange have arrived. Collective.
-  void end_exchange(Context&);
+  // Called when all buckets of an exchange have arrived and their gradients were finite: the level
+  // of `variance`, f32 [elements of the share], follows. Collective.
+  void end_exchange(Context&, View variance, double variance_memory);
   // Called at the end of an update without an exchange.
   void end_update() { ++updates_; }
+  // Called instead of these two if a gradient was not finite: the sums become those before
+  // begin_update().
+  void take_back_update() const;
   // Back to the start: no sums, an unknown noise ratio, and the next exchange begins a cycle.
   void restart();
 
@@ -57,8 +61,10 @@ class VarianceLevel {
 
   bool alone() const { return levels_.sources() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
-  // The number of updates whose energy is in the number that is sent now.
-  int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
+  // The number of updates, with the current one, since the number of `turn` was sent last.
+  int64_t updates_since(int64_t turn) const {
+    return updates_ + 1 - left_at_[static_cast<size_t>(turn)];
+  }
   void show_ratios();
 
   const Levels& levels_;
@@ -68,8 +74,10 @@ class VarianceLevel {
   std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
   // Per sub-block: the share of the variance's shape that is this rank's own; its energy.
   Tensor own_weight_, energy_;
-  // Per block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
-  Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_;
+  // Per block: see ops::OnebitNormalize. `arrived_` is the average over ranks of what was sent.
+  Tensor ratio_, sketch_, arrived_, block_energy_, block_variance_;
+  // Before the current update.
+  Tensor energy_before_, sketch_before_, block_energy_before_;
 };
 
 }  // namespace onebit::optim

@@ -2,11 +2,11 @@
 // updates, at one bit per element in others, and not at all in the rest (zero_one_schedule.h), with
 // the arithmetic of 1-bit Adam (onebit_adam.h).
 //
-// The first updates are Adam's. Then the gradients of every update are exchanged at one bit, while
-// the variance, common to all ranks, changes only in the updates that average gradients: each
-// stands for all updates since the one before. When the variance is frozen (in the published
-// algorithm; here it continues as in 1-bit Adam) the local updates begin. With y = g / d of this
-// rank's own gradient:
+// The first updates are Adam's. Then the gradients of every update are exchanged at one bit, and
+// those of some updates are averaged as well. The variance is that of 1-bit Adam, which an average
+// enters in place of the ranks' own gradients: the published algorithm changes it in these updates
+// alone, and nothing bounds what it divides by it in the others. When the published variance is
+// frozen the local updates begin. With y = g / d of this rank's own gradient:
 //   local        m = beta1 m + (1 - beta1) y,  value -= lr m / cm + ...,  sum += y
 //   synchronize  after k updates the sum of y over them is sent to the owners at one bit. They
 //                update their momentum as if each update had had the mean over ranks and updates,

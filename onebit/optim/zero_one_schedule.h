@@ -24,7 +24,7 @@ class ZeroOneSchedule {
   enum class Kind {
     kDense,        // gradients are averaged, as in the warm-up of 1-bit Adam
     kRefresh,      // gradients are averaged, and the compressed exchange is made as well
-    kOneBit,       // the compressed exchange, with the variance unchanged
+    kOneBit,       // the compressed exchange alone
     kSynchronize,  // the compressed exchange of the sum over the updates since the last one
     kLocal         // nothing is exchanged
   };

@@ -102,8 +102,8 @@ struct State {
             .gradient_scale = 0.25,
             .beta2 = 0.9,
             .epsilon = 1e-3,
-            .turn_factor = 0.3,
             .turn = 0,
+            .energy_updates = {3, 5, 2, 7, 11, 4, 9, 6},
             .sketch_key = 11};
   }
   OnebitNormalize alone_arguments() {

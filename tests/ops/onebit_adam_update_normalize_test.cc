@@ -20,14 +20,65 @@ class OnebitNormalizeTest : public OnebitUpdateTest {
  private:
   struct SubBlockSums {
     double square = 0, variance = 0, signed_sum = 0;
+    double whole_square = 0;  // with the squares of spikes that do not count
     // Of |scale * gradient| + |decay * value|, to which rounding is relative.
     double largest_square = 0, largest_sum = 0;
   };
+  static bool is_spike(const State& before, const OnebitNormalize& args, int64_t i,
+                       double gradient);
+  static double cut_spikes(const State& before, const OnebitNormalize& args, int64_t first,
+                           const std::vector<double>& gradients, SubBlockSums& sums);
+  static double growth_of(const State& before, const OnebitNormalize& args, int64_t first,
+                          const SubBlockSums& sums);
   void check_sub_block(const State& before, const State& after, const OnebitNormalize& args,
                        int64_t first, int64_t last, SubBlockSums& sums);
   void check_sent(const State& before, const State& after, const OnebitNormalize& args,
                   int64_t block, const std::vector<SubBlockSums>& sums);
 };
+
+bool OnebitNormalizeTest::is_spike(const State& before, const OnebitNormalize& args, int64_t i,
+                                   double gradient) {
+  if (args.alone) return false;
+  const double updates = std::max(100.0, 1 / (1 - args.beta2));
+  const double expected =
+      double{before.ratio[at(i / kernels::kBlockElements)]} * double{before.variance[at(i)]};
+  return gradient * gradient > updates * expected;
+}
+
+// What of the squares of spikes counts: they add at most a fifth of the variance, or are growth.
+double OnebitNormalizeTest::cut_spikes(const State& before, const OnebitNormalize& args,
+                                       int64_t first, const std::vector<double>& gradients,
+                                       SubBlockSums& sums) {
+  double square = 0, signed_sum = 0;
+  int64_t spikes = 0, moving = 0;
+  for (size_t j = 0; j < gradients.size(); ++j) {
+    const int64_t i = first + static_cast<int64_t>(j);
+    moving += before.variance[at(i)] > 0 ? 1 : 0;
+    if (!is_spike(before, args, i, gradients[j])) continue;
+    const uint32_t signs =
+        noise_signs(args.sketch_key, static_cast<uint64_t>((i + args.sketch_shift) / 32));
+    ++spikes;
+    square += gradients[j] * gradients[j];
+    signed_sum += (signs >> (i % 32) & 1) != 0 ? -gradients[j] : gradients[j];
+  }
+  if (spikes == 0 || 2 * spikes > moving) return 1;
+  const double ratio = before.ratio[at(first / kernels::kBlockElements)];
+  const double counted = std::min(1.0, 0.2 * ratio * sums.variance / ((1 - args.beta2) * square));
+  sums.square -= (1 - counted) * square;
+  sums.signed_sum -= (1 - std::sqrt(counted)) * signed_sum;
+  return counted;
+}
+
+// The factor of the variance in the divisor.
+double OnebitNormalizeTest::growth_of(const State& before, const OnebitNormalize& args,
+                                      int64_t first, const SubBlockSums& sums) {
+  const int64_t index = first / kernels::kSubBlockElements;
+  const double ratio = before.ratio[at(first / kernels::kBlockElements)];
+  const double energy = before.energy[at(index)] + sums.square / (ratio * sums.variance);
+  const auto updates = static_cast<double>(args.energy_updates[at(index % kernels::kSubBlocks)]);
+  const double memory = std::pow(args.beta2, updates);
+  return std::max(1.0, memory + (1 - memory) * energy / updates - 1);
+}
 
 void OnebitNormalizeTest::check_sub_block(const State& before, const State& after,
                                           const OnebitNormalize& args, int64_t first, int64_t last,
@@ -49,6 +100,8 @@ void OnebitNormalizeTest::check_sub_block(const State& before, const State& afte
     sums.largest_square += size * size;
     sums.largest_sum += size;
   }
+  sums.whole_square = sums.square;
+  const double counted = args.alone ? 1 : cut_spikes(before, args, first, gradients, sums);
   const double own = args.alone ? 1 - args.beta2
                                 : (1 - args.beta2) *
                                       before.own_weight[at(first / kernels::kSubBlockElements)] /
@@ -62,8 +115,10 @@ void OnebitNormalizeTest::check_sub_block(const State& before, const State& afte
       continue;
     }
     const double g = gradients[at(i - first)], size = sizes[at(i - first)];
-    const double v = (args.alone ? args.beta2 : 1) * old + own * g * g;
-    const double d = std::sqrt(v) + args.epsilon;
+    const double kept = args.alone ? args.beta2 : growth_of(before, args, first, sums);
+    const double d = std::sqrt(kept * old + own * g * g) + args.epsilon;
+    const double share = is_spike(before, args, i, g) ? counted : 1;
+    const double v = (args.alone ? args.beta2 : 1) * old + own * share * g * g;
     ASSERT_NEAR(after.normalized[at(i)], g / d, 16 * kRounding * size / d) << i;
     const double rounding = args.alone ? 8 * kRounding : 2 * kSumRounding;
     ASSERT_NEAR(after.variance[at(i)], v * shrink, rounding * (old + own * size * size)) << i;
@@ -90,8 +145,9 @@ void OnebitNormalizeTest::check_sent(const State& before, const State& after,
       rounding = kRounding * energy + 2 * kSumRounding * one.largest_square / unit;
     }
     if (j == args.turn) {
-      extra = args.turn_factor * energy;
-      extra_rounding = args.turn_factor * rounding + kRounding * extra;
+      const auto updates = static_cast<double>(args.energy_updates[at(j)]);
+      extra = energy / updates;
+      extra_rounding = rounding / updates + kRounding * extra;
       ASSERT_EQ(after.energy[index], 0) << index;
     } else {
       ASSERT_NEAR(after.energy[index], energy, rounding) << index;
@@ -126,7 +182,7 @@ void OnebitNormalizeTest::normalize_by_the_formula(State& state, const OnebitNor
     for (int64_t i = first; i < last; i += kernels::kSubBlockElements) {
       const int64_t end = std::min(i + kernels::kSubBlockElements, last);
       ASSERT_NO_FATAL_FAILURE(check_sub_block(before, state, args, i, end, sums.emplace_back()));
-      square += sums.back().square;
+      square += sums.back().whole_square;
       largest += sums.back().largest_square;
     }
     ASSERT_NEAR(state.square[at(block)], square, kSumRounding * largest) << block;
@@ -159,6 +215,38 @@ TEST_P(OnebitNormalizeTest, NormalizeAsOneOfSeveralRanks) {
   }
 }
 
+// Ten entries of a sub-block, its half and one more, and a single one of a size near the limits.
+TEST_P(OnebitNormalizeTest, SpikesByTheFormula) {
+  for (const double beta2 : {0.9, 0.999}) {
+    for (const float size : {30.0f, 1e3f, 1e6f}) {
+      for (const int64_t spikes : {1, 10, 129}) {
+        SCOPED_TRACE(testing::Message() << spikes << " spikes of " << size << ", beta2 " << beta2);
+        State state, without;
+        OnebitNormalize args = state.normalize_arguments(),
+                        args_without = without.normalize_arguments();
+        args.beta2 = args_without.beta2 = beta2;
+        args.energy_updates.fill(1);
+        normalize(args_without);
+        for (int64_t i = 512; i < 512 + spikes; ++i) {
+          if (state.variance[at(i)] > 0) state.gradient[at(i)] = i % 2 == 0 ? size : -size;
+        }
+        ASSERT_NO_FATAL_FAILURE(normalize_by_the_formula(state, args));
+        const double own = (1 - beta2) * state.own_weight[2] / state.ratio[0];
+        for (int64_t i = 512; i < 512 + spikes; ++i) {
+          EXPECT_LE(std::abs(state.normalized[at(i)]), 1.001 / std::sqrt(own)) << i;
+        }
+        if (spikes > 10) continue;
+        // The entries beside them keep their variance but for a fifth, and so will other ranks.
+        for (int64_t i = 512 + spikes; i < 768; ++i) {
+          EXPECT_GE(state.variance[at(i)], double{without.variance[at(i)]} / 1.201) << i;
+        }
+        EXPECT_LE((1 - beta2) * double{state.energy[2]},
+                  (1 - beta2) * double{without.energy[2]} + 0.201);
+      }
+    }
+  }
+}
+
 TEST_P(OnebitNormalizeTest, SendsTheSumSinceItsLastTurn) {
   State state;
   OnebitNormalize args = state.normalize_arguments();
@@ -176,7 +264,9 @@ TEST_P(OnebitNormalizeTest, SendsTheSumSinceItsLastTurn) {
     EXPECT_EQ(state.block_energy[block], 2 * once.block_energy[block]);
     EXPECT_EQ(state.block_variance[block], once.block_variance[block]);
     EXPECT_EQ(state.sketch[block], 2 * once.sketch[block]);
-    EXPECT_EQ(state.extra[block], static_cast<float>(0.3 * (2 * once.energy[8 * block + 1])));
+    const double updates = static_cast<double>(args.energy_updates[1]);
+    EXPECT_EQ(state.extra[block],
+              static_cast<float>(1 / updates * (2 * once.energy[8 * block + 1])));
     EXPECT_EQ(state.energy[8 * block + 1], 0);
   }
 }

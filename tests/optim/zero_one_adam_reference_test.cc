@@ -37,11 +37,6 @@ class ZeroOneRestatement : public Restatement {
     if (kind == '1') one_bit(number);
     if (kind == 'L') local(number);
     if (kind == 'S') synchronize(number);
-    ++since_average_;
-    if (kind == 'D' || kind == 'R') {
-      since_average_ = 0;
-      weight_ = c2_;
-    }
   }
 
   int64_t local_updates() const { return local_updates_; }
@@ -52,26 +47,28 @@ class ZeroOneRestatement : public Restatement {
  private:
   using Sent = std::vector<std::vector<float>>;
 
-  // The average replaces all gradients since the last average.
+  // The average replaces the ranks' own gradients.
   void refresh(int64_t number) {
-    const double kept = std::pow(0.999, static_cast<double>(since_average_ + 1)) * weight_ / c2_;
-    std::vector<float> y(values_.size());
+    const double kept = memory();
+    Sent sent(kWorld, std::vector<float>(values_.size()));
     for (int64_t i = 0; i < count_; ++i) {
       const auto at = static_cast<size_t>(i);
       if (v_[at] == 0) continue;
       const double g = mean_gradient(number, i);
-      const double variance = kept * own_[0][at] + (1 - kept) * g * g;
-      for (Doubles& v : own_) v[at] = variance;
-      y[at] = static_cast<float>(g / (std::sqrt(variance) + kEpsilon));
+      for (size_t r = 0; r < own_.size(); ++r) {
+        double& variance = own_[r][at];
+        variance = kept * variance + (1 - kept) * g * g;
+        sent[r][at] = static_cast<float>(g / (std::sqrt(variance) + kEpsilon));
+      }
     }
-    exchange(Sent(kWorld, y), 1);
+    exchange(sent, 1);
   }
 
   void one_bit(int64_t number) {
     Sent sent;
-    for (int rank = 0; rank < kWorld; ++rank) sent.push_back(normalize(rank, number, 1));
+    for (int rank = 0; rank < kWorld; ++rank) sent.push_back(normalize(rank, number, memory()));
     exchange(sent, 1);
-    follow_level(1);
+    follow_level(memory());
   }
 
   void local(int64_t number) {
@@ -117,8 +114,7 @@ class ZeroOneRestatement : public Restatement {
     apply(m_, m_, updates * kRate);
   }
 
-  double weight_ = 0;  // of the variance, at the last average
-  int64_t since_average_ = 0, local_updates_ = 0;
+  int64_t local_updates_ = 0;
   int last_sent_ = 1;
   Sent sums_;
   std::vector<Doubles> own_values_, own_momenta_;

@@ -57,7 +57,7 @@ LIMITS = [
     Limit("adam_update_cuda.cu", "update", registers=64, loads=40),
     Limit("lamb_update_cuda.cu", "update_moments", registers=64, loads=40),
     Limit("lamb_update_cuda.cu", "move_values", registers=48, loads=30),
-    Limit("onebit_adam_update_cuda.cu", "normalize", registers=56, loads=20),
+    Limit("onebit_adam_update_cuda.cu", "normalize", registers=64, loads=20),
     Limit("onebit_adam_update_cuda.cu", "momentum", registers=32, loads=20),
     Limit("onebit_adam_update_cuda.cu", "step", registers=32, loads=10),
     Limit("row_scatter_cuda.cu", "scatter<true>", registers=48, loads=6),
