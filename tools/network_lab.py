@@ -194,10 +194,13 @@ class NetworkLab:
 
     def mpirun(self, command):
         hosts = ",".join(f"{self.address(host)}:{self.ranks_per_host}" for host in range(self.hosts))
-        transports = "self,tcp" if self.ranks_per_host == 1 else "self,vader,tcp"
-        settings = {"plm": "rsh", "plm_rsh_agent": self.folder / "agent",
-                    "plm_rsh_no_tree_spawn": 1, "orte_tmpdir_base": self.folder, "pml": "ob1",
-                    "btl": transports, "btl_tcp_if_include": "10.77.0.0/24",
+        # Open MPI 5 has other names for its agents, temporary files and shared memory than 4.
+        agents, runtime, memory = ("ssh", "prte", "sm") if open_mpi() >= 5 else ("rsh", "orte",
+                                                                                "vader")
+        transports = "self,tcp" if self.ranks_per_host == 1 else f"self,{memory},tcp"
+        settings = {"plm": agents, f"plm_{agents}_agent": self.folder / "agent",
+                    f"plm_{agents}_no_tree_spawn": 1, f"{runtime}_tmpdir_base": self.folder,
+                    "pml": "ob1", "btl": transports, "btl_tcp_if_include": "10.77.0.0/24",
                     "oob_tcp_if_include": "10.77.0.0/24"}
         words = ["ip", "netns", "exec", self.switch, "mpirun", "--allow-run-as-root", "--bind-to",
                  "none", "--host", hosts, "-np", self.ranks]
@@ -263,6 +266,15 @@ def uninterrupted():
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def open_mpi():
+    """Returns the series of Open MPI's mpirun: 4, 5."""
+    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"\(Open MPI\) (\d+)", said.stdout)
+    if not found:
+        raise CannotRun("mpirun is not Open MPI's")
+    return int(found[1])
 
 
 def check_machine():

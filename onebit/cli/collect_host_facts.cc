@@ -87,6 +87,9 @@ cluster::InputFacts describe_input(const std::string& given, bool must_be_store)
       input.kind = "folder";
       input.checksum = folder_checksum(path);
     } else {
+      require(files::is_regular_file(path),
+              "{}: is neither a file nor a folder, and cannot be compared with other hosts'",
+              given);
       const uint64_t size = files::file_size(path);
       input.kind = "file";
       input.checksum =

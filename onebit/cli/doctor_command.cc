@@ -22,6 +22,8 @@
 #include "onebit/cluster/host_words.h"
 #include "onebit/cluster/link_report.h"
 #include "onebit/cluster/mpi_ports.h"
+#include "onebit/cluster/mpi_version.h"
+#include "onebit/cluster/open_files.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
 #include "onebit/costs/machine_check.h"
@@ -134,9 +136,11 @@ void print_problems(const char* title, const cluster::Problems& problems) {
 void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                    const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
   if (!comm::mpi_is_built()) return;
-  const bool open_mpi = comm::mpi_version().find("Open MPI") != std::string::npos;
+  using cluster::Starter;
+  const cluster::MpiVersion mpi = cluster::version_of_library(comm::mpi_version());
+  const bool is_open_mpi = mpi.kind == cluster::MpiVersion::Kind::kOpenMpi;
   const auto ranges =
-      cluster::mpi_ports(open_mpi ? cluster::Starter::kOpenMpi : cluster::Starter::kMpich,
+      cluster::mpi_ports(is_open_mpi ? Starter::kOpenMpi : Starter::kMpich, mpi.major,
                          [](const std::string& name) { return environment(name.c_str()); });
   const cluster::LinkFindings links =
       cluster::check_links({.agent = agent_of(given.hosts, chosen.in_slurm),
@@ -160,6 +164,7 @@ void look_at_links(const Arguments& given, const ChosenHosts& chosen,
 // Reports every host and the differences between hosts. Fails if the hosts cannot be used together.
 int run_on_hosts(const Arguments& given) {
   const ChosenHosts chosen = choose_hosts(given.hosts);
+  cluster::raise_open_files_for(static_cast<int64_t>(chosen.hosts.size()));
   const auto checked = cluster::check_hosts(
       agent_of(given.hosts, chosen.in_slurm), names_of(chosen.hosts),
       cluster::facts_words(program_of(given.hosts), given.question),

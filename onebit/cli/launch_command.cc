@@ -18,6 +18,7 @@
 #include "onebit/cli/host_options.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/training_words.h"
+#include "onebit/cluster/agent.h"
 #include "onebit/cluster/duration.h"
 #include "onebit/cluster/exported_variables.h"
 #include "onebit/cluster/launcher.h"
@@ -55,18 +56,28 @@ double seconds(const std::string& text) {
   return cluster::parse_duration(text).value();
 }
 
-Starter starter_of(const std::string& name, const ChosenHosts& chosen,
-                   const cluster::Agent& agent) {
+// What a starter prints about its version: on either stream, since a wrong program complains.
+std::string words_about(const std::string& program) {
+  constexpr double kSeconds = 20;
+  const auto replies = cluster::ask_all(
+      cluster::default_agent(false), {cluster::kThisMachine}, {program, "--version"},
+      std::filesystem::current_path().string(), kSeconds, [] { return false; });
+  return replies[0].output + replies[0].error;
+}
+
+cluster::ChosenStarter starter_of(const std::string& name, const ChosenHosts& chosen,
+                                  const cluster::Agent& agent) {
   const int ranks = cluster::count_ranks(chosen.hosts);
   const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
-  if (name == "auto" && alone) return Starter::kAlone;
+  if (name == "auto" && alone) return {.starter = Starter::kAlone};
   require(comm::mpi_is_built(), "starting {} requires MPI, but this onebit is built without it: {}",
           counted(ranks, "rank"), comm::kHowToBuildMpi);
   return cluster::choose_starter(
       {.asked = name,
        .mpi = comm::mpi_version(),
        .in_slurm = chosen.in_slurm,
-       .is_there = [](const std::string& one) { return path_of_program(one).has_value(); }});
+       .is_there = [](const std::string& one) { return path_of_program(one).has_value(); },
+       .says = words_about});
 }
 
 void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
@@ -150,9 +161,9 @@ int run(const Arguments& given) {
   const cluster::LaunchOptions options = launch_options(given, chosen, training);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
            counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,
-           options.starter == cluster::Starter::kAlone
+           options.starter.starter == Starter::kAlone
                ? "without MPI"
-               : fmt::format("by {}", cluster::name_of(options.starter)));
+               : fmt::format("by {}", cluster::name_of(options.starter.starter)));
   return given.dry_run ? cluster::show_launch(options, training)
                        : cluster::launch(options, training);
 }

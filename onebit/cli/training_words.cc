@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
+#include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/log_level_option.h"
@@ -47,6 +49,21 @@ Texts stores_of(const CLI::App& command) {
     }
   }
   return folders;
+}
+
+// Every host reads the inputs, at each start: a pipe such as <(...) exists in one process and once.
+void refuse_pipes(const Texts& inputs) {
+  for (const std::string& path : inputs) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    const bool is_stream = std::filesystem::is_fifo(status) ||
+                           std::filesystem::is_character_file(status) ||
+                           std::filesystem::is_socket(status);
+    require(!is_stream,
+            "{}: is a pipe or a device, not a file: every host reads it, again at each restart; "
+            "write its content to a file that all hosts have",
+            path);
+  }
 }
 
 // Moves --resume and its tag, if it has one, from `words` to `resume`.
@@ -118,6 +135,8 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
                                        .inputs = inputs_of(command),
                                        .stores = stores_of(command),
                                        .sets_threads = !values_of(command, "--threads").empty()};
+  refuse_pipes(training.inputs);
+  refuse_pipes(training.stores);
   take_resume(training);
   // A restart resumes, so another run in the folder must not be mistaken for this one.
   training::check_run_folder(training.output, !training.resume.empty());

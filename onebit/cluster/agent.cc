@@ -7,50 +7,47 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
-#include "onebit/base/machine.h"
+#include "onebit/cluster/own_names.h"
 
 namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 100;
-constexpr int kUsageStatus = 2;  // exit status of onebit after a usage error
+// A machine that starts agents for a thousand hosts at once does nothing else until some limit.
+constexpr size_t kAtOnce = 128;
+constexpr int kUsageStatus = 2;       // exit status of onebit after a usage error
+constexpr int kNoFolderStatus = 125;  // of the shell of words_on()
+constexpr size_t kMaxOutputBytes = size_t{16} << 20, kMaxErrorBytes = size_t{64} << 10;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string short_name(const std::string& name) {
-  return name.substr(0, name.find('.'));
 }
 
 bool is_loopback(const std::string& name) {
   return name == kThisMachine || name == "127.0.0.1";
 }
 
-bool is_this_machine(const std::string& name) {
-  const std::string own = host_name();
-  return is_loopback(name) || (!own.empty() && short_name(name) == short_name(own) &&
-                               (name.find('.') == std::string::npos || name == own ||
-                                own.find('.') == std::string::npos));
-}
-
 struct Question {
   std::unique_ptr<Subprocess> process;
+  size_t host = 0;
+  Stopwatch waited = {};
   bool output_open = true, error_open = true;
 };
 
 // Reads what is available; returns whether the reply is complete.
 bool advance(Question& question, Reply& reply) {
-  if (question.output_open) {
-    question.output_open = read_available(question.process->output(), reply.output);
-  }
-  if (question.error_open) {
-    question.error_open = read_available(question.process->error(), reply.error);
-  }
+  const auto read = [&] {
+    if (question.output_open) {
+      question.output_open = read_last(question.process->output(), reply.output, kMaxOutputBytes);
+    }
+    if (question.error_open) {
+      question.error_open = read_last(question.process->error(), reply.error, kMaxErrorBytes);
+    }
+  };
+  read();
   const auto ended = question.process->poll();
   if (!ended) return false;
-  read_available(question.process->output(), reply.output);
-  read_available(question.process->error(), reply.error);
+  read();
   reply.ended = ended;
   reply.answered_at = now();
   return true;
@@ -59,7 +56,6 @@ bool advance(Question& question, Reply& reply) {
 void wait_for_any(const std::vector<Question>& questions) {
   std::vector<pollfd> sources;
   for (const Question& question : questions) {
-    if (!question.process) continue;
     if (question.output_open) sources.push_back({question.process->output(), POLLIN, 0});
     if (question.error_open) sources.push_back({question.process->error(), POLLIN, 0});
   }
@@ -80,13 +76,13 @@ Agent default_agent(bool in_slurm) {
 }
 
 bool runs_here(const Agent& agent, const std::string& host) {
-  return agent.is_default ? is_this_machine(host) : is_loopback(host);
+  return is_loopback(host) || (agent.is_default && is_name_of(this_machine(), host));
 }
 
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder) {
-  const std::string line =
-      fmt::format("cd {} && exec {}", shell_quoted(folder), shell_line(command));
+  const std::string line = fmt::format("cd {} || exit {}; exec {}", shell_quoted(folder),
+                                       kNoFolderStatus, shell_line(command));
   if (runs_here(agent, host)) return {"sh", "-c", line};
   Words words = agent.words;
   words.push_back(host);
@@ -99,20 +95,19 @@ std::vector<Reply> ask_all(const Agent& agent, const std::vector<std::string>& h
                            const Words& command, const std::string& folder, double limit_seconds,
                            const std::function<bool()>& interrupted) {
   std::vector<Reply> replies(hosts.size());
-  std::vector<Question> questions(hosts.size());
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    replies[i].asked_at = now();
-    questions[i].process = std::make_unique<Subprocess>(words_on(agent, hosts[i], command, folder));
-    questions[i].process->close_input();
-  }
-  const Stopwatch waited;
-  for (bool all = false; !all && waited.seconds() < limit_seconds && !interrupted();) {
-    wait_for_any(questions);
-    all = true;
-    for (size_t i = 0; i < hosts.size(); ++i) {
-      if (questions[i].process && advance(questions[i], replies[i])) questions[i].process.reset();
-      all = all && !questions[i].process;
+  std::vector<Question> open;
+  for (size_t next = 0; (next < hosts.size() || !open.empty()) && !interrupted();) {
+    for (; next < hosts.size() && open.size() < kAtOnce; ++next) {
+      replies[next].asked_at = now();
+      open.push_back(
+          {.process = std::make_unique<Subprocess>(words_on(agent, hosts[next], command, folder)),
+           .host = next});
+      open.back().process->close_input();
     }
+    wait_for_any(open);
+    std::erase_if(open, [&](Question& question) {
+      return advance(question, replies[question.host]) || question.waited.seconds() > limit_seconds;
+    });
   }
   return replies;
 }
@@ -127,6 +122,12 @@ std::string failure_of(const Reply& reply, double limit_seconds) {
     return fmt::format(
         "the program is missing{}{}: install it at the same path on every host, or "
         "name it with --program",
+        said.empty() ? "" : ": ", said);
+  }
+  if (reply.ended->status == kNoFolderStatus) {
+    return fmt::format(
+        "the working folder is missing{}{}: create it on every host, or start this command in a "
+        "folder that every host has",
         said.empty() ? "" : ": ", said);
   }
   if (reply.ended->status == kUsageStatus) {

@@ -32,7 +32,8 @@ inline constexpr const char* kThisMachine = "localhost";
 // 127.0.0.1, even for other names of this machine.
 bool runs_here(const Agent& agent, const std::string& host);
 
-// The argument vector that runs `command` in `folder` on the host.
+// The argument vector that runs `command` in `folder` on the host; without the folder it ends with a
+// status of its own, which failure_of() knows.
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder);
 
@@ -45,8 +46,9 @@ struct Reply {
   bool well() const { return ended && ended->well(); }
 };
 
-// Runs the command on all hosts concurrently and waits until all have ended, `limit_seconds` have
-// passed or `interrupted` returns true. Replies are in the order of the hosts.
+// Runs the command on all hosts, on many of them at a time, and waits until each has ended or taken
+// `limit_seconds`, or until `interrupted` returns true. Replies are in the order of the hosts; of
+// endless output they keep the end.
 std::vector<Reply> ask_all(const Agent& agent, const std::vector<std::string>& hosts,
                            const Words& command, const std::string& folder, double limit_seconds,
                            const std::function<bool()>& interrupted);

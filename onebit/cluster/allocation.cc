@@ -1,6 +1,7 @@
 #include "onebit/cluster/allocation.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "onebit/base/error.h"
@@ -13,12 +14,35 @@ namespace {
 constexpr const char* kNodeList = "SLURM_JOB_NODELIST";
 constexpr int64_t kMaxNodes = 100000;
 
-int64_t number_in(std::string_view text, const std::string& whole, const std::string& name) {
+constexpr int64_t kMaxMember = 1'000'000'000;  // the largest number in a name
+constexpr size_t kMaxDigits = 20;              // leading zeros included
+constexpr int kMaxBrackets = 8;                // of a name
+constexpr int64_t kMaxThreads = 65536;         // of a task
+
+int64_t number_in(std::string_view text, const std::string& whole, const std::string& name,
+                  int64_t most) {
   const auto value = whole_number<int64_t>(text);
-  require(value && *value >= 0,
-          "{}=\"{}\": \"{}\" is not a number; unset it, or give the hosts with --hosts", name,
-          whole, text);
+  require(value && *value >= 0 && *value <= most,
+          "{}=\"{}\": \"{}\" is not a number from 0 to {}; unset it, or give the hosts with "
+          "--hosts",
+          name, whole, text, most);
   return *value;
+}
+
+void require_sane_count(size_t nodes, const std::string& whole) {
+  require(nodes <= static_cast<size_t>(kMaxNodes),
+          "{}=\"{}\": has more than {} nodes; give the hosts with --hosts", kNodeList, whole,
+          kMaxNodes);
+}
+
+// A host of the job, whose name and slots are held to the rules for what users give.
+Host checked_host(const std::string& name, int64_t slots, const std::string& place) {
+  const std::string wrong = wrong_in_name(name);
+  require(wrong.empty(), "{}: {}; give the hosts with --hosts", place, wrong);
+  require(slots >= 1 && slots <= kMaxSlots,
+          "{}: {} has {} tasks: a host has from 1 to {}; give the hosts with --hosts", place, name,
+          slots, kMaxSlots);
+  return make_host(name, static_cast<int>(slots), place);
 }
 
 // The members of "01-03,07", with their leading zeros.
@@ -28,12 +52,14 @@ std::vector<std::string> expand_ranges(std::string_view text, const std::string&
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t dash = part.find('-');
     const std::string first = part.substr(0, dash);
-    const int64_t from = number_in(first, whole, kNodeList);
-    const int64_t to = dash == std::string::npos
-                           ? from
-                           : number_in(std::string_view(part).substr(dash + 1), whole, kNodeList);
-    require(from <= to && to - from < kMaxNodes, "{}=\"{}\": {} is not a range", kNodeList, whole,
-            part);
+    const int64_t from = number_in(first, whole, kNodeList, kMaxMember);
+    const int64_t to =
+        dash == std::string::npos
+            ? from
+            : number_in(std::string_view(part).substr(dash + 1), whole, kNodeList, kMaxMember);
+    require(from <= to && to - from < kMaxNodes && first.size() <= kMaxDigits,
+            "{}=\"{}\": {} is not a range", kNodeList, whole, part);
+    require_sane_count(members.size() + static_cast<size_t>(to - from) + 1, whole);
     for (int64_t member = from; member <= to; ++member) {
       members.push_back(fmt::format("{:0{}}", member, first.size()));
     }
@@ -48,10 +74,13 @@ std::vector<std::string> expand_name(const std::string& name, const std::string&
   if (open == std::string::npos) return {name};
   const size_t close = name.find(']', open);
   require(close != std::string::npos, "{}=\"{}\": a bracket is not closed", kNodeList, whole);
+  require(std::ranges::count(name, '[') <= kMaxBrackets,
+          "{}=\"{}\": a name has more than {} brackets", kNodeList, whole, kMaxBrackets);
   std::vector<std::string> names;
   const auto rests = expand_name(name.substr(close + 1), whole);
   const auto members =
       expand_ranges(std::string_view(name).substr(open + 1, close - open - 1), whole);
+  require_sane_count(members.size() * rests.size(), whole);
   for (const std::string& member : members) {
     for (const std::string& rest : rests) names.push_back(name.substr(0, open) + member + rest);
   }
@@ -77,14 +106,17 @@ Allocation slurm_allocation(const Environment& environment) {
             tasks, counts.size(), kNodeList, names.size());
   } else if (!each.empty()) {
     std::fill(counts.begin(), counts.end(),
-              static_cast<int>(number_in(each, each, "SLURM_NTASKS_PER_NODE")));
+              static_cast<int>(number_in(each, each, "SLURM_NTASKS_PER_NODE", kMaxSlots)));
   }
+  std::set<std::string> known;
   for (size_t i = 0; i < names.size(); ++i) {
-    job.hosts.push_back(make_host(names[i], counts[i], kNodeList));
+    require(known.insert(names[i]).second, "{}: {} is listed twice; give the hosts with --hosts",
+            kNodeList, names[i]);
+    job.hosts.push_back(checked_host(names[i], counts[i], kNodeList));
   }
   const std::string threads = text_of(environment, "SLURM_CPUS_PER_TASK");
   if (!threads.empty()) {
-    job.threads = static_cast<int>(number_in(threads, threads, "SLURM_CPUS_PER_TASK"));
+    job.threads = static_cast<int>(number_in(threads, threads, "SLURM_CPUS_PER_TASK", kMaxThreads));
   }
   return job;
 }
@@ -92,7 +124,7 @@ Allocation slurm_allocation(const Environment& environment) {
 Allocation pbs_allocation(const Environment& environment) {
   const std::string path = text_of(environment, "PBS_NODEFILE");
   Allocation job = {.system = "PBS", .job = text_of(environment, "PBS_JOBID"), .hosts = {}};
-  std::vector<std::pair<std::string, int>> counts;
+  std::vector<std::pair<std::string, int64_t>> counts;
   std::istringstream words(read_file(path));
   for (std::string name; words >> name;) {
     const auto found = std::find_if(counts.begin(), counts.end(),
@@ -104,7 +136,7 @@ Allocation pbs_allocation(const Environment& environment) {
     }
   }
   require(!counts.empty(), "{}: PBS_NODEFILE names this file, but it lists no host", path);
-  for (const auto& [name, count] : counts) job.hosts.push_back(make_host(name, count, path));
+  for (const auto& [name, count] : counts) job.hosts.push_back(checked_host(name, count, path));
   return job;
 }
 
@@ -117,6 +149,7 @@ std::vector<std::string> expand_node_list(const std::string& text) {
   const auto take = [&] {
     if (name.empty()) return;
     for (std::string& one : expand_name(name, text)) names.push_back(std::move(one));
+    require_sane_count(names.size(), text);
     name.clear();
   };
   for (const char letter : text) {
@@ -137,14 +170,14 @@ std::vector<int> expand_counts(const std::string& text, const std::string& name)
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t times = part.find("(x");
-    const int64_t count = number_in(part.substr(0, times), text, name);
+    const int64_t count = number_in(part.substr(0, times), text, name, kMaxSlots);
     int64_t repeat = 1;
     if (times != std::string::npos) {
       require(part.back() == ')', "{}=\"{}\": {} is not closed", name, text, part);
-      repeat = number_in(part.substr(times + 2, part.size() - times - 3), text, name);
+      repeat = number_in(part.substr(times + 2, part.size() - times - 3), text, name, kMaxNodes);
     }
-    require(repeat >= 1 && repeat <= kMaxNodes, "{}=\"{}\": {} is not a valid number of nodes",
-            name, text, repeat);
+    require(repeat >= 1 && repeat + static_cast<int64_t>(counts.size()) <= kMaxNodes,
+            "{}=\"{}\": {} is not a valid number of nodes", name, text, repeat);
     counts.insert(counts.end(), static_cast<size_t>(repeat), static_cast<int>(count));
   }
   return counts;

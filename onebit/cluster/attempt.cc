@@ -18,10 +18,11 @@ namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 200;
-constexpr double kReadySeconds = 30;  // for a host's watch to start
-constexpr double kFallSeconds = 4;    // for a starter to end by itself after a rank has failed
-constexpr double kLookSeconds = 3;    // for hosts to show the states of ranks that hang
-constexpr double kTermSeconds = 3;    // between SIGTERM and SIGKILL
+constexpr double kReadySeconds = 30;   // for a host's watch to start
+constexpr double kHostSeconds = 0.05;  // more for each host: agents start one after the other
+constexpr double kFallSeconds = 4;     // for a starter to end by itself after a rank has failed
+constexpr double kLookSeconds = 3;     // for hosts to show the states of ranks that hang
+constexpr double kTermSeconds = 3;     // between SIGTERM and SIGKILL
 constexpr double kSweepSeconds = 10;
 
 class Attempt {
@@ -61,6 +62,7 @@ class Attempt {
 
   // Waits until all hosts are ready; otherwise records the fault and returns false.
   bool wait_for_hosts() {
+    const double limit = kReadySeconds + kHostSeconds * static_cast<double>(links_.size());
     for (;;) {
       tick();
       if (requested()) return false;
@@ -70,7 +72,7 @@ class Attempt {
       }
       for (const auto& link : links_) {
         if (link->ready()) continue;
-        if (link->is_lost() || link->silent_seconds() > kReadySeconds) {
+        if (link->is_lost() || link->silent_seconds() > limit) {
           fault(fmt::format("{} does not answer{}{}", link->host(),
                             link->complaint().empty() ? "" : ": ", link->complaint()));
           return false;
@@ -168,15 +170,24 @@ class Attempt {
   // Waits a short time for input and processes it.
   void tick() {
     std::vector<pollfd> sources;
-    const auto add = [&](int descriptor) {
-      if (descriptor >= 0) sources.push_back({descriptor, POLLIN, 0});
-    };
-    for (const auto& link : links_) add(link->output());
+    const auto add = [&](int descriptor) { sources.push_back({descriptor, POLLIN, 0}); };
     if (!requested()) add(requests_.descriptor());
     if (starter_ && output_open_) add(starter_->output());
     if (starter_ && error_open_) add(starter_->error());
+    size_t at = sources.size();
+    std::vector<size_t> ends;  // of the sources of each link
+    for (const auto& link : links_) {
+      link->add_sources(sources);
+      ends.push_back(sources.size());
+    }
     ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
-    for (const auto& link : links_) link->advance(now());
+    // Only hosts that have sent something are read: every host sends a beat each second, and a
+    // thousand hosts would otherwise be read a thousand times a second each.
+    for (size_t i = 0; i < links_.size(); ++i) {
+      bool has_arrived = false;
+      for (; at < ends[i]; ++at) has_arrived = has_arrived || sources[at].revents != 0;
+      links_[i]->advance(now(), has_arrived);
+    }
     if (starter_) read_starter();
   }
 

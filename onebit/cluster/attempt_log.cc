@@ -17,6 +17,21 @@ namespace {
 
 constexpr int kTerminalMilliseconds = 1000;
 
+// The largest number of an attempt in the folder; 0: there is none.
+int last_attempt(const Path& logs) {
+  int last = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator item(logs, error), end; !error && item != end;
+       item.increment(error)) {
+    const std::string name = item->path().filename().string();
+    if (!name.starts_with(run_files::kAttempt)) continue;
+    const auto number =
+        whole_number<int>(std::string_view(name).substr(run_files::kAttempt.size()));
+    last = std::max(last, number.value_or(0));
+  }
+  return last;
+}
+
 }  // namespace
 
 std::vector<std::string> hosts_of_ranks(const Hosts& hosts) {
@@ -73,18 +88,15 @@ void AttemptLog::append(const std::string& name, const std::string& line) {
   }
 }
 
-int next_attempt(const Path& logs) {
-  int last = 0;
-  std::error_code error;
-  for (std::filesystem::directory_iterator item(logs, error), end; !error && item != end;
-       item.increment(error)) {
-    const std::string name = item->path().filename().string();
-    if (!name.starts_with(run_files::kAttempt)) continue;
-    const auto number =
-        whole_number<int>(std::string_view(name).substr(run_files::kAttempt.size()));
-    last = std::max(last, number.value_or(0));
+NumberedFolder take_attempt(const Path& logs) {
+  make_folder(logs);
+  for (int number = last_attempt(logs) + 1;; ++number) {
+    Path folder = logs / fmt::format("{}{}", run_files::kAttempt, number);
+    // Another launch of the same run may begin at this moment: a folder is made only once.
+    std::error_code error;
+    if (std::filesystem::create_directory(folder, error)) return {number, std::move(folder)};
+    require(!error, "{}: cannot create the folder: {}", folder.string(), error.message());
   }
-  return last + 1;
 }
 
 }  // namespace onebit::cluster

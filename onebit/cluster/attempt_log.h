@@ -45,7 +45,13 @@ class AttemptLog {
   bool failed_ = false;  // a write failed (full disk): warned of once, the run continues
 };
 
-// The next free number of an attempt in the run's folder of logs; from 1.
-int next_attempt(const Path& logs);
+struct NumberedFolder {
+  int number = 0;
+  Path folder = {};
+};
+
+// Makes the folder of the next attempt in the run's folder of logs; numbers begin with 1. Two
+// launches that begin at once get two numbers. Error: the folder cannot be made.
+NumberedFolder take_attempt(const Path& logs);
 
 }  // namespace onebit::cluster

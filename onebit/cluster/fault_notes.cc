@@ -4,12 +4,14 @@
 #include <signal.h>
 
 #include <cstring>
+#include <utility>
 
 namespace onebit::cluster {
 namespace {
 
-// Part of the text that Open MPI's mpirun (4.1) writes only about a rank that was ended by a
-// signal. tests/cluster/launcher_test.py runs it.
+// Part of the text that Open MPI's mpirun writes only about a rank that was ended by a signal: 4 in
+// one line, which begins with "mpirun", and 5 in two, the first of which begins with "prterun".
+// tests/cluster/launcher_test.py runs it.
 constexpr std::string_view kMpirunNoticed = "noticed that process rank";
 constexpr size_t kLongestParagraph = 400;  // characters of a paragraph, which becomes one line
 
@@ -21,6 +23,11 @@ std::string killed_text(const std::string& rank, int signal) {
   const char* hint =
       signal == SIGKILL ? "; probably out of memory, unless it was killed manually" : "";
   return fmt::format("{} was killed by signal {} ({}{})", rank, signal, ::strsignal(signal), hint);
+}
+
+// "Warning:", "WARNING:".
+bool is_warning(const std::string& line) {
+  return line.find("arning:") != std::string::npos || line.find("ARNING:") != std::string::npos;
 }
 
 // Whether the line is neither a rule nor blank.
@@ -64,18 +71,23 @@ void FaultNotes::add(const RankLine& line) {
 }
 
 void FaultNotes::add_unmarked(const std::string& line) {
-  if (ending_) return;
+  // A warning in one line, such as "[node1:123] plm:ssh: Warning: ...", belongs to no paragraph.
+  if (ending_ || (line.starts_with('[') && is_warning(line))) return;
   if (!has_words(line)) {
-    paragraph_goes_on_ = false;
+    is_inside_ = false;
+    paragraph_ = nullptr;
     return;
   }
-  if (line.find(kMpirunNoticed) != std::string::npos) keep_first(noticed_, line);
-  if (!unmarked_) {
+  const bool begins = !std::exchange(is_inside_, true);
+  if (line.find(kMpirunNoticed) != std::string::npos && !noticed_) {
+    noticed_ = line;
+    paragraph_ = &noticed_;
+  } else if (begins && !unmarked_ && !is_warning(line)) {
     unmarked_ = line;
-    paragraph_goes_on_ = true;
-  } else if (paragraph_goes_on_ && unmarked_->size() + line.size() < kLongestParagraph) {
-    *unmarked_ += ' ';
-    *unmarked_ += line.substr(line.find_first_not_of(" \t"));
+    paragraph_ = &unmarked_;
+  } else if (paragraph_ != nullptr && (*paragraph_)->size() + line.size() < kLongestParagraph) {
+    **paragraph_ += ' ';
+    (*paragraph_)->append(line, line.find_first_not_of(" \t"));
   }
 }
 
@@ -100,7 +112,7 @@ Cause FaultNotes::cause(const std::string& starter) const {
   // The program reports its own errors; this one comes from a library or the starter.
   if (status_) return {.kind = FaultKind::kOutside, .text = *status_};
   if (terminated_ && !noticed_) return {.kind = FaultKind::kOutside, .text = *terminated_};
-  if (unmarked_) {
+  if (noticed_ || unmarked_) {
     return {.kind = FaultKind::kOutside,
             .text = fmt::format("{}: {}", starter, noticed_ ? *noticed_ : *unmarked_)};
   }

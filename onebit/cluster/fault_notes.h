@@ -26,7 +26,8 @@ class FaultNotes {
   void add(int rank, const RunEvent& event);
   // Takes error lines and ends of ranks; other lines are ignored.
   void add(const RankLine& line);
-  // Takes a line of the starter's own output, of which the first paragraph counts.
+  // Takes a line of the starter's own output, of which the first paragraph that is no warning
+  // counts, unless a later one says how a rank was killed.
   void add_unmarked(const std::string& line);
   // Takes a fault that the launcher itself has found: a lost host, a run that hangs. The first one
   // takes precedence over everything that ranks report.
@@ -44,7 +45,8 @@ class FaultNotes {
   const AttemptLog& log_;
   bool ending_ = false;
   std::optional<std::string> found_, killed_, reported_, status_, terminated_, noticed_, unmarked_;
-  bool paragraph_goes_on_ = false;
+  std::optional<std::string>* paragraph_ = nullptr;  // continues: unmarked_, noticed_ or neither
+  bool is_inside_ = false;                           // a paragraph, whatever it is about
   RunEvent::Kind reported_kind_ = RunEvent::Kind::kFailed;
   std::map<int, std::string> last_error_;  // the last line on a rank's standard error
 };

@@ -16,15 +16,26 @@ HostLink::HostLink(const Agent& agent, std::string host, const Words& command,
       heard_(now),
       advanced_(now) {}
 
-void HostLink::advance(double now) {
+void HostLink::add_sources(std::vector<pollfd>& sources) const {
+  if (!open_) return;
+  sources.push_back({process_->output(), POLLIN, 0});
+  if (error_open_) sources.push_back({process_->error(), POLLIN, 0});
+  if (process_->is_behind()) sources.push_back({process_->input(), POLLOUT, 0});
+}
+
+void HostLink::advance(double now, bool has_arrived) {
   if (!open_) return;
   advanced_ = now;
-  open_ = read_available(process_->output(), text_);
-  if (said_.size() < kMaxErrorBytes) read_available(process_->error(), said_);
-  for (const std::string& line : take_lines(text_)) {
-    heard_ = now;
-    take(line);
+  if (has_arrived) {
+    open_ = read_available(process_->output(), text_);
+    // An agent whose standard error is full would stand still, and its host seem to be gone.
+    if (error_open_) error_open_ = read_last(process_->error(), said_, kMaxErrorBytes);
+    for (const std::string& line : take_lines(text_)) {
+      heard_ = now;
+      take(line);
+    }
   }
+  process_->flush();
   if (now - spoken_ < kBeatSeconds || ending_) return;
   spoken_ = now;
   put(WatchRequest::kBeat);
@@ -52,7 +63,7 @@ void HostLink::take(const std::string& line) {
   }
 }
 
-void HostLink::put(WatchRequest request) const {
+void HostLink::put(WatchRequest request) {
   process_->write(line_of(request) + "\n");
 }
 

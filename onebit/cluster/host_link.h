@@ -1,9 +1,12 @@
 // The launcher's end of the connection to the watch on one host (watch_lines.h).
 #pragma once
 
+#include <poll.h>
+
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "onebit/cluster/agent.h"
 #include "onebit/cluster/subprocess.h"
@@ -18,11 +21,12 @@ class HostLink {
            double now);
 
   const std::string& host() const { return host_; }
-  // The descriptor to poll; -1 once closed.
-  int output() const { return open_ ? process_->output() : -1; }
-  // Reads what has arrived, and sends a beat that shows the watch that the launcher is alive. Must
-  // be called at least every kBeatSeconds.
-  void advance(double now);
+  // Adds what poll() has to wait for: the streams of the watch, and its input while it is behind.
+  void add_sources(std::vector<pollfd>& sources) const;
+  // Reads what has arrived, unless poll() has reported that nothing has; sends what the watch has
+  // not accepted yet, and a beat that shows it that the launcher is alive. Must be called at least
+  // every kBeatSeconds.
+  void advance(double now, bool has_arrived = true);
 
   bool ready() const { return ready_; }
   // Seconds without a line from the watch, up to the last advance(): while this process itself is
@@ -30,7 +34,7 @@ class HostLink {
   double silent_seconds() const { return advanced_ - heard_; }
   // The connection is closed, though the watch was not asked to end.
   bool is_lost() const { return !open_ && !ending_; }
-  // The last line of the agent's standard error.
+  // The last line of the agent's standard error, all of which is read.
   std::string complaint() const;
 
   // Requests the states of the ranks on the host; looked() once states() is complete.
@@ -46,13 +50,14 @@ class HostLink {
 
  private:
   void take(const std::string& line);
-  void put(WatchRequest request) const;
+  void put(WatchRequest request);
 
   std::string host_;
   std::unique_ptr<Subprocess> process_;
   std::string text_, said_;
   double heard_, advanced_, spoken_ = 0;
-  bool open_ = true, ready_ = false, looked_ = false, ending_ = false, ended_ = false;
+  bool open_ = true, error_open_ = true, ready_ = false, looked_ = false, ending_ = false,
+       ended_ = false;
   int ended_ranks_ = 0;
   std::map<int, char> states_;  // by rank; as in /proc/PID/stat
 };

@@ -1,7 +1,9 @@
 #include "onebit/cluster/host_list.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <map>
@@ -16,7 +18,6 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr int kMaxSlots = 4096;
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // starts the files of some editors
 
@@ -50,13 +51,21 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// Accepts names that a shell, mpirun and ssh can only read as a host.
 bool is_host_name(std::string_view name) {
   const auto fits = [](char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' ||
            letter == '-' || letter == '_';
   };
-  return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
+  constexpr size_t kLongest = 253;  // of a name in DNS
+  return !name.empty() && name.size() <= kLongest && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), fits);
+}
+
+// "::1", "fe80::1%eth0", "[::1]".
+bool is_ipv6(std::string_view name) {
+  if (name.starts_with('[')) name = name.substr(1, name.find(']') - 1);
+  in6_addr unused{};
+  return ::inet_pton(AF_INET6, std::string(name.substr(0, name.find('%'))).c_str(), &unused) == 1;
 }
 
 const Host* find(const Hosts& hosts, std::string_view name) {
@@ -68,7 +77,7 @@ const Host* find(const Hosts& hosts, std::string_view name) {
 // The error in a line `HOST slots=N`; empty if there is none.
 std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
   constexpr std::string_view kKey = "slots=";
-  if (!is_host_name(words[0])) return fmt::format("\"{}\" is not a host name", words[0]);
+  if (std::string wrong = wrong_in_name(words[0]); !wrong.empty()) return wrong;
   if (words.size() != 2 || !words[1].starts_with(kKey)) {
     return fmt::format("\"{}\": expected HOST slots=N", fmt::join(words, " "));
   }
@@ -158,6 +167,16 @@ Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep, const std::s
 
 }  // namespace
 
+std::string wrong_in_name(std::string_view name) {
+  if (is_ipv6(name)) {
+    return fmt::format(
+        "\"{}\" is an IPv6 address: give a name or an IPv4 address; the hosts need "
+        "IPv4 between them",
+        name);
+  }
+  return is_host_name(name) ? "" : fmt::format("\"{}\" is not a host name", name);
+}
+
 Host make_host(std::string name, int room, std::string place) {
   Host host = {.name = std::move(name), .slots = {}, .room = room, .place = std::move(place)};
   host.slots.resize(static_cast<size_t>(room));
@@ -204,8 +223,8 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
     const std::string_view name = part.substr(0, colon);
     std::optional<int> slots = 0;
     if (colon != std::string_view::npos) slots = whole_number<int>(part.substr(colon + 1));
-    if (!is_host_name(name)) {
-      problems.push_back({kOption, fmt::format("\"{}\" is not a host name", name)});
+    if (const std::string wrong = wrong_in_name(is_ipv6(part) ? part : name); !wrong.empty()) {
+      problems.push_back({kOption, wrong});
     } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMaxSlots))) {
       problems.push_back({kOption, fmt::format("{}: the number after \":\" must be from 1 to {}",
                                                part, kMaxSlots)});

@@ -27,6 +27,12 @@ using Hosts = std::vector<Host>;
 
 Host make_host(std::string name, int room, std::string place);
 
+inline constexpr int kMaxSlots = 4096;  // of one host
+
+// The error in the name of a host; empty: a shell, mpirun and ssh can only read it as a host. Users
+// and batch systems give names alike.
+std::string wrong_in_name(std::string_view name);
+
 // Parses DeepSpeed's hostfile: lines `HOST slots=N`, blank lines, and comments that begin with #.
 // Other lines are added to `problems`, as are a host listed twice and a file without hosts.
 Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& problems);

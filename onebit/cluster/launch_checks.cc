@@ -79,13 +79,16 @@ void LaunchChecks::leave_out_unreached(Hosts& left) const {
 }
 
 std::vector<PortRange> LaunchChecks::ports() const {
-  return mpi_ports(options_.starter, [this](const std::string& name) -> std::string {
-    for (const std::string& variable : options_.variables) {
-      if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
-    }
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? "" : value;
-  });
+  const ChosenStarter& starter = options_.starter;
+  return mpi_ports(starter.starter, starter.version.major,
+                   [this](const std::string& name) -> std::string {
+                     for (const std::string& variable : options_.variables) {
+                       if (variable.starts_with(name + "="))
+                         return variable.substr(name.size() + 1);
+                     }
+                     const char* value = std::getenv(name.c_str());
+                     return value == nullptr ? "" : value;
+                   });
 }
 
 LinkFindings LaunchChecks::look_at_links(const std::vector<std::string>& hosts) const {

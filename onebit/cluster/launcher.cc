@@ -17,6 +17,7 @@
 #include "onebit/cluster/host_words.h"
 #include "onebit/cluster/known_checkpoint.h"
 #include "onebit/cluster/launch_checks.h"
+#include "onebit/cluster/open_files.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/cluster/restart_policy.h"
 #include "onebit/metrics/human.h"
@@ -48,6 +49,7 @@ class Launcher {
 
   // Checks the hosts and makes the choice for the first attempt. Error: a check failed.
   Choice first_choice() {
+    command({.hosts = options_.hosts}, "");  // refuses what the starter cannot be told
     std::vector<CheckedHost> checked;
     if (options_.checks) checked = ask();
     const Problems wrong = checks_.problems(checked, checkpoint_);
@@ -93,9 +95,11 @@ class Launcher {
   static std::string scratch(const std::string& id) { return "/dev/shm/onebit-" + id; }
 
   StartCommand command(const Choice& choice, const std::string& id) const {
-    return start_command(options_.starter,
+    return start_command(options_.starter.starter,
                          {.hosts = choice.hosts,
                           .agent = options_.agent,
+                          .program = options_.starter.program,
+                          .open_mpi = options_.starter.version.major,
                           .threads = choice.threads,
                           .bind = choice.bind,
                           .interface = options_.interface,
@@ -183,10 +187,9 @@ class Launcher {
 
   AttemptOutcome attempt(const Choice& choice) {
     const Path logs = output_ / run_files::kLogs;
-    const int number = next_attempt(logs);
+    const auto [number, folder] = take_attempt(logs);
     const std::string id = fmt::format("{}-{}", run_id_, number);
-    AttemptLog log(logs / fmt::format("{}{}", run_files::kAttempt, number),
-                   hosts_of_ranks(choice.hosts));
+    AttemptLog log(folder, hosts_of_ranks(choice.hosts));
     const Words start = words_of(command(choice, id));
     log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
@@ -341,10 +344,12 @@ class Launcher {
 }  // namespace
 
 int show_launch(const LaunchOptions& options, const TrainingCommand& training) {
+  raise_open_files_for(static_cast<int64_t>(options.hosts.size()));
   return Launcher(options, training).show();
 }
 
 int launch(const LaunchOptions& options, const TrainingCommand& training) {
+  raise_open_files_for(static_cast<int64_t>(options.hosts.size()));
   return Launcher(options, training).run();
 }
 

@@ -9,7 +9,7 @@
 #include "onebit/cluster/host_facts.h"
 #include "onebit/cluster/host_list.h"
 #include "onebit/cluster/progress_watch.h"
-#include "onebit/cluster/start_command.h"
+#include "onebit/cluster/starter_choice.h"
 #include "onebit/engine/batch_sizes.h"
 
 namespace onebit::cluster {
@@ -31,7 +31,7 @@ struct TrainingCommand {
 struct LaunchOptions {
   Hosts hosts;
   Agent agent;
-  Starter starter = Starter::kOpenMpi;
+  ChosenStarter starter;
   std::string program;  // absolute path, the same on all hosts
   std::string folder;   // working directory
   int threads = 0;      // per rank; 0: the cores of a host divided among its ranks

@@ -24,9 +24,12 @@ using Kind = LinkReply::Kind;
 constexpr int kTickMilliseconds = 100;
 constexpr double kReadySeconds = 20;    // for the link ends to start
 constexpr double kTrySeconds = 20;      // for each end to try all others
+constexpr double kHostSeconds = 0.05;   // more for each host, both times: agents and trials queue
 constexpr double kMeasureSeconds = 15;  // for one link
 constexpr double kAllSeconds = 120;     // for all links
 constexpr size_t kMessages = 1;         // the range of the launcher's own messages
+constexpr size_t kPieceBytes = 4096;    // of an introduction: what every pipe accepts
+constexpr size_t kMaxErrorBytes = size_t{64} << 10;
 
 // The link end on one host.
 struct End {
@@ -34,7 +37,8 @@ struct End {
   bool is_starters = false;  // an additional end on this machine, only to be reached by others
   std::unique_ptr<Subprocess> process = {};
   std::string text = {}, said = {};
-  bool open = true, tried = false;
+  bool open = true, error_open = true, tried = false;
+  size_t introduced = 0;  // bytes of the introduction that were sent
   std::optional<LinkPlace> place = {};
   std::optional<LinkReply> measured = {};
 };
@@ -46,11 +50,12 @@ class LinkCheck {
 
   LinkFindings run() {
     start();
-    wait(kReadySeconds, [](const End& end) { return end.place.has_value(); });
+    const double more = kHostSeconds * static_cast<double>(ends_.size());
+    wait(kReadySeconds + more, [](const End& end) { return end.place.has_value(); });
     leave_out([](const End& end) { return end.place.has_value(); },
               "does not listen for the other hosts");
     introduce();
-    wait(kTrySeconds, [](const End& end) { return end.is_starters || end.tried; });
+    wait(kTrySeconds + more, [](const End& end) { return end.is_starters || end.tried; });
     leave_out([](const End& end) { return end.is_starters || end.tried; },
               "does not report which hosts it reaches");
     for (const auto& [place, link] : closed_) findings_.closed.push_back(link);
@@ -87,18 +92,32 @@ class LinkCheck {
 
   void read() {
     std::vector<pollfd> sources;
+    std::vector<size_t> ends;  // of the sources of each end
     for (const End& end : ends_) {
       if (end.open) sources.push_back({end.process->output(), POLLIN, 0});
+      if (end.open && end.error_open) sources.push_back({end.process->error(), POLLIN, 0});
+      if (end.open && end.process->is_behind()) {
+        sources.push_back({end.process->input(), POLLOUT, 0});
+      }
+      ends.push_back(sources.size());
     }
     ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
-    for (End& end : ends_) {
-      if (!end.open) continue;
-      end.open = read_available(end.process->output(), end.text);
-      read_available(end.process->error(), end.said);
-      for (const std::string& line : take_lines(end.text)) {
-        if (const auto reply = parse_link_reply(line)) take(end, *reply);
-      }
+    for (size_t i = 0, at = 0; i < ends_.size(); ++i) {
+      bool has_arrived = false;
+      for (; at < ends[i]; ++at) has_arrived = has_arrived || sources[at].revents != 0;
+      if (ends_[i].open && has_arrived) read(ends_[i]);
     }
+  }
+
+  void read(End& end) {
+    end.open = read_available(end.process->output(), end.text);
+    if (end.error_open) {
+      end.error_open = read_last(end.process->error(), end.said, kMaxErrorBytes);
+    }
+    for (const std::string& line : take_lines(end.text)) {
+      if (const auto reply = parse_link_reply(line)) take(end, *reply);
+    }
+    continue_introduction(end);
   }
 
   void take(End& end, const LinkReply& reply) {
@@ -151,21 +170,28 @@ class LinkCheck {
     return last.empty() ? what : fmt::format("{}: {}", what, last);
   }
 
-  // Sends every end the places where the others listen, and lets it try them.
+  // Sends every end the places where all listen, and lets it try the others. The text is the same
+  // for all and kept once: of a thousand hosts it has some hundred kilobytes.
   void introduce() {
-    for (const End& end : ends_) {
-      if (!end.place || end.is_starters) continue;
-      std::string lines;
-      for (size_t peer = 0; peer < ends_.size(); ++peer) {
-        const End& other = ends_[peer];
-        if (&other == &end || !other.place) continue;
-        LinkRequest request = {.kind = LinkRequest::Kind::kPeer,
-                               .peer = static_cast<int>(peer),
-                               .place = *other.place};
-        if (other.is_starters) request.place.ports[0] = 0;
-        lines += line_of(request) + "\n";
-      }
-      end.process->write(lines + line_of(LinkRequest{.kind = LinkRequest::Kind::kTry}) + "\n");
+    for (size_t peer = 0; peer < ends_.size(); ++peer) {
+      if (!ends_[peer].place) continue;
+      LinkRequest request = {.kind = LinkRequest::Kind::kPeer,
+                             .peer = static_cast<int>(peer),
+                             .place = *ends_[peer].place};
+      if (ends_[peer].is_starters) request.place.ports[0] = 0;
+      introduction_ += line_of(request) + "\n";
+    }
+    introduction_ += line_of(LinkRequest{.kind = LinkRequest::Kind::kTry}) + "\n";
+    for (End& end : ends_) continue_introduction(end);
+  }
+
+  void continue_introduction(End& end) {
+    if (!end.open || !end.place || end.is_starters) return;
+    end.process->flush();
+    while (!end.process->is_behind() && end.introduced < introduction_.size()) {
+      const std::string piece = introduction_.substr(end.introduced, kPieceBytes);
+      end.process->write(piece);
+      end.introduced += piece.size();
     }
   }
 
@@ -222,6 +248,7 @@ class LinkCheck {
 
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
+  std::string introduction_;
   std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
   // Keyed by to, from (indices of hosts) and range, so that replies may come in any order.
   std::map<std::tuple<size_t, size_t, size_t>, ClosedLink> closed_;

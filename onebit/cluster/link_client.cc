@@ -23,7 +23,7 @@ namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 50;
-constexpr size_t kAtOnce = 256;  // connections; a process may have 1024 files open
+constexpr size_t kAtOnce = 512;  // connections: a process may have 1024 files open
 constexpr int kRoundTrips = 20;
 constexpr time_t kPatienceSeconds = 10;
 constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMaxBytes = uint64_t{1} << 30;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "onebit/cluster/link_lines.h"
 #include "onebit/cluster/link_server.h"
 #include "onebit/cluster/network_addresses.h"
+#include "onebit/cluster/open_files.h"
 #include "onebit/cluster/subprocess.h"
 
 namespace onebit::cluster {
@@ -22,6 +24,7 @@ using Kind = LinkReply::Kind;
 
 constexpr double kTrySeconds = 4;        // TCP repeats a lost packet after one and three seconds
 constexpr double kMeasureSeconds = 0.2;  // duration of the longest message
+constexpr int64_t kOpenFiles = 4096;     // connections to this end and from it
 constexpr double kLeaseSeconds = 120;    // without a request from the launcher
 
 void put(const LinkReply& reply) {
@@ -32,7 +35,10 @@ void put(const LinkReply& reply) {
 class LinkEnd {
  public:
   explicit LinkEnd(const LinkEndOptions& options)
-      : addresses_(network_addresses(options.interface)), server_(options.ranges) {
+      : addresses_(network_addresses(options.interface)),
+        // MPI listens on every address too, unless it is given an interface.
+        server_(options.ranges,
+                options.interface.empty() ? std::vector<std::string>{} : addresses_) {
     put({.kind = Kind::kReady,
          .place = {.token = server_.token(), .ports = server_.ports(), .addresses = addresses_}});
   }
@@ -52,10 +58,22 @@ class LinkEnd {
   }
 
  private:
+  // All peers but this host itself, beginning with the one after it: if all hosts began with the
+  // same one, it would get all connections at once.
+  std::vector<std::pair<int, LinkPlace>> others() const {
+    std::vector<std::pair<int, LinkPlace>> found(peers_.begin(), peers_.end());
+    const auto own = std::ranges::find_if(
+        found, [this](const auto& peer) { return peer.second.token == server_.token(); });
+    if (own == found.end()) return found;
+    std::rotate(found.begin(), own, found.end());
+    found.erase(found.begin());
+    return found;
+  }
+
   void try_peers() {
     std::vector<LinkTarget> targets;
     std::vector<std::pair<int, int>> groups;  // peer and range
-    for (const auto& [peer, place] : peers_) {
+    for (const auto& [peer, place] : others()) {
       for (size_t range = 0; range < place.ports.size(); ++range) {
         if (place.ports[range] == 0) continue;
         for (const std::string& address : place.addresses) {
@@ -110,6 +128,7 @@ class LinkEnd {
 
 int serve_link_end(const LinkEndOptions& options) {
   try {
+    raise_open_files(kOpenFiles);
     LinkEnd end(options);
     const Stopwatch running;
     std::string text;

@@ -20,8 +20,8 @@ struct LinkPlace {
 // A request of the launcher.
 struct LinkRequest {
   enum class Kind {
-    kPeer,     // `peer` listens at `place`
-    kTry,      // try to reach all peers
+    kPeer,     // `peer`, which may be the receiver itself, listens at `place`
+    kTry,      // try to reach all other peers
     kMeasure,  // measure the link to `peer`, which has been reached
   };
 

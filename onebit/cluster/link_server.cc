@@ -1,5 +1,6 @@
 #include "onebit/cluster/link_server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,16 +20,32 @@ namespace {
 
 constexpr int kTickMilliseconds = 50;
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr int kBacklog = 1024;  // all hosts connect at once
+constexpr int kBacklog = 1024;           // all hosts connect at once
+constexpr double kPatienceSeconds = 15;  // longer than a client waits between two messages
+constexpr int kPortTries = 20;           // chosen by the kernel for the first address only
+
+using Addresses = std::vector<in_addr>;
+
+Addresses addresses_from(const std::vector<std::string>& texts) {
+  Addresses addresses;
+  for (const std::string& text : texts) {
+    require(::inet_pton(AF_INET, text.c_str(), &addresses.emplace_back()) == 1,
+            "{}: is not an IPv4 address", text);
+  }
+  if (addresses.empty()) addresses.push_back({.s_addr = htonl(INADDR_ANY)});
+  return addresses;
+}
 
 // A closed socket if the port is taken.
-Socket listening_at(int port) {
+Socket listening_at(in_addr where, int port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  require(socket.is_open(), "a socket cannot be opened: {}", std::strerror(errno));
+  const int reason = errno;
+  require(socket.is_open(), "a socket cannot be opened: {}", std::strerror(reason));
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_addr = where;
   address.sin_port = htons(static_cast<uint16_t>(port));
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
@@ -44,21 +61,35 @@ int port_of(const Socket& socket) {
   return ntohs(address.sin_port);
 }
 
-Socket listening_in(const PortRange& range) {
-  for (int port = range.first; port <= range.last; ++port) {
-    Socket socket = listening_at(port);
-    if (socket.is_open()) return socket;
+// Listeners at one port on all addresses; empty if it is taken on one of them.
+std::vector<Socket> listening_on_all(const Addresses& addresses, int port) {
+  std::vector<Socket> sockets;
+  for (const in_addr address : addresses) {
+    sockets.push_back(listening_at(address, sockets.empty() ? port : port_of(sockets[0])));
+    if (!sockets.back().is_open()) return {};
+  }
+  return sockets;
+}
+
+std::vector<Socket> listening_in(const PortRange& range, const Addresses& addresses) {
+  const int tries = range.first == 0 ? kPortTries : range.last - range.first + 1;
+  for (int i = 0; i < tries; ++i) {
+    auto sockets = listening_on_all(addresses, range.first == 0 ? 0 : range.first + i);
+    if (!sockets.empty()) return sockets;
   }
   fail("all TCP ports {} are taken: choose another range, or end what uses them", range.text());
 }
 
 }  // namespace
 
-LinkServer::LinkServer(std::span<const PortRange> ranges)
+LinkServer::LinkServer(std::span<const PortRange> ranges, const std::vector<std::string>& addresses)
     : token_(fmt::format("{:016x}", random_id())), buffer_(kBufferBytes) {
+  const Addresses where = addresses_from(addresses);
   for (const PortRange& range : ranges) {
-    listeners_.push_back(listening_in(range));
-    ports_.push_back(port_of(listeners_.back()));
+    for (Socket& listener : listening_in(range, where)) {
+      if (ports_.size() * where.size() == listeners_.size()) ports_.push_back(port_of(listener));
+      listeners_.push_back(std::move(listener));
+    }
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
@@ -68,27 +99,36 @@ LinkServer::~LinkServer() = default;
 void LinkServer::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<pollfd> sources;
-    for (const Socket& listener : listeners_) sources.push_back({listener.get(), POLLIN, 0});
     for (const Connection& one : connections_) sources.push_back({one.socket.get(), POLLIN, 0});
-    if (::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds) <= 0) {
-      continue;
+    // Connections that cannot be accepted wait in the kernel. Listeners that stay readable meanwhile
+    // would keep this thread busy.
+    const size_t before = connections_.size();
+    is_full_ = is_full_ || before >= kMaxConnections;
+    if (!is_full_) {
+      for (const Socket& listener : listeners_) sources.push_back({listener.get(), POLLIN, 0});
     }
-    const size_t listeners = listeners_.size(), before = connections_.size();
-    for (size_t i = 0; i < before; ++i) {
-      if (sources[listeners + i].revents == 0) continue;
+    const int ready =
+        ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
+    for (size_t i = 0; ready > 0 && i < before; ++i) {
+      if (sources[i].revents == 0) continue;
+      connections_[i].silent.restart();
       if (!swallow(connections_[i])) connections_[i].socket.close();
     }
-    std::erase_if(connections_, [](const Connection& one) { return !one.socket.is_open(); });
-    for (size_t i = 0; i < listeners; ++i) {
-      if (sources[i].revents != 0) accept(listeners_[i]);
+    for (size_t i = before; ready > 0 && i < sources.size(); ++i) {
+      if (sources[i].revents != 0) accept(listeners_[i - before]);
     }
+    close_silent();
+    if (ready <= 0 || connections_.size() < before) is_full_ = false;
   }
 }
 
 void LinkServer::accept(const Socket& listener) {
-  for (;;) {
+  while (connections_.size() < kMaxConnections) {
     Socket socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) {
+      is_full_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      return;
+    }
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     // A new connection accepts these few bytes at once.
@@ -97,6 +137,12 @@ void LinkServer::accept(const Socket& listener) {
       connections_.push_back({.socket = std::move(socket)});
     }
   }
+}
+
+void LinkServer::close_silent() {
+  std::erase_if(connections_, [](const Connection& one) {
+    return !one.socket.is_open() || one.silent.seconds() > kPatienceSeconds;
+  });
 }
 
 bool LinkServer::swallow(Connection& connection) {

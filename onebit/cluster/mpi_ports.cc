@@ -13,10 +13,12 @@ namespace {
 constexpr int kFirstPort = 1024, kLastPort = 65535;
 constexpr const char* kValues = "values of the ranks";
 constexpr const char* kMessages = "messages of the launcher";
-// Variables of Open MPI's TCP component (btl/tcp) and of its runtime (oob/tcp).
+// Variables of Open MPI's TCP component (btl/tcp) and of its runtime (oob/tcp), which is PRRTE from
+// Open MPI 5 on.
 constexpr const char* kValuesFirst = "OMPI_MCA_btl_tcp_port_min_v4";
 constexpr const char* kValuesCount = "OMPI_MCA_btl_tcp_port_range_v4";
 constexpr const char* kMessagePorts = "OMPI_MCA_oob_tcp_dynamic_ipv4_ports";
+constexpr const char* kMessagePortsOf5 = "PRTE_MCA_oob_tcp_dynamic_ipv4_ports";
 constexpr const char* kMpichPorts = "MPICH_PORT_RANGE";
 constexpr const char* kMpiexecPorts = "MPIEXEC_PORT_RANGE";
 
@@ -60,12 +62,13 @@ std::string PortRange::text() const {
   return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
 }
 
-std::vector<PortRange> mpi_ports(Starter starter, const Variable& variable) {
+std::vector<PortRange> mpi_ports(Starter starter, int open_mpi, const Variable& variable) {
   switch (starter) {
     case Starter::kAlone:
       return {};
     case Starter::kOpenMpi:
-      return {open_mpi_values(variable), range_in(variable, kMessagePorts, kMessages)};
+      return {open_mpi_values(variable),
+              range_in(variable, open_mpi >= 5 ? kMessagePortsOf5 : kMessagePorts, kMessages)};
     case Starter::kMpich:
       return {range_in(variable, kMpichPorts, kValues),
               range_in(variable, kMpiexecPorts, kMessages)};

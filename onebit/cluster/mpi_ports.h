@@ -23,7 +23,8 @@ using Variable = std::function<std::string(const std::string& name)>;
 
 // The port ranges of a run under `starter`, as its variables set them (docs/cluster.md, "Interfaces
 // and firewalls"): first the range of the ranks' values, which must be open between all hosts, then
-// the range of the starter's own messages, if it has any. Error: a malformed range.
-std::vector<PortRange> mpi_ports(Starter starter, const Variable& variable);
+// the range of the starter's own messages, if it has any. `open_mpi` is the series of Open MPI (4,
+// 5), if it is the starter. Error: a malformed range.
+std::vector<PortRange> mpi_ports(Starter starter, int open_mpi, const Variable& variable);
 
 }  // namespace onebit::cluster

@@ -75,9 +75,11 @@ std::vector<std::string> network_addresses(const std::string& interfaces) {
     (address.is_loopback ? loopback : outside).push_back(address.text);
   }
   const std::vector<std::string>& found = outside.empty() ? loopback : outside;
-  require(!found.empty(), "no interface that is up is {}: there {} {}",
-          interfaces.empty() ? "an IPv4 interface" : interfaces, there.size() == 1 ? "is" : "are",
-          there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", ")));
+  require(!there.empty(),
+          "no interface that is up has an IPv4 address: `onebit launch` needs IPv4 between the "
+          "hosts, and does not support networks with IPv6 only");
+  require(!found.empty(), "no interface that is up is {}: there {} {}", interfaces,
+          there.size() == 1 ? "is" : "are", fmt::join(there, ", "));
   return found;
 }
 

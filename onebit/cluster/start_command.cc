@@ -37,12 +37,37 @@ std::string threads_text(const StartRequest& request) {
   return fmt::format("{} of its own for every rank", count_text(request.threads, "core", "cores"));
 }
 
+// The names by which a series of Open MPI knows the same things. From 5 on its starter is PRRTE, a
+// project of its own, whose settings have an option of their own.
+struct OpenMpiWords {
+  const char* option;  // that sets a parameter of the starter
+  const char *agents, *agent, *agent_starts_all;
+  const char* daemon;
+  const char *temporary, *shared_memory;
+};
+
+constexpr OpenMpiWords kWordsOf4 = {.option = "--mca",
+                                    .agents = "rsh",
+                                    .agent = "plm_rsh_agent",
+                                    .agent_starts_all = "plm_rsh_no_tree_spawn",
+                                    .daemon = "orted",
+                                    .temporary = "orte_tmpdir_base",
+                                    .shared_memory = "btl_vader_backing_directory"};
+constexpr OpenMpiWords kWordsOf5 = {.option = "--prtemca",
+                                    .agents = "ssh",
+                                    .agent = "plm_ssh_agent",
+                                    .agent_starts_all = "plm_ssh_no_tree_spawn",
+                                    .daemon = "prted",
+                                    .temporary = "prte_tmpdir_base",
+                                    .shared_memory = "btl_sm_backing_directory"};
+
 class OpenMpi {
  public:
-  explicit OpenMpi(const StartRequest& request) : request_(request) {}
+  explicit OpenMpi(const StartRequest& request)
+      : request_(request), words_(request.open_mpi >= 5 ? kWordsOf5 : kWordsOf4) {}
 
   StartCommand command() {
-    add({"mpirun"}, "Open MPI's launcher: the MPI that the program is built with");
+    add({request_.program}, "Open MPI's launcher: the MPI that the program is built with");
     if (request_.as_root) add({"--allow-run-as-root"}, "this user is root, as in containers");
     add({"--host", with_counts(request_.hosts)}, "the hosts, and the ranks on each");
     add({"-np", fmt::format("{}", count_ranks(request_.hosts))}, ranks_text(request_.hosts));
@@ -50,8 +75,9 @@ class OpenMpi {
     add_agent();
     add_network();
     add_files();
-    for (const std::string& name : request_.exports) export_.push_back(name);
-    for (const std::string& name : export_) add({"-x", name}, "a variable that the ranks get");
+    for (const std::string& name : request_.exports) {
+      add({"-x", name}, "a variable that the ranks get");
+    }
     add({"--wdir", request_.folder}, "paths mean the same on every host as here");
     add(request_.command,
         "what every rank runs: the guard, which marks the rank's lines and ends "
@@ -62,7 +88,11 @@ class OpenMpi {
  private:
   void add(Words words, std::string why) { parts_.push_back({std::move(words), std::move(why)}); }
 
-  void set(const std::string& name, const std::string& value, std::string why) {
+  // A parameter of the starter, or of the library in the ranks.
+  void set(const char* name, const std::string& value, std::string why) {
+    add({words_.option, name, value}, std::move(why));
+  }
+  void set_library(const char* name, const std::string& value, std::string why) {
     add({"--mca", name, value}, std::move(why));
   }
 
@@ -76,21 +106,41 @@ class OpenMpi {
         fmt::format("ranks are numbered host by host; {}", threads_text(request_)));
   }
 
+  // Open MPI divides the agent at blanks, and at colons into agents to choose from.
+  void require_plain_agent() const {
+    for (const std::string& word : request_.agent.words) {
+      require(!word.empty() && word.find_first_of(" \t:") == std::string::npos,
+              "--agent: Open MPI's mpirun takes no agent with blanks or colons inside a word, but "
+              "this has \"{}\"; write a script that runs `{} \"$@\"`, at a path without them, and "
+              "name it",
+              word, shell_line(request_.agent.words));
+    }
+  }
+
   void add_agent() {
     if (!has_remote_hosts(request_)) return;
     const bool use_slurm = request_.in_slurm && request_.agent.is_default;
     if (use_slurm) return;  // Open MPI then starts its daemons with srun
-    set("plm", "rsh", "daemons are started by an agent, regardless of the batch system");
-    set("plm_rsh_agent", fmt::format("{}", fmt::join(request_.agent.words, " ")),
+    require_plain_agent();
+    set("plm", words_.agents, "daemons are started by an agent, regardless of the batch system");
+    set(words_.agent, fmt::format("{}", fmt::join(request_.agent.words, " ")),
         request_.agent.is_default ? "ssh without prompts" : "from --agent");
-    set("plm_rsh_no_tree_spawn", "1", "hosts need to be reached from here only");
-    add({"--launch-agent", fmt::format("env {}={} orted", kLaunchVariable, request_.launch_id)},
-        "daemons are found and ended with their attempt");
+    set(words_.agent_starts_all, "1", "hosts need to be reached from here only");
+    // Open MPI 5 cuts the value of its --launch-agent off at "=".
+    const std::string daemon =
+        fmt::format("env {}={} {}", kLaunchVariable, request_.launch_id, words_.daemon);
+    const char* why = "daemons are found and ended with their attempt";
+    if (request_.open_mpi >= 5) {
+      set("prte_launch_agent", daemon, why);
+    } else {
+      add({"--launch-agent", daemon}, why);
+    }
   }
 
   void add_network() {
     if (!request_.interface.empty()) {
-      set("btl_tcp_if_include", request_.interface, "data is sent over the network of --interface");
+      set_library("btl_tcp_if_include", request_.interface,
+                  "data is sent over the network of --interface");
       set("oob_tcp_if_include", request_.interface, "and so are the launcher's own messages");
     }
     if (!has_remote_hosts(request_)) return;
@@ -100,14 +150,14 @@ class OpenMpi {
   }
 
   void add_files() {
-    set("orte_tmpdir_base", request_.scratch,
+    set(words_.temporary, request_.scratch,
         "temporary files are placed where the launcher removes them");
-    set("btl_vader_backing_directory", request_.scratch, "shared memory of the ranks too");
+    set_library(words_.shared_memory, request_.scratch, "shared memory of the ranks too");
     add({"-x", kLaunchVariable}, "by which processes of an attempt are found and ended");
   }
 
   const StartRequest& request_;
-  std::vector<std::string> export_;
+  const OpenMpiWords& words_;
   StartCommand parts_;
 };
 
@@ -118,18 +168,21 @@ StartCommand mpich_command(const StartRequest& request) {
   };
   std::vector<std::string> names = {kLaunchVariable};
   names.insert(names.end(), request.exports.begin(), request.exports.end());
-  add({"mpiexec"}, "MPICH's launcher: the MPI that the program is built with");
+  add({request.program}, "MPICH's launcher: the MPI that the program is built with");
   add({"-hosts", with_counts(request.hosts)}, "the hosts, and the ranks on each");
   add({"-n", fmt::format("{}", count_ranks(request.hosts))}, ranks_text(request.hosts));
   if (has_remote_hosts(request) && !(request.in_slurm && request.agent.is_default)) {
-    add({"-launcher", "ssh"}, "proxies are started by an agent");
-    if (!request.agent.is_default) {
+    if (request.agent.is_default) {
+      add({"-launcher", "ssh"}, "proxies are started by ssh");
+    } else {
       require(
           request.agent.words.size() == 1,
           "--agent: MPICH's mpiexec takes an agent without arguments, but this is \"{}\"; write a "
           "script that runs `{} \"$@\"` and name it, or give --with openmpi",
           fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
-      add({"-launcher-exec", request.agent.words[0]}, "from --agent");
+      // For the launcher ssh, mpiexec would call the agent with ssh's options before the host.
+      add({"-launcher", "rsh", "-launcher-exec", request.agent.words[0]},
+          "proxies are started by the program of --agent");
     }
   }
   if (request.bind) {
@@ -138,6 +191,10 @@ StartCommand mpich_command(const StartRequest& request) {
     add({"-bind-to", "none"}, "ranks share the host's processors");
   }
   if (!request.interface.empty()) {
+    require(request.interface.find_first_of("/,") == std::string::npos,
+            "--interface {}: MPICH's mpiexec takes the name of one interface, which is the same on "
+            "every host: name it, such as eth1 (`ip address` shows which has this subnet)",
+            request.interface);
     add({"-iface", request.interface}, "the network of --interface");
   }
   add({"-genvlist", fmt::format("{}", fmt::join(names, ","))}, "variables that the ranks get");
@@ -159,7 +216,7 @@ StartCommand srun_command(const StartRequest& request) {
   };
   std::vector<std::string> names = {kLaunchVariable, "PATH"};
   names.insert(names.end(), request.exports.begin(), request.exports.end());
-  add({"srun"}, "Slurm starts the ranks");
+  add({request.program}, "Slurm starts the ranks");
   add({fmt::format("--nodes={}", request.hosts.size()),
        fmt::format("--nodelist={}", fmt::join(names_of(request.hosts), ","))},
       "the hosts of this attempt");

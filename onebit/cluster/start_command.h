@@ -19,6 +19,8 @@ std::string_view name_of(Starter starter);
 struct StartRequest {
   Hosts hosts;
   Agent agent;
+  std::string program;               // the starter, such as "mpirun"
+  int open_mpi = 0;                  // the series of Open MPI's mpirun: 4, 5
   int threads = 0;                   // per rank; 0: unknown
   bool bind = false;                 // bind every rank to `threads` cores of its own
   std::string interface;             // interface or subnet 10.0.0.0/24; empty: the starter chooses
@@ -39,8 +41,8 @@ struct CommandPart {
 
 using StartCommand = std::vector<CommandPart>;
 
-// Ranks are numbered host by host, in the order of the hosts. Error: srun with different numbers of
-// ranks per host.
+// Ranks are numbered host by host, in the order of the hosts. Errors: what the starter cannot be
+// told: different numbers of ranks per host (srun), an agent or a network that it does not take.
 StartCommand start_command(Starter starter, const StartRequest& request);
 
 Words words_of(const StartCommand& command);

@@ -17,6 +17,8 @@ extern char** environ;
 namespace onebit::cluster {
 namespace {
 
+constexpr size_t kMostAtOnce = size_t{4} << 20;
+
 struct Pipe {
   int read = -1, write = -1;
 };
@@ -118,14 +120,27 @@ Subprocess::~Subprocess() {
   for (int* end : {&input_, &output_, &error_}) close_end(*end);
 }
 
-void Subprocess::write(std::string_view text) const {
+void Subprocess::write(std::string_view text) {
   if (input_ < 0) return;
-  // A pipe of a process that is gone raises SIGPIPE, which the launcher and the watch ignore.
-  [[maybe_unused]] const ssize_t written = ::write(input_, text.data(), text.size());
+  unwritten_ += text;
+  flush();
+}
+
+void Subprocess::flush() {
+  size_t done = 0;
+  while (done < unwritten_.size()) {
+    // A pipe of a process that is gone raises SIGPIPE, which the launcher and the watch ignore.
+    const ssize_t count = ::write(input_, unwritten_.data() + done, unwritten_.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    done = count < 0 ? unwritten_.size() : done + static_cast<size_t>(count);
+  }
+  unwritten_.erase(0, done);
 }
 
 void Subprocess::close_input() {
   close_end(input_);
+  unwritten_.clear();
 }
 
 std::optional<Ended> Subprocess::poll() {
@@ -152,17 +167,24 @@ void Subprocess::signal_group(int number) const {
 }
 
 bool read_available(int descriptor, std::string& text) {
+  return read_last(descriptor, text, std::string::npos);
+}
+
+bool read_last(int descriptor, std::string& text, size_t most) {
   std::array<char, 16384> buffer{};
-  for (;;) {
+  for (size_t taken = 0; taken < kMostAtOnce;) {
     const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
     if (count > 0) {
+      taken += static_cast<size_t>(count);
       text.append(buffer.data(), static_cast<size_t>(count));
+      if (text.size() > most) text.erase(0, text.size() - most);
     } else if (count == 0) {
       return false;
     } else if (errno != EINTR) {
       return errno == EAGAIN || errno == EWOULDBLOCK;
     }
   }
+  return true;
 }
 
 std::vector<std::string> take_lines(std::string& text) {

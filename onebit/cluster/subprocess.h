@@ -39,8 +39,12 @@ class Subprocess {
   int input() const { return input_; }
   int output() const { return output_; }
   int error() const { return error_; }
-  // Writes as much as the pipe accepts; a closed reading end is not an error.
-  void write(std::string_view text) const;
+  // Writes as much as the pipe accepts, and keeps the rest for flush(). A closed reading end is not
+  // an error.
+  void write(std::string_view text);
+  void flush();
+  // Whether text is kept, which input() accepts when poll() reports POLLOUT.
+  bool is_behind() const { return !unwritten_.empty(); }
   void close_input();
 
   // How the process ended; empty while it runs.
@@ -52,11 +56,15 @@ class Subprocess {
  private:
   pid_t pid_ = -1;
   int input_ = -1, output_ = -1, error_ = -1;
+  std::string unwritten_;
   std::optional<Ended> ended_;
 };
 
-// Appends what can be read without blocking. False once the writing end is closed.
+// Appends what can be read without blocking, at most some MiB: a process that writes without an end
+// must not keep its reader. False once the writing end is closed.
 bool read_available(int descriptor, std::string& text);
+// The same, but `text` keeps only the last `most` bytes.
+bool read_last(int descriptor, std::string& text, size_t most);
 
 // Takes the complete lines, without their ends, from the front of `text`.
 std::vector<std::string> take_lines(std::string& text);

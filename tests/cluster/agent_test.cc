@@ -33,14 +33,14 @@ class AgentTest : public testing::Test {
 
 TEST_F(AgentTest, GetsHostAndOneWordForAShell) {
   EXPECT_THAT(words_on({.words = {"ssh", "-x"}}, "a", {"run", "b c"}, "/d e"),
-              ElementsAre("ssh", "-x", "a", "cd '/d e' && exec run 'b c'"));
+              ElementsAre("ssh", "-x", "a", "cd '/d e' || exit 125; exec run 'b c'"));
   EXPECT_THAT(words_on(default_agent(false), "localhost", {"run"}, "/d"),
-              ElementsAre("sh", "-c", "cd /d && exec run"));
+              ElementsAre("sh", "-c", "cd /d || exit 125; exec run"));
   const Words in_job = words_on(default_agent(true), "n1", {"run"}, "/d");
   ASSERT_EQ(in_job.size(), 10u);
   EXPECT_EQ(in_job[0], "srun");
   EXPECT_EQ(in_job[6], "n1");
-  EXPECT_EQ(in_job[9], "cd /d && exec run");
+  EXPECT_EQ(in_job[9], "cd /d || exit 125; exec run");
 }
 
 TEST_F(AgentTest, OfTheUserIsNotUsedForTheLoopback) {
@@ -76,6 +76,38 @@ TEST_F(AgentTest, TakesMoreThanAPipeHolds) {
   const auto replies = ask({"sh", "-c", "head -c 300000 /dev/zero"});
   EXPECT_TRUE(replies[0].well());
   EXPECT_EQ(replies[0].output.size(), 300000u);
+}
+
+// More hosts than are asked at a time: all are asked, in their order.
+TEST_F(AgentTest, AsksManyHosts) {
+  std::vector<std::string> hosts;
+  for (int i = 0; i < 300; ++i) hosts.push_back("host" + std::to_string(i));
+  write_file_atomically(folder_ / "agent", "echo $1\n");
+  const auto replies = ask_all(agent(), hosts, {"run"}, "/", 60, kPatient);
+  ASSERT_EQ(replies.size(), hosts.size());
+  for (size_t i = 0; i < hosts.size(); ++i) EXPECT_EQ(replies[i].output, hosts[i] + "\n");
+}
+
+// An agent may complain without end, or write more than anybody wants to keep.
+TEST_F(AgentTest, KeepsTheEndOfALongComplaint) {
+  const auto replies =
+      ask({"sh", "-c", "head -c 1000000 /dev/zero >&2; echo >&2; echo last >&2; exit 255"}, 30);
+  EXPECT_EQ(failure_of(replies[0], 30), "cannot be reached: last");
+  EXPECT_LE(replies[0].error.size(), 65536u);
+}
+
+TEST_F(AgentTest, AFolderThatAHostHasNotIsNamed) {
+  const Path missing = folder_ / "not there";
+  for (const Agent& one : {agent(), default_agent(false)}) {
+    const auto replies = ask_all(one, {"localhost", one.is_default ? "127.0.0.1" : "a"}, {"true"},
+                                 missing, 10, kPatient);
+    for (const Reply& reply : replies) {
+      const std::string said = failure_of(reply, 10);
+      EXPECT_THAT(said, HasSubstr("the working folder is missing: "));
+      EXPECT_THAT(said, HasSubstr("not there"));
+      EXPECT_THAT(said, HasSubstr("create it on every host"));
+    }
+  }
 }
 
 TEST_F(AgentTest, WaitsNoLongerThanTheLimit) {

@@ -37,6 +37,32 @@ TEST(NodeList, RefusesWhatItCannotRead) {
   EXPECT_THAT(message_of([] { expand_node_list("n[]"); }), HasSubstr("empty"));
 }
 
+// Texts that would fill the memory, or the stack.
+TEST(NodeList, HasALimit) {
+  for (const char* text : {"a[0-99999]b[0-99999]", "a[0-9999]b[0-9999]", "a[0-100000]",
+                           "a[0-60000],b[0-60000]", "a[0-60000,0-60000]"}) {
+    EXPECT_THAT(message_of([&] { expand_node_list(text); }),
+                testing::AnyOf(HasSubstr("more than 100000 nodes"), HasSubstr("is not a range")))
+        << text;
+  }
+  std::string deep = "n";
+  for (int i = 0; i < 30000; ++i) deep += "[1]";
+  EXPECT_THAT(message_of([&] { expand_node_list(deep); }), HasSubstr("brackets"));
+  EXPECT_THAT(message_of([] { expand_node_list("n[" + std::string(1000, '0') + "-9]"); }),
+              HasSubstr("is not a range"));
+  EXPECT_THAT(message_of([] { expand_node_list("n[0-9999999999]"); }), HasSubstr("not a number"));
+  EXPECT_EQ(expand_node_list("n[0-99999]").size(), 100000u);
+}
+
+TEST(Counts, HaveALimit) {
+  for (const char* text : {"3000000000", "4097", "-1", "1(x3000000000)", "1(x60000),1(x60000)",
+                           "1(x100001)", "1(x0)"}) {
+    EXPECT_THAT(message_of([&] { expand_counts(text, "T"); }),
+                HasSubstr(std::string("T=\"") + text))
+        << text;
+  }
+}
+
 TEST(Counts, Repeat) {
   EXPECT_THAT(expand_counts("2(x3),1", "T"), ElementsAre(2, 2, 2, 1));
   EXPECT_THAT(expand_counts("4", "T"), ElementsAre(4));
@@ -62,6 +88,44 @@ TEST(Allocation, OfSlurm) {
   EXPECT_EQ(find_allocation(of(job))->hosts[0].ranks(), 1);
   job["SLURM_NTASKS_PER_NODE"] = "3";
   EXPECT_EQ(find_allocation(of(job))->hosts[0].ranks(), 3);
+}
+
+// The names become words of ssh and mpirun, whoever gives them.
+TEST(Allocation, HostsAreHeldToTheRulesForThoseOfUsers) {
+  for (const char* name : {"-oProxyCommand=touch", "a;b", "a:2", "n1 n2", "::1", "n[1-2]$(x)"}) {
+    const std::map<std::string, std::string> job = {{"SLURM_JOB_ID", "17"},
+                                                    {"SLURM_JOB_NODELIST", name}};
+    const std::string said = message_of([&] { find_allocation(of(job)); });
+    EXPECT_THAT(said, testing::AnyOf(HasSubstr("is not a host name"), HasSubstr("IPv6"))) << name;
+    EXPECT_THAT(said, HasSubstr("SLURM_JOB_NODELIST"));
+  }
+  const TemporaryFolder folder;
+  const std::string path = (folder / "nodes").string();
+  const std::map<std::string, std::string> job = {{"PBS_NODEFILE", path}};
+  for (const char* name : {"-oProxyCommand=touch", "a;b", "a:2", "fe80::1"}) {
+    write_file_atomically(path, std::string("a\n") + name + "\n");
+    EXPECT_THAT(message_of([&] { find_allocation(of(job)); }),
+                HasSubstr(path + ": \"" + name + "\" is "));
+  }
+  std::string many;
+  for (int i = 0; i < 4097; ++i) many += "a\n";
+  write_file_atomically(path, many);
+  EXPECT_THAT(message_of([&] { find_allocation(of(job)); }), HasSubstr("a has 4097 tasks"));
+}
+
+TEST(Allocation, NumbersOfSlurmHaveALimit) {
+  std::map<std::string, std::string> job = {{"SLURM_JOB_ID", "17"},
+                                            {"SLURM_JOB_NODELIST", "n1,n2"}};
+  for (const auto& [name, value] :
+       {std::pair("SLURM_TASKS_PER_NODE", "3000000000"), std::pair("SLURM_TASKS_PER_NODE", "0(x2)"),
+        std::pair("SLURM_NTASKS_PER_NODE", "3000000000"), std::pair("SLURM_NTASKS_PER_NODE", "0"),
+        std::pair("SLURM_CPUS_PER_TASK", "3000000000")}) {
+    job[name] = value;
+    EXPECT_THAT(message_of([&] { find_allocation(of(job)); }), HasSubstr("--hosts")) << name;
+    job.erase(name);
+  }
+  job["SLURM_JOB_NODELIST"] = "n1,n1";
+  EXPECT_THAT(message_of([&] { find_allocation(of(job)); }), HasSubstr("n1 is listed twice"));
 }
 
 TEST(Allocation, OfPbsAndNone) {

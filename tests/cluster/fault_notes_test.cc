@@ -91,6 +91,33 @@ TEST_F(FaultNotesTest, WithoutARanksWordTheStartersFirst) {
             "mpirun ended with status 1: mpirun noticed that process rank 1 exited on signal 9");
 }
 
+// As Open MPI 5.0.11 wrote it about a killed rank: in two lines, after a rule and no other text.
+TEST_F(FaultNotesTest, WhatOpenMpi5SaysOfAKilledRankIsTheCause) {
+  notes_.add_unmarked("-----------");
+  notes_.add_unmarked("prterun noticed that process rank 1 with PID 17393 on node vm exited on");
+  notes_.add_unmarked("signal 9 (Killed).");
+  notes_.add_unmarked("-----------");
+  notes_.add_unmarked("more");
+  EXPECT_EQ(cause(),
+            "mpirun ended with status 1: prterun noticed that process rank 1 with PID 17393 on "
+            "node vm exited on signal 9 (Killed).");
+}
+
+// Also as 5.0.11 writes them.
+TEST_F(FaultNotesTest, AWarningOfTheStarterIsNoCause) {
+  notes_.add_unmarked("[vm:16465] plm:ssh: Warning: setpgid(16468,16468) failed in parent");
+  notes_.add_unmarked("-----------");
+  notes_.add_unmarked("Warning: Could not find the environment variable: FOO");
+  notes_.add_unmarked("and more about it");
+  notes_.add_unmarked("-----------");
+  EXPECT_EQ(cause(), "mpirun ended with status 1");
+  notes_.add_unmarked("[vm:16465] plm:ssh: Warning: setpgid(16469,16469) failed in parent");
+  notes_.add_unmarked("There are not enough slots available");
+  notes_.add_unmarked("in the system");
+  EXPECT_EQ(cause(),
+            "mpirun ended with status 1: There are not enough slots available in the system");
+}
+
 TEST_F(FaultNotesTest, RanksThatTheStarterHasTerminatedSayLess) {
   end(0, "signal 15");
   EXPECT_TRUE(notes_.any());

@@ -1,10 +1,13 @@
 #include "onebit/cluster/host_link.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <chrono>
 #include <string>
 #include <thread>
+
+#include "onebit/base/clock.h"
 
 namespace onebit::cluster {
 namespace {
@@ -25,6 +28,38 @@ TEST(HostLink, AHostIsNotSilentWhileTheLauncherStandsStill) {
   EXPECT_EQ(link.silent_seconds(), 0);
   link.advance(103);
   EXPECT_EQ(link.silent_seconds(), 3);
+}
+
+// `ssh -vvv`: the agent would stand still if nobody read its standard error, and the host seem gone.
+TEST(HostLink, AnAgentThatWritesMuchIsHeard) {
+  const std::string beat = line_of(WatchReply{.kind = WatchReply::Kind::kBeat});
+  HostLink link(Agent{}, kThisMachine,
+                {"sh", "-c",
+                 "yes noise | head -c 5000 >&2; yes noise | head -c 300000 >&2; echo end >&2; "
+                 "echo '" +
+                     beat + "'; sleep 60"},
+                "/", 0);
+  const Stopwatch waited;
+  double now = 1;
+  for (; link.silent_seconds() > 0 || now == 1; ++now) {
+    std::vector<pollfd> sources;
+    link.add_sources(sources);
+    ASSERT_GT(::poll(sources.data(), static_cast<nfds_t>(sources.size()), 10000), 0);
+    link.advance(now);
+    ASSERT_LT(waited.seconds(), 60);
+  }
+  EXPECT_EQ(link.complaint(), "end");
+}
+
+TEST(HostLink, IsReadOnlyWhenSomethingHasArrived) {
+  HostLink link = link_to("0");
+  std::vector<pollfd> sources;
+  link.add_sources(sources);
+  ASSERT_GT(::poll(sources.data(), static_cast<nfds_t>(sources.size()), 10000), 0);
+  link.advance(100, false);
+  EXPECT_EQ(link.silent_seconds(), 100);
+  link.advance(100, true);
+  EXPECT_EQ(link.silent_seconds(), 0);
 }
 
 TEST(HostLink, AHostThatShowsNothingIsSilent) {

@@ -166,5 +166,21 @@ TEST(Ranks, ThatAFilterLeavesNoSlotsForAreItsFault) {
               ElementsAre(Problem{"hosts:2", "b has 4 slots, but --ranks-per-host asks for 5"}));
 }
 
+TEST(HostList, AnIpv6AddressIsNamedAsSuch) {
+  for (const char* address : {"::1", "fe80::1%eth0", "2001:db8::7", "[2001:db8::7]:4", "[::1]"}) {
+    Problems of_option, of_file;
+    parse_host_option(std::string("a:2,") + address, of_option);
+    parse_hostfile(std::string("a slots=2\n") + address + " slots=2\n", "hosts", of_file);
+    for (const Problems& problems : {of_option, of_file}) {
+      ASSERT_EQ(problems.size(), 1u) << address;
+      EXPECT_THAT(problems[0].what,
+                  testing::HasSubstr("is an IPv6 address: give a name or an IPv4"));
+    }
+  }
+  EXPECT_EQ(wrong_in_name("fe80"), "");
+  EXPECT_EQ(wrong_in_name(std::string(253, 'a')), "");
+  EXPECT_NE(wrong_in_name(std::string(254, 'a')), "");
+}
+
 }  // namespace
 }  // namespace onebit::cluster

@@ -203,6 +203,6 @@ class LaunchedRun(RunFolder):
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for pid in map(int, children.read_text().split()):
             name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-            if name in ("mpirun", "orterun"):
+            if name in ("mpirun", "orterun", "prterun"):  # of Open MPI 4, 4 and 5
                 return pid
         raise AssertionError("mpirun is not running")

@@ -50,7 +50,7 @@ class Launching(HostsTest):
             self.assertIn(f"rank 1 on {hosts.names[1]} was killed by signal 9", run.text())
             run.reach(70)
             daemons = [pid for pid in network_lab.processes_in(hosts.namespace(1))
-                       if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "orted"]
+                       if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() in ("orted", "prted")]
             self.assertTrue(daemons)
             os.kill(daemons[0], signal.SIGKILL)
             self.assertEqual(run.wait(), 0, run.text())

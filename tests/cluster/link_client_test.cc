@@ -2,10 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <array>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
 #include "onebit/cluster/link_server.h"
+#include "onebit/cluster/socket.h"
+#include "tests/base/message_of.h"
 
 namespace onebit::cluster {
 namespace {
@@ -19,6 +27,23 @@ LinkTarget target(const LinkServer& server, int group = 0, size_t range = 0) {
           .address = "127.0.0.1",
           .port = server.ports()[range],
           .token = server.token()};
+}
+
+double processor_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+bool connects(const Socket& socket, int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
 TEST(LinkClient, ReachesEveryRangeOfAServer) {
@@ -73,6 +98,47 @@ TEST(LinkClient, MeasuresALink) {
   LinkTarget gone = target(server);
   gone.port = 1;
   EXPECT_THROW(measure_link(gone, 0.02), Error);
+}
+
+// With --interface, a server is not to be reached over other networks.
+TEST(LinkServer, ListensOnTheGivenAddressesOnly) {
+  const LinkServer server(kAny, {"127.0.0.1", "127.0.0.2"});
+  ASSERT_EQ(server.ports().size(), 2u);
+  LinkTarget second = target(server, 1, 1), third = target(server, 2);
+  second.address = "127.0.0.2";
+  third.address = "127.0.0.3";
+  const auto trials = try_links(std::vector<LinkTarget>{target(server), second, third}, 5);
+  EXPECT_TRUE(trials[0].reached) << trials[0].failure;
+  EXPECT_TRUE(trials[1].reached) << trials[1].failure;
+  EXPECT_THAT(trials[2].failure, HasSubstr("refused"));
+  EXPECT_THAT(message_of([] { const LinkServer wrong(kAny, {"::1"}); }), HasSubstr("IPv4"));
+}
+
+// Strangers that hold all connections, or files of this process that are all in use: the server
+// waits without work, and serves the next one as soon as it can.
+TEST(LinkServer, ConnectionsBeyondTheLimitOfFilesWait) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const LinkServer server(kAny);
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 30; ++i) {
+    Socket& one = strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_TRUE(one.is_open());
+  }
+  const Socket last(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit small = before;
+  small.rlim_cur = static_cast<rlim_t>(last.get()) + 11;  // ten connections are accepted
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  const double before_cpu = processor_seconds();
+  for (const Socket& one : strangers) EXPECT_TRUE(connects(one, server.ports()[0]));
+  ::poll(nullptr, 0, 1000);
+  // A server that tries again at once would use all of this second.
+  EXPECT_LT(processor_seconds() - before_cpu, 0.5);
+  EXPECT_TRUE(connects(last, server.ports()[0]));
+  strangers.clear();
+  std::array<char, kTokenBytes> token{};
+  EXPECT_EQ(::recv(last.get(), token.data(), token.size(), MSG_WAITALL), ssize_t{kTokenBytes});
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST(LinkServer, TakesTheNextFreePortOfARange) {

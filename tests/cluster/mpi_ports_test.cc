@@ -12,8 +12,8 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::vector<PortRange> ports(Starter starter, const Variables& variables) {
-  return mpi_ports(starter, [&](const std::string& name) {
+std::vector<PortRange> ports(Starter starter, const Variables& variables, int open_mpi = 4) {
+  return mpi_ports(starter, open_mpi, [&](const std::string& name) {
     const auto found = variables.find(name);
     return found == variables.end() ? std::string() : found->second;
   });
@@ -48,6 +48,17 @@ TEST(MpiPorts, AreThoseOfTheDocument) {
             "1024-65535 70 ");
   EXPECT_EQ(texts(ports(Starter::kMpich, {{"MPICH_PORT_RANGE", "2000:2010"}})),
             "2000-2010 1024-65535 ");
+}
+
+// The starter of Open MPI 5 takes no notice of the name that the starter of 4 has for its ports.
+TEST(MpiPorts, OfTheLaunchersMessagesHaveAnotherNameInOpenMpi5) {
+  const Variables set = {{"OMPI_MCA_btl_tcp_port_min_v4", "40000"},
+                         {"OMPI_MCA_btl_tcp_port_range_v4", "1000"},
+                         {"PRTE_MCA_oob_tcp_dynamic_ipv4_ports", "41000-41999"}};
+  EXPECT_EQ(texts(ports(Starter::kOpenMpi, set, 5)), "40000-40999 41000-41999 ");
+  EXPECT_EQ(texts(ports(Starter::kOpenMpi, set, 4)), "40000-40999 1024-65535 ");
+  EXPECT_EQ(texts(ports(Starter::kOpenMpi, {{"OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "70"}}, 5)),
+            "1024-65535 1024-65535 ");
 }
 
 TEST(MpiPorts, WhatIsNoRangeIsSaid) {

@@ -15,6 +15,8 @@ StartRequest request() {
   StartRequest request = {
       .hosts = {make_host("a", 2, ""), make_host("b", 1, "")},
       .agent = {.words = {"my-ssh", "-q"}},
+      .program = "mpirun",
+      .open_mpi = 4,
       .threads = 4,
       .bind = true,
       .interface = "10.0.0.0/24",
@@ -43,6 +45,47 @@ TEST(StartCommand, OfOpenMpi) {
             "/opt/onebit host rank -- /opt/onebit pretrain");
 }
 
+// Open MPI 5 knows none of the words of 4: tests/cluster/launcher_versions_test.py runs these.
+TEST(StartCommand, OfOpenMpi5) {
+  StartRequest given = request();
+  given.open_mpi = 5;
+  EXPECT_EQ(line(Starter::kOpenMpi, given),
+            "mpirun --host a:2,b:1 -np 3 --map-by slot:PE=4 --bind-to core --prtemca plm ssh "
+            "--prtemca plm_ssh_agent 'my-ssh -q' --prtemca plm_ssh_no_tree_spawn 1 "
+            "--prtemca prte_launch_agent 'env ONEBIT_LAUNCH_ID=ID prted' "
+            "--mca btl_tcp_if_include 10.0.0.0/24 --prtemca oob_tcp_if_include 10.0.0.0/24 "
+            "--prtemca oob_tcp_keepalive_time 4 --prtemca oob_tcp_keepalive_intvl 2 "
+            "--prtemca oob_tcp_keepalive_probes 3 --prtemca prte_tmpdir_base /dev/shm/onebit-ID "
+            "--mca btl_sm_backing_directory /dev/shm/onebit-ID -x ONEBIT_LAUNCH_ID "
+            "-x OMP_WAIT_POLICY --wdir '/shared/my project' "
+            "/opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+TEST(StartCommand, OfAnotherNameOfThePrograms) {
+  for (const Starter starter : {Starter::kOpenMpi, Starter::kMpich, Starter::kSrun}) {
+    StartRequest given = request();
+    given.agent.words = {"my-ssh"};
+    given.interface = "eth1";
+    given.hosts.pop_back();
+    given.program = "another";
+    EXPECT_TRUE(line(starter, given).starts_with("another ")) << line(starter, given);
+  }
+}
+
+// Open MPI divides the text at blanks and at colons.
+TEST(StartCommand, OfOpenMpiTakesNoAgentThatItWouldDivide) {
+  for (const char* word :
+       {"/a b/agent", "ProxyCommand=ssh -W %h:%p gate", "tab\there", "a:b", ""}) {
+    StartRequest given = request();
+    given.agent.words = {"my-ssh", word};
+    const std::string said = message_of([&] { start_command(Starter::kOpenMpi, given); });
+    EXPECT_THAT(said, HasSubstr(std::string("but this has \"") + word + "\"")) << said;
+    EXPECT_THAT(said, HasSubstr("write a script that runs `my-ssh "));
+    given.hosts = {make_host("localhost", 2, "")};
+    EXPECT_NO_THROW(start_command(Starter::kOpenMpi, given)) << "no agent is used";
+  }
+}
+
 TEST(StartCommand, OfOpenMpiOnThisMachineNeedsNoAgent) {
   StartRequest here = request();
   here.hosts = {make_host("localhost", 2, "")};
@@ -69,13 +112,28 @@ TEST(StartCommand, OfOpenMpiInsideSlurmLeavesDaemonsToSlurm) {
 
 TEST(StartCommand, OfMpich) {
   StartRequest given = request();
+  given.program = "mpiexec";
+  given.interface = "eth1";
   EXPECT_THAT(message_of([&] { start_command(Starter::kMpich, given); }),
               HasSubstr("an agent without arguments, but this is \"my-ssh -q\""));
   given.agent.words = {"my-ssh"};
   EXPECT_EQ(line(Starter::kMpich, given),
-            "mpiexec -hosts a:2,b:1 -n 3 -launcher ssh -launcher-exec my-ssh -bind-to core:4 "
-            "-iface 10.0.0.0/24 -genvlist ONEBIT_LAUNCH_ID,OMP_WAIT_POLICY "
+            "mpiexec -hosts a:2,b:1 -n 3 -launcher rsh -launcher-exec my-ssh -bind-to core:4 "
+            "-iface eth1 -genvlist ONEBIT_LAUNCH_ID,OMP_WAIT_POLICY "
             "-wdir '/shared/my project' /opt/onebit host rank -- /opt/onebit pretrain");
+  given.agent = default_agent(false);
+  EXPECT_THAT(line(Starter::kMpich, given), HasSubstr("-launcher ssh -bind-to"));
+}
+
+TEST(StartCommand, OfMpichTakesOneInterfaceByItsName) {
+  StartRequest given = request();
+  given.agent.words = {"my-ssh"};
+  for (const char* wanted : {"10.0.0.0/24", "eth1,eth2"}) {
+    given.interface = wanted;
+    EXPECT_THAT(message_of([&] { start_command(Starter::kMpich, given); }),
+                HasSubstr(std::string("--interface ") + wanted +
+                          ": MPICH's mpiexec takes the name of one interface"));
+  }
 }
 
 TEST(StartCommand, OfSrun) {
@@ -83,6 +141,7 @@ TEST(StartCommand, OfSrun) {
   EXPECT_THAT(message_of([&] { start_command(Starter::kSrun, job); }),
               HasSubstr("the same number of ranks on every host, but these have a:2,b:1"));
   job.hosts = {make_host("a", 2, ""), make_host("b", 2, "")};
+  job.program = "srun";
   EXPECT_EQ(line(Starter::kSrun, job),
             "srun --nodes=2 --nodelist=a,b --ntasks=4 --ntasks-per-node=2 --distribution=block "
             "--mpi=pmix --cpus-per-task=4 --cpu-bind=cores --kill-on-bad-exit=1 --overlap "
