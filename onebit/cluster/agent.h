@@ -32,8 +32,8 @@ inline constexpr const char* kThisMachine = "localhost";
 // 127.0.0.1, even for other names of this machine.
 bool runs_here(const Agent& agent, const std::string& host);
 
-// The argument vector that runs `command` in `folder` on the host; without the folder it ends with a
-// status of its own, which failure_of() knows.
+// The argument vector that runs `command` in `folder` on the host; without the folder it ends with
+// a status of its own, which failure_of() knows.
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder);
 

@@ -23,8 +23,7 @@ using Kind = LinkReply::Kind;
 
 constexpr int kTickMilliseconds = 100;
 constexpr double kReadySeconds = 20;    // for the link ends to start
-constexpr double kTrySeconds = 20;      // for each end to try all others
-constexpr double kHostSeconds = 0.05;   // more for each host, both times: agents and trials queue
+constexpr double kTrySeconds = 20;      // for each end to try some others
 constexpr double kMeasureSeconds = 15;  // for one link
 constexpr double kAllSeconds = 120;     // for all links
 constexpr size_t kMessages = 1;         // the range of the launcher's own messages
@@ -50,12 +49,11 @@ class LinkCheck {
 
   LinkFindings run() {
     start();
-    const double more = kHostSeconds * static_cast<double>(ends_.size());
-    wait(kReadySeconds + more, [](const End& end) { return end.place.has_value(); });
+    wait(kReadySeconds, [](const End& end) { return end.place.has_value(); });
     leave_out([](const End& end) { return end.place.has_value(); },
               "does not listen for the other hosts");
     introduce();
-    wait(kTrySeconds + more, [](const End& end) { return end.is_starters || end.tried; });
+    wait(kTrySeconds, [](const End& end) { return end.is_starters || end.tried; });
     leave_out([](const End& end) { return end.is_starters || end.tried; },
               "does not report which hosts it reaches");
     for (const auto& [place, link] : closed_) findings_.closed.push_back(link);
@@ -80,10 +78,11 @@ class LinkCheck {
     if (!is_here && request_.ranges.size() > kMessages) add(kThisMachine, true);
   }
 
-  // Waits until `is_done` holds for all open ends.
+  // Waits until `is_done` holds for all open ends, or no end has sent anything for `seconds`: a
+  // thousand hosts are not ready at once, nor have tried all others at once.
   template <typename Done>
   void wait(double seconds, const Done& is_done) {
-    for (const Stopwatch waited; waited.seconds() < seconds && !interrupted_();) {
+    for (news_.restart(); news_.seconds() < seconds && !interrupted_();) {
       const auto decided = [&](const End& end) { return !end.open || is_done(end); };
       if (std::all_of(ends_.begin(), ends_.end(), decided)) return;
       read();
@@ -121,6 +120,7 @@ class LinkCheck {
   }
 
   void take(End& end, const LinkReply& reply) {
+    news_.restart();
     switch (reply.kind) {
       case Kind::kReady:
         end.place = reply.place;
@@ -131,6 +131,8 @@ class LinkCheck {
         break;
       case Kind::kClosed:
         take_closed(end, reply);
+        break;
+      case Kind::kTrying:
         break;
       case Kind::kTried:
         end.tried = true;
@@ -248,6 +250,7 @@ class LinkCheck {
 
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
+  Stopwatch news_;  // since the last reply of an end
   std::string introduction_;
   std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
   // Keyed by to, from (indices of hosts) and range, so that replies may come in any order.

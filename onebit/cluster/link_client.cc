@@ -23,7 +23,8 @@ namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 50;
-constexpr size_t kAtOnce = 512;  // connections: a process may have 1024 files open
+constexpr size_t kAtOnce = 512;     // connections: a process may have 1024 files open
+constexpr double kTellSeconds = 1;  // between two calls of `progress`
 constexpr int kRoundTrips = 20;
 constexpr time_t kPatienceSeconds = 10;
 constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMaxBytes = uint64_t{1} << 30;
@@ -92,7 +93,8 @@ class Attempt {
   LinkTrial result_;
 };
 
-void wait_for_any(std::vector<Attempt>& attempts) {
+// Returns whether one has made progress.
+bool wait_for_any(std::vector<Attempt>& attempts) {
   std::vector<pollfd> sources;
   std::vector<Attempt*> open;
   for (Attempt& attempt : attempts) {
@@ -100,10 +102,13 @@ void wait_for_any(std::vector<Attempt>& attempts) {
     sources.push_back(attempt.source());
     open.push_back(&attempt);
   }
-  if (::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds) <= 0) return;
+  if (::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds) <= 0) {
+    return false;
+  }
   for (size_t i = 0; i < open.size(); ++i) {
     if (sources[i].revents != 0) open[i]->advance();
   }
+  return true;
 }
 
 // Ends the attempts of groups that have been reached; returns whether no attempt is open.
@@ -125,12 +130,17 @@ bool all_decided(std::vector<Attempt>& attempts, std::span<const LinkTarget> tar
 }
 
 void try_some(std::span<const LinkTarget> targets, double limit_seconds,
-              std::vector<LinkTrial>& trials) {
+              const std::function<void()>& progress, std::vector<LinkTrial>& trials) {
   std::vector<Attempt> attempts;
   for (const LinkTarget& target : targets) attempts.emplace_back(target);
-  const Stopwatch waited;
-  while (!all_decided(attempts, targets) && waited.seconds() < limit_seconds)
-    wait_for_any(attempts);
+  Stopwatch waited, told;
+  while (!all_decided(attempts, targets) && waited.seconds() < limit_seconds) {
+    if (!wait_for_any(attempts)) continue;
+    waited.restart();
+    if (told.seconds() < kTellSeconds) continue;
+    progress();
+    told.restart();
+  }
   for (Attempt& attempt : attempts) {
     if (attempt.is_open()) attempt.end(fmt::format("no answer within {:g} s", limit_seconds));
     trials.push_back(attempt.result());
@@ -200,14 +210,16 @@ class Line {
 
 }  // namespace
 
-std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds) {
+std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds,
+                                 const std::function<void()>& progress) {
   std::vector<LinkTrial> trials;
   for (size_t begin = 0; begin < targets.size();) {
     // Targets of a group stay together.
     size_t end = std::min(begin + kAtOnce, targets.size());
     while (end < targets.size() && targets[end].group == targets[end - 1].group) ++end;
-    try_some(targets.subspan(begin, end - begin), limit_seconds, trials);
+    try_some(targets.subspan(begin, end - begin), limit_seconds, progress, trials);
     begin = end;
+    progress();
   }
   return trials;
 }

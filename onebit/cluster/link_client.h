@@ -1,6 +1,7 @@
 // Connects to the servers of other hosts (link_server.h), and measures the links to them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,12 @@ struct LinkTrial {
   std::string failure = {};  // why not; empty also if another of the group was faster
 };
 
-// Connects to all targets at once, until one of each group has answered, at most `limit_seconds`.
-// Returns the trials in the order of the targets.
-std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds);
+// Connects to all targets, to many at a time, until one of each group has answered or none of them
+// has made progress for `limit_seconds`: a machine that is busy only takes longer. Calls `progress`
+// every second while some do. Returns the trials in the order of the targets.
+std::vector<LinkTrial> try_links(
+    std::span<const LinkTarget> targets, double limit_seconds,
+    const std::function<void()>& progress = [] {});
 
 struct LinkSpeed {
   double seconds = 0;           // half of a round trip of a small message

@@ -85,7 +85,8 @@ class LinkEnd {
         groups.emplace_back(peer, static_cast<int>(range));
       }
     }
-    const std::vector<LinkTrial> trials = try_links(targets, kTrySeconds);
+    const std::vector<LinkTrial> trials =
+        try_links(targets, kTrySeconds, [] { put({.kind = Kind::kTrying}); });
     std::map<int, std::string> failures;  // by group
     std::set<int> reached;
     for (size_t i = 0; i < targets.size(); ++i) {

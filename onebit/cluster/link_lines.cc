@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kLink = "link";  // key of the kind's name
 constexpr const char* kRequests[] = {"peer", "try", "measure"};
-constexpr const char* kReplies[] = {"ready", "failed", "closed", "tried", "measured"};
+constexpr const char* kReplies[] = {"ready", "failed", "closed", "trying", "tried", "measured"};
 
 Json to_json(const LinkPlace& place) {
   return {{"token", place.token}, {"ports", place.ports}, {"addresses", place.addresses}};

@@ -36,6 +36,7 @@ struct LinkReply {
     kReady,     // the host listens at `place`
     kFailed,    // the host cannot listen, because of `text`
     kClosed,    // `peer` cannot be reached at a port of `range`, because of `text`
+    kTrying,    // some more peers have been tried
     kTried,     // all peers have been tried
     kMeasured,  // the link to `peer`; a nonempty `text` is the reason of a failure
   };

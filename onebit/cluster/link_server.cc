@@ -100,8 +100,8 @@ void LinkServer::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<pollfd> sources;
     for (const Connection& one : connections_) sources.push_back({one.socket.get(), POLLIN, 0});
-    // Connections that cannot be accepted wait in the kernel. Listeners that stay readable meanwhile
-    // would keep this thread busy.
+    // Connections that cannot be accepted wait in the kernel. Listeners that stay readable
+    // meanwhile would keep this thread busy.
     const size_t before = connections_.size();
     is_full_ = is_full_ || before >= kMaxConnections;
     if (!is_full_) {

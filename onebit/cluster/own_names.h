@@ -15,9 +15,9 @@ struct OwnNames {
 
 OwnNames this_machine();
 
-// Whether a host's name in a list is this machine. Another machine may have the same name in another
-// domain, so a domain counts only if it is known to be this machine's. Names are looked up only if
-// they begin like this machine's.
+// Whether a host's name in a list is this machine. Another machine may have the same name in
+// another domain, so a domain counts only if it is known to be this machine's. Names are looked up
+// only if they begin like this machine's.
 bool is_name_of(const OwnNames& own, const std::string& name);
 
 }  // namespace onebit::cluster

@@ -6,7 +6,6 @@
 
 #include <array>
 
-#include "onebit/base/clock.h"
 #include "onebit/base/file.h"
 #include "tests/base/temporary_folder.h"
 
@@ -58,17 +57,19 @@ TEST_F(AgentTest, OfTheUserIsNotUsedForTheLoopback) {
 }
 
 TEST_F(AgentTest, AsksAllHostsInParallel) {
-  const Stopwatch watch;
-  const auto replies = ask({"sh", "-c", "sleep 0.5; pwd; echo no >&2; exit 3"});
-  EXPECT_LT(watch.seconds(), 0.95);
+  // Each host waits until the command runs on the other one too.
+  const auto replies = ask({"sh", "-c",
+                            "touch here.$$; while [ $(ls here.* | wc -l) -lt 2 ]; do sleep 0.05; "
+                            "done; pwd; echo no >&2; exit 3"},
+                           60);
   ASSERT_EQ(replies.size(), 2u);
   for (const Reply& reply : replies) {
     ASSERT_TRUE(reply.ended);
     EXPECT_EQ(reply.ended->status, 3);
     EXPECT_EQ(reply.output, folder_.path().string() + "\n");
     EXPECT_EQ(reply.error, "no\n");
-    EXPECT_GE(reply.answered_at - reply.asked_at, 0.45);
-    EXPECT_EQ(failure_of(reply, 10), "no");
+    EXPECT_GE(reply.answered_at, reply.asked_at);
+    EXPECT_EQ(failure_of(reply, 60), "no");
   }
 }
 
@@ -110,15 +111,12 @@ TEST_F(AgentTest, AFolderThatAHostHasNotIsNamed) {
   }
 }
 
+// The command would take an hour, which ctest does not give the test.
 TEST_F(AgentTest, WaitsNoLongerThanTheLimit) {
-  const Stopwatch watch;
-  const auto replies = ask({"sleep", "30"}, 0.3);
-  EXPECT_LT(watch.seconds(), 5);
+  const auto replies = ask({"sleep", "3600"}, 0.3);
   EXPECT_FALSE(replies[0].ended);
   EXPECT_EQ(failure_of(replies[0], 0.3), "does not answer within 0.3 s");
-  const Stopwatch interrupted;
-  ask({"sleep", "30"}, 30, [] { return true; });
-  EXPECT_LT(interrupted.seconds(), 5);
+  EXPECT_FALSE(ask({"sleep", "3600"}, 3600, [] { return true; })[0].ended);
 }
 
 TEST_F(AgentTest, ReportsWhyThereIsNoAnswer) {

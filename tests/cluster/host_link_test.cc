@@ -30,7 +30,7 @@ TEST(HostLink, AHostIsNotSilentWhileTheLauncherStandsStill) {
   EXPECT_EQ(link.silent_seconds(), 3);
 }
 
-// `ssh -vvv`: the agent would stand still if nobody read its standard error, and the host seem gone.
+// `ssh -vvv`: an agent whose standard error nobody reads would stand still, and its host seem gone.
 TEST(HostLink, AnAgentThatWritesMuchIsHeard) {
   const std::string beat = line_of(WatchReply{.kind = WatchReply::Kind::kBeat});
   HostLink link(Agent{}, kThisMachine,

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shlex
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -76,6 +77,24 @@ class Hosts(NetworkLab):
             for namespace, device in ((self.namespace(rank), network_lab.PORT),
                                       (self.switch, f"port{rank}")):
                 network_lab.call("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
+
+    def plain_rate(self, sender, receiver, count=1 << 20):
+        """Returns the bits per second of a plain transfer between two hosts at this moment."""
+        serving = ("import socket, sys, time\n"
+                   "server = socket.create_server(('', 7777)); print(flush=True)\n"
+                   "line = server.accept()[0]; start = time.monotonic(); left = int(sys.argv[1])\n"
+                   "while left > 0: left -= len(line.recv(1 << 16))\n"
+                   "print(time.monotonic() - start)\n")
+        sending = ("import socket, sys\n"
+                   "line = socket.create_connection((sys.argv[2], 7777))\n"
+                   "line.sendall(bytes(int(sys.argv[1])))\n")
+        words = [sys.executable, "-c"]
+        with subprocess.Popen([*self.inside(receiver), *words, serving, str(count)],
+                              stdout=subprocess.PIPE, text=True) as server:
+            server.stdout.readline()
+            subprocess.run([*self.inside(sender), *words, sending, str(count),
+                            self.names[receiver]], check=True)
+            return 8 * count / float(server.stdout.readline())
 
     def close_ports(self, rank, first, last, to=None):
         """Drops the host's answers from these TCP ports (to all hosts, or to the host `to`), like a

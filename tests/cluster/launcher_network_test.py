@@ -190,17 +190,24 @@ class Launching(HostsTest):
 
     def test_the_rates_of_links_are_measured(self):
         with Hosts(3, Link(rate_bits=50e6)) as hosts:
+            plain = [hosts.plain_rate(0, 1)]
             status, told = self.doctor(hosts)
+            plain.append(hosts.plain_rate(0, 1))
             self.assertEqual(status, 0, told)
-            rates = [float(rate) for rate in re.findall(r"([\d.]+) Mb/s", told)]
+            table = told[told.index("link from"):].split("\n\n")[0]
+            rates = [float(rate) * (1e3 if unit == "k" else 1e6)
+                     for rate, unit in re.findall(r"([\d.]+) ([kM])b/s,", table)]
             self.assertEqual(len(rates), 6, told)
-            for rate in rates:  # these exclude packet headers
-                self.assertTrue(40 < rate < 52, told)
+            for rate in rates:
+                # A link sends no more than it can, headers excluded. A busy machine sends less, and so
+                # did a plain transfer at the same time.
+                self.assertLess(rate, 52e6, told)
+                self.assertGreater(rate, 0.3 * min(plain), told)
 
     def test_a_firewall_with_the_ports_of_the_document(self):
         block = next(block for block in DOCUMENT.split("```")[1::2] if "OMPI_MCA_btl" in block)
         variables = dict(word.split("=") for word in block.split() if "=" in word)
-        self.assertEqual(len(variables), 3)
+        self.assertEqual(len(variables), 4)  # two of them for two series of Open MPI
         with Hosts(2) as hosts:
             for rank in range(2):
                 # The firewall does not restrict source ports of outgoing connections.

@@ -80,21 +80,24 @@ TEST(LinkClient, ReportsWhyATargetIsNotReached) {
 
 TEST(LinkClient, OneAddressOfAGroupIsEnough) {
   const LinkServer server(kAny);
-  const Stopwatch running;
+  // Without the other's answer, the first would be waited for longer than ctest gives the test.
   const auto trials = try_links(
       std::vector<LinkTarget>{{.group = 0, .address = "192.0.2.1", .port = 1024}, target(server)},
-      20);
+      3600);
   EXPECT_FALSE(trials[0].reached);
   EXPECT_TRUE(trials[1].reached);
-  EXPECT_LT(running.seconds(), 10);
 }
 
 TEST(LinkClient, MeasuresALink) {
   const LinkServer server(kAny);
+  const Stopwatch running;
   const LinkSpeed speed = measure_link(target(server), 0.02);
+  const double seconds = running.seconds();
+  // Half of twenty round trips took at least the median, all within the time of the call.
   EXPECT_GT(speed.seconds, 0);
-  EXPECT_LT(speed.seconds, 0.1);
-  EXPECT_GT(speed.bytes_per_second, 1e6);
+  EXPECT_LE(10 * 2 * speed.seconds, seconds);
+  // So did a message of 64 KiB or more.
+  EXPECT_GE(speed.bytes_per_second * seconds, 65536);
   LinkTarget gone = target(server);
   gone.port = 1;
   EXPECT_THROW(measure_link(gone, 0.02), Error);

@@ -20,7 +20,7 @@ TEST(MpiVersion, OfLibraries) {
 }
 
 TEST(MpiVersion, OfStarters) {
-  EXPECT_EQ(version_of_starter("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://...\n"),
+  EXPECT_EQ(version_of_starter("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n"),
             (MpiVersion{.kind = Kind::kOpenMpi, .major = 4, .number = "4.1.4"}));
   EXPECT_EQ(version_of_starter("mpirun (Open MPI) 5.0.11\n").text(), "Open MPI 5.0.11");
   EXPECT_EQ(version_of_starter("mpiexec (OpenRTE) 4.1.4\n").major, 4);

@@ -45,7 +45,7 @@ TEST(StartCommand, OfOpenMpi) {
             "/opt/onebit host rank -- /opt/onebit pretrain");
 }
 
-// Open MPI 5 knows none of the words of 4: tests/cluster/launcher_versions_test.py runs these.
+// Open MPI 5 knows none of the words of 4: 5.0.11 was run with these.
 TEST(StartCommand, OfOpenMpi5) {
   StartRequest given = request();
   given.open_mpi = 5;

