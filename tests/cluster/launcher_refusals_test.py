@@ -207,6 +207,87 @@ class Refusals(launched_run.FolderTest):
                     self.assertIn(f"--with {name}: {message}", error)
                     self.assertEqual(output, "")
 
+    def write_mpirun(self, folder, name, version):
+        (self.folder / folder).mkdir(exist_ok=True)
+        program = self.folder / folder / name
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+
+    def test_an_mpirun_of_another_mpi(self):
+        for number, (version, belongs) in enumerate((
+                ("mpirun (Open MPI) 99.0.1", "Open MPI 99.0.1"),
+                ("HYDRA build details: Version: 4.0.2", "MPICH 4.0.2"), ("hello", "another MPI"))):
+            folder = f"wrong-mpirun-{number}"
+            self.write_mpirun(folder, "mpirun", version)
+            (self.folder / folder / "sh").symlink_to(shutil.which("sh"))
+            for more in ([], ["--dry-run"], ["--no-checks"]):
+                status, output, error = self.launch("--hosts", "localhost:2", *more,
+                                                    env={"PATH": str(self.folder / folder)})
+                self.assertEqual((status, output), (1, ""), error)
+                self.assertIn(f"the mpirun in PATH belongs to {belongs}, but this onebit runs with "
+                              "Open MPI ", error)
+            # Debian's other name of the right one is used instead.
+            own = subprocess.run([shutil.which("mpirun"), "--version"], capture_output=True,
+                                 text=True, check=True).stdout.splitlines()[0]
+            self.write_mpirun(folder, "mpirun.openmpi", own)
+            status, output, error = self.launch("--hosts", "localhost:2", "--dry-run",
+                                                env={"PATH": str(self.folder / folder)})
+            self.assertEqual(status, 0, error)
+            self.assertTrue(output.startswith("mpirun.openmpi "), output)
+
+    def test_an_agent_that_mpirun_would_divide(self):
+        for more in ([], ["--dry-run"]):
+            status, output, error = self.launch("--hosts", "a,b", "--agent",
+                                                "'/a b/agent' -q", *more)
+            self.assertEqual((status, output), (1, ""), error)
+            self.assertIn("--agent: Open MPI's mpirun takes no agent with blanks", error)
+
+    def test_a_recipe_that_is_a_pipe(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.write(write, (self.folder / "recipe.json").read_bytes())
+        os.close(write)
+        done = subprocess.run(
+            [self.program, "launch", "--hosts", "localhost:2", "--", "pretrain", "--recipe",
+             f"/dev/fd/{read}", "--data", "corpus", "--output", "never"], capture_output=True,
+            text=True, check=False, cwd=self.folder, pass_fds=[read])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"/dev/fd/{read}: is a pipe or a device, not a file", done.stderr)
+        self.assertFalse((self.folder / "never").exists())
+
+    def test_a_working_folder_that_a_host_has_not(self):
+        agent = self.folder / "elsewhere"
+        agent.write_text("#!/bin/sh\nshift\n"
+                         f"exec sh -c \"$(echo \"$*\" | sed s:{self.folder}:/nowhere:)\"\n")
+        agent.chmod(0o755)
+        status, _, error = self.launch("--hosts", "a,b", "--agent", agent)
+        self.assertEqual(status, 1)
+        for host in "ab":
+            self.assertRegex(error, rf"{host} +the working folder is missing: .*/nowhere")
+
+    def test_an_ipv6_address(self):
+        status, _, error = self.launch("--hosts", "a,::1")
+        self.assertEqual(status, 1)
+        self.assertIn("\"::1\" is an IPv6 address: give a name or an IPv4 address", error)
+
+    def test_hosts_of_a_batch_system_are_held_to_the_same_rules(self):
+        (self.folder / "nodes").write_text("a\n-oProxyCommand=touch\n")
+        for job in ({"PBS_NODEFILE": "nodes"},
+                    {"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "a,-oProxyCommand=touch"}):
+            status, output, error = self.launch("--dry-run", env=job)
+            self.assertEqual((status, output), (1, ""), error)
+            self.assertIn("\"-oProxyCommand=touch\" is not a host name", error)
+
+    def test_more_hosts_than_files_can_be_opened_for(self):
+        hosts = ",".join(f"h{number}" for number in range(40))
+        words = [self.program, "launch", "--hosts", hosts, "--dry-run", "--no-checks", "--",
+                 *training(self.folder, "never", "--set", "train_batch_size=40")]
+        for limits, status in (("-Sn 64", 0), ("-n 64", 1)):
+            done = subprocess.run(["bash", "-c", f"ulimit {limits}; exec \"$@\"", "bash", *words],
+                                  capture_output=True, text=True, check=False, cwd=self.folder)
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn("40 hosts need 184 open files, but this user may open only 64", done.stderr)
+
     def test_inside_a_launcher_it_is_refused(self):
         status, _, error = self.launch("--hosts", "a", env={"OMPI_COMM_WORLD_SIZE": "2",
                                                             "OMPI_COMM_WORLD_RANK": "0"})
