@@ -24,6 +24,7 @@ using Kind = LinkReply::Kind;
 constexpr int kTickMilliseconds = 100;
 constexpr double kReadySeconds = 20;    // for the link ends to start
 constexpr double kTrySeconds = 20;      // for each end to try some others
+constexpr double kBeatSeconds = 20;     // well below the lease of an end
 constexpr double kMeasureSeconds = 15;  // for one link
 constexpr double kAllSeconds = 120;     // for all links
 constexpr size_t kMessages = 1;         // the range of the launcher's own messages
@@ -86,6 +87,17 @@ class LinkCheck {
       const auto decided = [&](const End& end) { return !end.open || is_done(end); };
       if (std::all_of(ends_.begin(), ends_.end(), decided)) return;
       read();
+      if (beat_.seconds() > kBeatSeconds) beat();
+    }
+  }
+
+  // An end that hears nothing for some time takes the launcher for gone, and would no longer be
+  // there for those that are still trying. An empty line says nothing else.
+  void beat() {
+    beat_.restart();
+    for (End& end : ends_) {
+      const bool is_between = end.introduced == 0 || end.introduced == introduction_.size();
+      if (end.open && is_between) end.process->write("\n");
     }
   }
 
@@ -250,7 +262,7 @@ class LinkCheck {
 
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
-  Stopwatch news_;  // since the last reply of an end
+  Stopwatch news_, beat_;  // since the last reply of an end; since the last beat
   std::string introduction_;
   std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
   // Keyed by to, from (indices of hosts) and range, so that replies may come in any order.

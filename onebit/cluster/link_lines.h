@@ -1,6 +1,6 @@
 // The protocol between the launcher (link_check.h) and the link ends that it starts on hosts
 // (link_end.h): one JSON object per line. Other lines, which a shell's start-up files may print
-// before, are ignored.
+// before, are ignored; an empty one shows an end that the launcher is there.
 #pragma once
 
 #include <optional>
