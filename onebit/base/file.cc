@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/lost_maps.h"
 #include "onebit/base/partial_file.h"
+#include "onebit/base/regular_file.h"
 
 namespace onebit {
 namespace {
@@ -77,16 +79,20 @@ std::string read_file(const Path& path) {
 }
 
 MappedFile::MappedFile(const Path& path) : path_(path) {
+  require_regular_file(path);
   const Descriptor file(path, O_RDONLY, "open");
   size_bytes_ = regular_file_size(file, path);
   if (size_bytes_ == 0) return;
   void* mapped = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, file.get(), 0);
   require(mapped != MAP_FAILED, "{}: cannot map into memory: {}", path.string(), system_reason());
   data_ = static_cast<const std::byte*>(mapped);
+  remember_map(data_, size_bytes_, path_.native());
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_bytes_);
+  if (data_ == nullptr) return;
+  forget_map(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_bytes_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept {

@@ -15,7 +15,8 @@ using Path = std::filesystem::path;
 // Returns the whole file. Errors: missing, unreadable, a directory.
 std::string read_file(const Path& path);
 
-// A read-only memory map of a whole file; an empty file maps to an empty span.
+// A read-only memory map of a whole file; an empty file maps to an empty span. Error: missing,
+// unreadable, a folder, a device or a pipe.
 class MappedFile {
  public:
   MappedFile() = default;

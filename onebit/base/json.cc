@@ -6,6 +6,7 @@
 #include "onebit/base/json_builder.h"
 #include "onebit/base/json_flaws.h"
 #include "onebit/base/nearest_word.h"
+#include "onebit/base/regular_file.h"
 
 namespace onebit {
 namespace {
@@ -68,8 +69,8 @@ Json parse_json(std::string_view text, const std::string& source) {
   return result;
 }
 
-Json read_json(const Path& path) {
-  return parse_json(read_file(path), path.string());
+Json read_json(const Path& path, uint64_t most_bytes) {
+  return parse_json(read_regular_file(path, most_bytes), path.string());
 }
 
 JsonReader::JsonReader(const Json& object, std::string source, std::string path)

@@ -11,13 +11,16 @@
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
 #include "onebit/base/json_fwd.h"
+#include "onebit/base/regular_file.h"
 
 namespace onebit {
 
 // `source` names the text in errors ("recipe.json"). Comments are allowed; a duplicate key in one
 // object is an error. Errors report line and column, except for a number too large for every type.
 Json parse_json(std::string_view text, const std::string& source);
-Json read_json(const Path& path);
+// Reads a file of a model, a checkpoint or a store. Error: it is a device or a pipe, or larger than
+// `most_bytes`. What users name, such as a recipe, may be a pipe: parse_json(read_file(path), ...).
+Json read_json(const Path& path, uint64_t most_bytes = kMaxJsonBytes);
 // Whether the value has no fraction, whether it is written 3 or 3.0, and fits into 64 bits.
 bool is_whole(const Json& value);
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "onebit/base/printable.h"
+
 namespace onebit {
 namespace {
 
@@ -51,7 +53,8 @@ void set_log_rank(int rank) {
   log_rank = rank;
 }
 
-void log_line(LogLevel level, std::string_view text) {
+void log_line(LogLevel level, std::string_view unfiltered) {
+  const std::string text = printable(unfiltered);
   const int rank = log_rank;
   if (rank != 0 && level < LogLevel::kError) return;
   if (rank != 0) {

@@ -14,6 +14,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 void set_log_level(LogLevel level);
 // Ranks other than 0 log only errors, marked with the rank: warnings concern all ranks alike.
 void set_log_rank(int rank);
+// Control characters in the text, which may be out of a file, are replaced (printable.h).
 void log_line(LogLevel level, std::string_view text);
 
 template <typename... Args>

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "onebit/base/printable.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/convert/convert.h"
 
@@ -52,7 +53,7 @@ convert::ConvertOptions to_options(const Arguments& given) {
 
 int run(const Arguments& given) {
   const std::vector<std::string> lines = convert::convert(to_options(given));
-  for (const std::string& line : lines) fmt::print("{}\n", line);
+  for (const std::string& line : lines) fmt::print("{}\n", printable(line));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "onebit/base/json.h"
+#include "onebit/base/printable.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/tasks/fill_mask.h"
@@ -39,11 +40,11 @@ int run(const Arguments& given) {
     print_json(masks);
     return 0;
   }
-  fmt::print("{}\n", given.text);
+  fmt::print("{}\n", printable(given.text));
   for (size_t index = 0; index < masks.size(); ++index) {
     if (masks.size() > 1) fmt::print("mask {}\n", index + 1);
     for (const auto& candidate : masks[index].candidates) {
-      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, candidate.token);
+      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, printable_line(candidate.token));
     }
   }
   return 0;

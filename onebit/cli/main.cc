@@ -6,6 +6,7 @@
 #include <string>
 
 #include "onebit/base/log.h"
+#include "onebit/base/lost_maps.h"
 #include "onebit/base/run_event.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/log_level_option.h"
@@ -33,6 +34,7 @@ void limit_spinning(char** argv) {
 
 int main(int argc, char** argv) {
   limit_spinning(argv);
+  onebit::explain_lost_maps();
   CLI::App program(kAbout, "onebit");
   program.set_version_flag("--version", ONEBIT_VERSION);
   program.require_subcommand(1);

@@ -4,6 +4,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
+#include "onebit/base/printable.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
@@ -23,7 +24,7 @@ struct CheckOptions {
 int check(const CheckOptions& given) {
   const tasks::RecipeCheck found = tasks::check_recipe(given.path, given.overrides);
   for (const std::string& error : found.errors) log_error("{}", error);
-  fmt::print("{}", found.summary);
+  fmt::print("{}", printable(found.summary));
   return found.errors.empty() ? kSuccess : kFailure;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "onebit/base/json.h"
+#include "onebit/base/printable.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
 #include "onebit/cli/squad_command.h"
@@ -45,7 +46,7 @@ int run(const Arguments& given) {
   }
   for (size_t i = 0; i < shown; ++i) {
     fmt::print("  {:5.1f} %  {}\n", 100 * answer.best[i].probability,
-               answer.best[i].text.empty() ? "(no answer)" : answer.best[i].text);
+               answer.best[i].text.empty() ? "(no answer)" : printable(answer.best[i].text));
   }
   return 0;
 }

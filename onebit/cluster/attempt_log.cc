@@ -10,6 +10,7 @@
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
 #include "onebit/base/number.h"
+#include "onebit/base/printable.h"
 #include "onebit/base/run_files.h"
 
 namespace onebit::cluster {
@@ -57,9 +58,10 @@ void AttemptLog::add(const RankLine& line) {
   append(fmt::format("rank-{}.{}.log", line.rank, host), line.text);
   if (!shows_) return;
   if (line.rank == 0) {
-    show(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO, line.text + "\n");
+    show(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO,
+         printable(line.text) + "\n");
   } else if (line.kind == LineKind::kError) {
-    show(STDERR_FILENO, fmt::format("[{}] {}\n", name_of(line.rank), line.text));
+    show(STDERR_FILENO, fmt::format("[{}] {}\n", name_of(line.rank), printable(line.text)));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/base/printable.h"
 #include "onebit/comm/communicator.h"
 
 namespace onebit::comm {
@@ -100,7 +101,7 @@ void MpiJob::announce(const std::string& message) {
   failed_ = true;
   failed_rank_ = rank_;
   failed_message_ = message;
-  std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, message.c_str());
+  std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, printable(message).c_str());
   std::fflush(stderr);
   for (int peer = 0; peer < world_size_; ++peer) {
     MPI_Request request = MPI_REQUEST_NULL;

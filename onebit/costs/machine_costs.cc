@@ -164,7 +164,7 @@ Json to_json(const MachineCosts& costs) {
 }
 
 MachineCosts read_machine_costs(const Path& path) {
-  const Json json = read_json(path);
+  const Json json = parse_json(read_file(path), path.string());
   const bool is_ours = json.is_object() && json.value("kind", Json()) == kKind;
   require(is_ours, "{}: is not a machine measurement: {}", path.string(), kFix);
   require(json.value("version", Json()) == kVersion,

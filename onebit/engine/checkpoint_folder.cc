@@ -5,12 +5,14 @@
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/number.h"
+#include "onebit/base/regular_file.h"
 #include "onebit/base/run_files.h"
 
 namespace onebit::engine {
 namespace {
 
 constexpr std::string_view kTagPrefix = "global_step";
+constexpr uint64_t kMaxTagBytes = 4096;
 
 bool is_left_over(const std::string& name) {
   return name.ends_with(kPartialSuffix) || name.ends_with(kReplacedSuffix);
@@ -41,7 +43,7 @@ std::optional<std::string> CheckpointFolder::tag_in_latest() const {
           "{}: is a folder, but must be a file that names the newest checkpoint: move the folder "
           "elsewhere (without this file, the newest checkpoint in the run's folder is used)",
           file.string());
-  std::string tag = read_file(file);
+  std::string tag = read_regular_file(file, kMaxTagBytes);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();
   }

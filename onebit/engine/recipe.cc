@@ -28,7 +28,8 @@ void apply_override(Json& recipe, const std::string& assignment) {
 }
 
 Json load_recipe(const Path& path, const std::vector<std::string>& overrides) {
-  Json recipe = read_json(path);
+  // A recipe may come out of a pipe: --recipe <(...).
+  Json recipe = parse_json(read_file(path), path.string());
   require(recipe.is_object(), "{}: a recipe must be one JSON object in braces", path.string());
   for (const auto& assignment : overrides) apply_override(recipe, assignment);
   return recipe;

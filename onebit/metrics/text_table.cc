@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/printable.h"
 
 namespace onebit::metrics {
 namespace {
@@ -45,11 +46,12 @@ TextTable& TextTable::align_right(std::vector<size_t> columns) {
 
 void TextTable::add_row(std::vector<std::string> cells) {
   check_columns(cells.size());
+  for (std::string& cell : cells) cell = printable_line(cell);
   rows_.push_back({std::move(cells), false});
 }
 
 void TextTable::add_title(std::string title) {
-  rows_.push_back({{std::move(title)}, true});
+  rows_.push_back({{printable_line(title)}, true});
 }
 
 std::string TextTable::text(size_t indent) const {

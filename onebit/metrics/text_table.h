@@ -11,6 +11,7 @@ namespace onebit::metrics {
 // The number of columns of a text in a terminal: its code points without combining ones.
 size_t display_width(std::string_view utf8);
 
+// Control characters of cells, which may be out of files, are replaced (base/printable.h).
 class TextTable {
  public:
   // Without a header, the first row added determines the number of columns.

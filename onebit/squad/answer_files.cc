@@ -40,7 +40,7 @@ Json n_best_json(const DecodedAnswer& answer) {
 template <typename Add>
 void read_by_id(const Path& path, bool (Json::*is_right)() const noexcept, const char* wanted,
                 const Add& add) {
-  const Json json = read_json(path);
+  const Json json = parse_json(read_file(path), path.string());
   require(json.is_object(), "{}: an object of question ids was expected", path.string());
   for (const auto& item : json.items()) {
     require((item.value().*is_right)(), "{}: question {}: {} was expected", path.string(),

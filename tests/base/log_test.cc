@@ -32,6 +32,11 @@ TEST(Log, RankZeroWritesWhatItsLevelAllows) {
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
 }
 
+TEST(Log, ControlCharactersOfForeignTextAreShown) {
+  const std::string text = logged([] { log_error("a tensor \x1b[31mred"); });
+  EXPECT_THAT(text, HasSubstr("error: a tensor \\x1b[31mred\n"));
+}
+
 TEST(Log, OtherRanksKeepErrorsMarkedWithTheRank) {
   const std::string text = logged([] {
     set_log_rank(3);

@@ -1,0 +1,16 @@
+// Text of others on its way to a terminal or a log: names out of files, lines of remote hosts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace onebit {
+
+// The text with control characters as \xNN, in UTF-8 also those of U+0080 to U+009F and those that
+// reverse the direction of text (U+202A to U+202E, U+2066 to U+2069): a file must not move the
+// cursor, colour what follows or hide it. Newlines and tabs stay, other text is unchanged.
+std::string printable(std::string_view text);
+// The same for a text that must stay in one line: newlines and tabs as \n and \t, too.
+std::string printable_line(std::string_view text);
+
+}  // namespace onebit
