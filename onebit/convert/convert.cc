@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "onebit/base/default_labels.h"
 #include "onebit/base/partial_folder.h"
 #include "onebit/convert/convert_config.h"
 #include "onebit/convert/task_heads.h"
@@ -42,6 +43,25 @@ void report_skipped(const std::vector<NamePlan::Skipped>& skipped,
   }
 }
 
+// Leaves out the tensors whose names in the file begin with one of the prefixes, before the naming
+// is looked for: a file may contain several encoders. Returns the prefixes of no name.
+std::vector<std::string> drop_from_file(std::shared_ptr<const formats::TensorSource>& tensors,
+                                        const std::vector<std::string>& prefixes,
+                                        std::vector<NamePlan::Skipped>& skipped) {
+  std::vector<std::string> unused;
+  for (const std::string& prefix : prefixes) {
+    NamePlan plan = formats::plan_without(tensors->entries(), prefix);
+    if (plan.skipped.empty()) {
+      unused.push_back(prefix);
+      continue;
+    }
+    skipped.insert(skipped.end(), plan.skipped.begin(), plan.skipped.end());
+    tensors = std::make_shared<formats::RenamedSource>(std::move(tensors), std::move(plan));
+  }
+  return unused;
+}
+
+// Does the same with onebit's names. Error: a prefix of no name.
 void drop_tensors(NamePlan& plan, const std::vector<std::string>& prefixes,
                   const std::string& place) {
   for (const std::string& prefix : prefixes) {
@@ -70,7 +90,7 @@ void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
   if (heads.classes == 0) return;
   const auto classes = static_cast<size_t>(heads.classes);
   if (config.labels.empty() && classes != 2) {
-    for (size_t id = 0; id < classes; ++id) config.labels.push_back(fmt::format("LABEL_{}", id));
+    for (size_t id = 0; id < classes; ++id) config.labels.push_back(default_label(id));
   }
   require(config.labels.empty() || config.labels.size() == classes,
           "{}: the classifier has {} classes, id2label of its config has {}", place, classes,
@@ -101,19 +121,25 @@ class Conversion {
                            : options_.input;
     opened_ = formats::open_checkpoint(input, options_.from);
     source_.place = opened_.tensors->place();
+    const auto found = fmt::format("{} tensors ({})", opened_.tensors->entries().size(),
+                                   describe_types(*opened_.tensors));
+    std::vector<NamePlan::Skipped> dropped;
+    const auto to_drop = drop_from_file(opened_.tensors, options_.drop, dropped);
     const auto& entries = opened_.tensors->entries();
     source_.naming = formats::detect_naming(entries, source_.place);
     plan_ = formats::plan_to_ours(entries, source_.naming, source_.place);
-    drop_tensors(plan_, options_.drop, source_.place);
+    plan_.skipped.insert(plan_.skipped.end(), dropped.begin(), dropped.end());
+    drop_tensors(plan_, to_drop, source_.place);
     source_.shape = formats::bert_shape_of(targets_of(plan_), source_.place);
     source_.folders = {opened_.folder};
     if (opened_.kind == formats::CheckpointKind::kDeepSpeed) {
       source_.folders.push_back(opened_.folder / "..");
     }
-    lines_.push_back(fmt::format("{}: {}, {} tensors ({}), names of {}, layer norms {} sublayers",
-                                 source_.place, formats::name_of(opened_.kind), entries.size(),
-                                 describe_types(*opened_.tensors), formats::name_of(source_.naming),
+    lines_.push_back(fmt::format("{}: {}, {}, names of {}, layer norms {} sublayers", source_.place,
+                                 formats::name_of(opened_.kind), found,
+                                 formats::name_of(source_.naming),
                                  source_.shape.pre_layer_norm ? "before" : "after"));
+    if (!plan_.prefix_report.empty()) lines_.push_back("names: " + plan_.prefix_report);
     for (const Path& other : opened_.others) {
       lines_.push_back(fmt::format("not read: {} (--from chooses)", other.string()));
     }

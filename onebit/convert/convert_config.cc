@@ -34,7 +34,7 @@ const char* name_of(GeluForm form) {
 // An experiment file of DeepSpeed's BERT has the model under a key of its own; its vocabulary size
 // is a placeholder.
 BertConfigFile read_config(const Path& path, int64_t words) {
-  const Json file = read_json(path);
+  const Json file = read_json(path, formats::kMaxConfigBytes);
   const Json* inner =
       file.is_object() && file.contains("bert_model_config") ? &file["bert_model_config"] : nullptr;
   if (inner == nullptr || !inner->is_object()) {
@@ -169,6 +169,7 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
 formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
                                           const ConvertSource& source,
                                           std::vector<std::string>& lines) {
+  for (const Path& folder : source.folders) formats::require_regular_files(folder);
   const auto path = options.vocabulary ? options.vocabulary
                                        : find_file(source.folders, {"vocab.txt", "tokenizer.json"});
   require(path.has_value(),

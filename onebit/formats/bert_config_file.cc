@@ -4,7 +4,8 @@
 
 #include "onebit/base/config_keys.h"
 #include "onebit/base/json.h"
-#include "onebit/base/number.h"
+#include "onebit/base/model_limits.h"
+#include "onebit/formats/label_names.h"
 
 namespace onebit::formats {
 namespace {
@@ -14,26 +15,40 @@ constexpr const char* kPreLayerNormType = "bert_pre_layer_norm";
 struct Size {
   const char* key;
   int64_t BertConfigFile::*value;
+  int64_t ModelSizes::*limited;
   bool required = true;  // false: files of 2018 lack it
 };
 constexpr Size kSizes[] = {
-    {config_keys::kVocabSize, &BertConfigFile::vocab_size},
-    {config_keys::kHiddenSize, &BertConfigFile::hidden_size},
-    {config_keys::kLayers, &BertConfigFile::num_hidden_layers},
-    {config_keys::kHeads, &BertConfigFile::num_attention_heads},
-    {config_keys::kIntermediateSize, &BertConfigFile::intermediate_size},
-    {config_keys::kPositions, &BertConfigFile::max_position_embeddings, false},
-    {config_keys::kSegments, &BertConfigFile::type_vocab_size, false},
+    {config_keys::kVocabSize, &BertConfigFile::vocab_size, &ModelSizes::vocab_size},
+    {config_keys::kHiddenSize, &BertConfigFile::hidden_size, &ModelSizes::hidden_size},
+    {config_keys::kLayers, &BertConfigFile::num_hidden_layers, &ModelSizes::layers},
+    {config_keys::kHeads, &BertConfigFile::num_attention_heads, &ModelSizes::heads},
+    {config_keys::kIntermediateSize, &BertConfigFile::intermediate_size,
+     &ModelSizes::intermediate_size},
+    {config_keys::kPositions, &BertConfigFile::max_position_embeddings, &ModelSizes::positions,
+     false},
+    {config_keys::kSegments, &BertConfigFile::type_vocab_size, &ModelSizes::segments, false},
 };
 
-int64_t size_of(JsonReader& reader, const std::string& key, std::optional<int64_t> fallback,
-                int64_t least) {
+int64_t size_of(JsonReader& reader, const std::string& key, std::optional<int64_t> fallback) {
   require(fallback.has_value() || reader.has(key), "{} is missing; a BERT's config has it",
           reader.place(key));
-  const int64_t value = reader.integer(key, fallback.value_or(0));
-  require(value >= least && value <= (int64_t{1} << 31), "{} is {}; it must be at least {}{}",
-          reader.place(key), value, least, value > least ? " and at most 2^31" : "");
-  return value;
+  return reader.integer(key, fallback.value_or(0));
+}
+
+// Error: a size, or all together, beyond the limits of base/model_limits.h.
+void require_possible(JsonReader& reader, const BertConfigFile& config) {
+  ModelSizes sizes;
+  for (const Size& size : kSizes) sizes.*size.limited = config.*size.value;
+  const auto flaw = find_size_flaw(sizes);
+  require(!flaw, "{} {}", reader.place(flaw ? flaw->key : ""), flaw ? flaw->reason : "");
+}
+
+int64_t pad_token_id(JsonReader& reader, int64_t fallback) {
+  const int64_t id = reader.integer("pad_token_id", fallback);
+  require(id >= 0 && id <= INT32_MAX, "{} is {}; it must be the id of a token",
+          reader.place("pad_token_id"), id);
+  return id;
 }
 
 double probability(JsonReader& reader, const std::string& key, double fallback) {
@@ -57,33 +72,16 @@ GeluForm gelu_form(JsonReader& reader) {
   return exact.at(name) ? GeluForm::kErf : GeluForm::kTanh;
 }
 
+// float64 values are read as f32.
 DType torch_dtype(JsonReader& reader) {
   const std::string key = reader.has("dtype") ? "dtype" : "torch_dtype";
-  const std::string name = reader.choice(key, "float32", {"float32", "bfloat16", "float16"});
-  return name == "float32" ? DType::kF32 : name == "bfloat16" ? DType::kBF16 : DType::kF16;
+  const std::string name =
+      reader.choice(key, "float32", {"float32", "bfloat16", "float16", "float64"});
+  return name == "bfloat16" ? DType::kBF16 : name == "float16" ? DType::kF16 : DType::kF32;
 }
 
 const char* torch_name(DType dtype) {
   return dtype == DType::kF32 ? "float32" : dtype == DType::kBF16 ? "bfloat16" : "float16";
-}
-
-// "id2label": {"0": "negative", "1": "positive"}, every id once.
-std::vector<std::string> label_names(JsonReader& reader) {
-  const Json& object = reader.raw("id2label");
-  if (object.is_null()) return {};
-  const std::string place = reader.place("id2label");
-  require(object.is_object(), "{} must be an object", place);
-  std::vector<std::string> labels(object.size());
-  std::vector<bool> seen(object.size());
-  for (const auto& [key, value] : object.items()) {
-    const auto id = whole_number<size_t>(key);
-    require(id && *id < labels.size() && !seen[*id] && value.is_string(),
-            "{} must give one name to each of the ids 0 to {}, \"{}\" does not fit", place,
-            labels.size() - 1, key);
-    seen[*id] = true;
-    labels[*id] = value.get<std::string>();
-  }
-  return labels;
 }
 
 // Options of transformers' BertConfig that this BERT does not support.
@@ -118,9 +116,10 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   refuse_other_models(reader);
   result.architecture = architecture_of(reader);
   result.pre_layer_norm = type == kPreLayerNormType;
-  for (const auto& [key, value, required] : kSizes) {
-    result.*value = size_of(reader, key, required ? std::nullopt : std::optional(result.*value), 1);
+  for (const auto& [key, value, limited, required] : kSizes) {
+    result.*value = size_of(reader, key, required ? std::nullopt : std::optional(result.*value));
   }
+  require_possible(reader, result);
   require(result.hidden_size % result.num_attention_heads == 0,
           "{} is {}, which {} heads do not divide", reader.place(config_keys::kHiddenSize),
           result.hidden_size, result.num_attention_heads);
@@ -133,15 +132,15 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   result.layer_norm_eps = positive(reader, config_keys::kLayerNormEps, result.layer_norm_eps);
   result.initializer_range =
       positive(reader, config_keys::kInitializerRange, result.initializer_range);
-  result.pad_token_id = size_of(reader, "pad_token_id", result.pad_token_id, 0);
+  result.pad_token_id = pad_token_id(reader, result.pad_token_id);
   result.torch_dtype = torch_dtype(reader);
-  result.labels = label_names(reader);
+  result.labels = read_label_names(reader);
   result.problem_type = reader.text("problem_type", "");
   return result;
 }
 
 BertConfigFile read_bert_config(const Path& path) {
-  return parse_bert_config(read_json(path), path.string());
+  return parse_bert_config(read_json(path, kMaxConfigBytes), path.string());
 }
 
 std::string bert_config_text(const BertConfigFile& config) {

@@ -13,6 +13,8 @@
 
 namespace onebit::formats {
 
+inline constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
+
 enum class GeluForm {
   kErf,   // "gelu"
   kTanh,  // "gelu_new", "gelu_pytorch_tanh", "gelu_fast"
@@ -37,8 +39,8 @@ struct BertConfigFile {
   double layer_norm_eps = 1e-12;
   double initializer_range = 0.02;
   int64_t pad_token_id = 0;
-  DType torch_dtype = DType::kF32;  // type of the file's tensors: f32, bf16 or f16
-  // Names of a classifier's labels by id; empty: the two defaults of transformers.
+  DType torch_dtype = DType::kF32;  // type of the file's tensors: f32, bf16 or f16; f32 for f64
+  // Names of a classifier's labels by id (label_names.h); empty: the two defaults of transformers.
   std::vector<std::string> labels;
   // "single_label_classification", "multi_label_classification" or "regression"; empty: not given.
   std::string problem_type;
@@ -47,7 +49,7 @@ struct BertConfigFile {
 };
 
 // Keys without meaning here are ignored, as transformers does. Errors (with the path and the key):
-// an unknown model_type, a size that is missing or not positive, heads that do not divide the
+// an unknown model_type, a size that is missing or beyond base/model_limits.h, heads that do not divide the
 // hidden size, and what onebit's BERT does not support: relative positions, a decoder, untied
 // embeddings, another activation.
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);

@@ -1,15 +1,23 @@
 #include "onebit/formats/bert_shape.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
 #include "onebit/base/config_keys.h"
 #include "onebit/base/error.h"
 #include "onebit/formats/name_tables.h"
+#include "onebit/formats/plain_names.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {
 namespace {
+
+constexpr std::string_view kWords = "bert.embeddings.word_embeddings.weight";
+constexpr std::string_view kPositions = "bert.embeddings.position_embeddings.weight";
+constexpr std::string_view kSegments = "bert.embeddings.token_type_embeddings.weight";
+constexpr std::string_view kIntermediate = "bert.encoder.layer.{i}.intermediate.dense.weight";
+constexpr std::string_view kFirstIntermediate = "bert.encoder.layer.0.intermediate.dense.weight";
 
 const TensorEntry& matrix_named(std::span<const TensorEntry> ours, std::string_view name,
                                 const std::string& place) {
@@ -20,7 +28,8 @@ const TensorEntry& matrix_named(std::span<const TensorEntry> ours, std::string_v
             to_string(entry.shape));
     return entry;
   }
-  fail("{}: tensor {} is missing; a BERT's encoder has it", place, quote(name));
+  fail("{}: tensor {} is missing; a BERT's encoder has it; there are {}", place, quote(name),
+       some_names(ours));
 }
 
 int64_t count_layers(std::span<const TensorEntry> ours, const std::string& place) {
@@ -47,20 +56,45 @@ int64_t count_layers(std::span<const TensorEntry> ours, const std::string& place
 
 BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place) {
   BertShape shape;
-  const Shape words = matrix_named(ours, "bert.embeddings.word_embeddings.weight", place).shape;
+  const Shape words = matrix_named(ours, kWords, place).shape;
   shape.word_rows = words[0];
   shape.hidden_size = words[1];
-  shape.max_position_embeddings =
-      matrix_named(ours, "bert.embeddings.position_embeddings.weight", place).shape[0];
-  shape.type_vocab_size =
-      matrix_named(ours, "bert.embeddings.token_type_embeddings.weight", place).shape[0];
+  shape.max_position_embeddings = matrix_named(ours, kPositions, place).shape[0];
+  shape.type_vocab_size = matrix_named(ours, kSegments, place).shape[0];
   shape.num_hidden_layers = count_layers(ours, place);
-  shape.intermediate_size =
-      matrix_named(ours, "bert.encoder.layer.0.intermediate.dense.weight", place).shape[0];
+  shape.intermediate_size = matrix_named(ours, kFirstIntermediate, place).shape[0];
   for (const TensorEntry& entry : ours) {
     if (entry.name.starts_with("bert.encoder.FinalLayerNorm.")) shape.pre_layer_norm = true;
   }
   return shape;
+}
+
+void require_sizes_of_tensors(const BertConfigFile& config, const std::string& config_place,
+                              std::span<const TensorEntry> ours, const std::string& place) {
+  std::vector<std::string> wrong;
+  int64_t layers = 0;
+  const auto compare = [&](std::string_view key, int64_t said, int64_t found) {
+    if (said != found) wrong.push_back(fmt::format("{} {}, the tensors have {}", key, said, found));
+  };
+  for (const TensorEntry& entry : ours) {
+    if (entry.shape.rank() != 2) continue;
+    if (entry.name == kWords) {
+      compare(config_keys::kVocabSize, config.vocab_size, entry.shape[0]);
+      compare(config_keys::kHiddenSize, config.hidden_size, entry.shape[1]);
+    } else if (entry.name == kPositions) {
+      compare(config_keys::kPositions, config.max_position_embeddings, entry.shape[0]);
+    } else if (entry.name == kSegments) {
+      compare(config_keys::kSegments, config.type_vocab_size, entry.shape[0]);
+    } else if (entry.name == kFirstIntermediate) {
+      compare(config_keys::kIntermediateSize, config.intermediate_size, entry.shape[0]);
+    }
+    if (int layer = 0; matches_pattern(kIntermediate, entry.name, layer)) {
+      layers = std::max(layers, int64_t{layer} + 1);
+    }
+  }
+  if (layers > 0) compare(config_keys::kLayers, config.num_hidden_layers, layers);
+  require(wrong.empty(), "{} does not match {}: it has {}", config_place, place,
+          fmt::join(wrong, "; "));
 }
 
 void require_shape(const BertConfigFile& config, const std::string& config_place,

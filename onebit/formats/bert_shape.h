@@ -20,6 +20,12 @@ struct BertShape {
   bool pre_layer_norm = false;
 };
 
+// Error: sizes of a folder's config differ from the tensors that are there, all listed: a table of
+// the config's sizes may be built. Compares the vocabulary, too, and ignores tensors that are
+// absent, which a load reports with all others. Reads only names and shapes.
+void require_sizes_of_tensors(const BertConfigFile& config, const std::string& config_place,
+                              std::span<const TensorEntry> ours, const std::string& place);
+
 // The shape from tensors under our names. Errors: embeddings or the first layer's feed-forward part
 // missing or not matrices, layers that are not numbered 0, 1, 2...
 BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place);

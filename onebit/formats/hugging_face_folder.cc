@@ -6,6 +6,7 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/error.h"
+#include "onebit/base/regular_file.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/formats/sharded_source.h"
 #include "onebit/text/vocabulary.h"
@@ -18,6 +19,14 @@ void write_text(const Path& path, std::string_view text) {
   writer.write(text);
   writer.finish();
 }
+
+// What a folder's reader looks at, and the largest size that makes sense.
+constexpr std::pair<const char*, uint64_t> kFiles[] = {
+    {"config.json", kMaxConfigBytes},         {"bert_config.json", kMaxConfigBytes},
+    {"vocab.txt", uint64_t{64} << 20},        {"tokenizer.json", kMaxJsonBytes},
+    {"tokenizer_config.json", kMaxJsonBytes}, {"special_tokens_map.json", kMaxJsonBytes},
+    {"added_tokens.json", kMaxJsonBytes},
+};
 
 struct Description {
   std::string name, text;
@@ -34,6 +43,12 @@ std::vector<Description> descriptions_of(const HuggingFaceFolder& content) {
 
 std::string checksum_of(std::string_view text) {
   return fmt::format("{:08x}", crc32c(text.data(), text.size()));
+}
+
+// Mapped: a file may name any other of its folder, the tensors included.
+std::string checksum_of_file(const Path& path) {
+  const MappedFile file(path);
+  return checksum_of({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
 }
 
 // The checksum's key for a file beside the tensors: "onebit.crc32c.vocab.txt".
@@ -56,11 +71,16 @@ void write_descriptions(const Path& folder, const std::vector<Description>& desc
 
 }  // namespace
 
+void require_regular_files(const Path& folder) {
+  for (const auto& [name, most] : kFiles) require_regular_file(folder / name, most);
+}
+
 HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
   require(std::filesystem::is_directory(folder),
           "{}: no such folder; a Hugging Face model folder "
           "was expected",
           folder.string());
+  require_regular_files(folder);
   HuggingFaceFolder content;
   content.config = read_bert_config(folder / "config.json");
   content.vocabulary = read_vocabulary(folder);
@@ -94,7 +114,7 @@ std::vector<std::string> changed_files(const Path& folder) {
     const bool is_there = std::filesystem::is_regular_file(folder / name);
     if (!is_there) {
       changed.push_back(name + " (missing)");
-    } else if (checksum_of(read_file(folder / name)) != checksum) {
+    } else if (checksum_of_file(folder / name) != checksum) {
       changed.push_back(name);
     }
   }

@@ -26,7 +26,11 @@ struct HuggingFaceFolder {
   std::optional<TokenizerConfigFile> tokenizer;
 };
 
-// Reads all but the tensors. Errors: a file missing or damaged, a vocabulary larger than the
+// Error: a file of the folder that a reader of its description opens is a device or a pipe, or far
+// larger than such a file.
+void require_regular_files(const Path& folder);
+
+// Reads all but the tensors. Errors: those of require_regular_files(); a file missing or damaged, a vocabulary larger than the
 // config's vocab_size (it may be smaller: some programs pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 

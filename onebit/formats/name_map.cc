@@ -6,13 +6,14 @@
 #include <set>
 
 #include "onebit/base/error.h"
+#include "onebit/formats/optimizer_variables.h"
+#include "onebit/formats/plain_names.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {
 namespace {
 
 constexpr std::string_view kWordEmbeddings = "bert.embeddings.word_embeddings.weight";
-constexpr std::string_view kWrapper = "module.";
 
 // A tensor that duplicates another.
 struct Alias {
@@ -30,33 +31,6 @@ bool any_name(std::span<const TensorEntry> entries, auto&& test) {
 
 bool is_buffer(std::string_view name) {
   return name == "bert.embeddings.position_ids" || name == "bert.embeddings.token_type_ids";
-}
-
-bool is_optimizer_variable(std::string_view name) {
-  for (const std::string_view ending : {"/adam_m", "/adam_v", "/lamb_m", "/lamb_v"}) {
-    if (name.ends_with(ending)) return true;
-  }
-  return name == "global_step" || name == "beta1_power" || name == "beta2_power" ||
-         name.starts_with("loss_scale") || name == "good_steps";
-}
-
-// The names with wrappers removed and the encoder's prefix in place.
-std::vector<std::string> plain_spelling(std::span<const TensorEntry> entries, Naming naming) {
-  std::vector<std::string> names;
-  for (const TensorEntry& entry : entries) names.push_back(entry.name);
-  if (naming == Naming::kGoogle) return names;
-  const bool wrapped =
-      !any_name(entries, [](const std::string& name) { return !name.starts_with(kWrapper); });
-  for (std::string& name : names) {
-    if (wrapped) name.erase(0, kWrapper.size());
-    for (const std::string_view bare : {"embeddings.", "encoder.", "pooler."}) {
-      if (name.starts_with(bare)) {
-        name.insert(0, "bert.");
-        break;
-      }
-    }
-  }
-  return names;
 }
 
 struct RowMatch {
@@ -113,13 +87,10 @@ std::string modern_norm(const std::string& name) {
   return found.empty() ? name : fill_pattern(found[0].row->ours, found[0].index);
 }
 
+// Leaves out what is no parameter, or the copy of one.
 bool skip(NamePlan& plan, const std::vector<std::string>& names, size_t i) {
   if (is_buffer(names[i])) {
     plan.skipped.push_back({names[i], "a buffer without parameters"});
-    return true;
-  }
-  if (is_optimizer_variable(names[i])) {
-    plan.skipped.push_back({names[i], "a variable of the optimizer"});
     return true;
   }
   for (const Alias& alias : kAliases) {
@@ -163,29 +134,28 @@ Naming detect_naming(std::span<const TensorEntry> entries, const std::string& pl
     return any_name(entries,
                     [&](const std::string& name) { return name.find(part) != std::string::npos; });
   };
-  if (has("bert/embeddings/")) return Naming::kGoogle;
+  if (has("bert/embeddings/") || has("embeddings/word_embeddings")) return Naming::kGoogle;
   if (has("encoder.layer.") && has(".attn_qkvw")) return Naming::kFused;
   if (has("encoder.layer.") && has(".dense_act.")) return Naming::kPlain;
   if (has("LayerNorm.gamma")) return Naming::kGammaBeta;
   if (has("embeddings.word_embeddings.weight")) return Naming::kHuggingFace;
-  std::string some;
-  for (size_t i = 0; i < std::min<size_t>(entries.size(), 3); ++i) {
-    some += (i == 0 ? "" : ", ") + quote(entries[i].name);
-  }
   fail(
       "{}: not a BERT: none of the known namings (Hugging Face, NVIDIA/DeepSpeed plain, DeepSpeed "
-      "fused, Google TensorFlow 1) fits its {} tensors{}{}",
-      place, entries.size(), some.empty() ? "" : ", as ", some);
+      "fused, Google TensorFlow 1) fits the names of its {} tensors: {}",
+      place, entries.size(), some_names(entries));
 }
 
 NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place) {
-  const std::vector<std::string> names = plain_spelling(entries, from);
+  const PlainNames plain = plain_names(entries, from, place);
+  const std::vector<std::string>& names = plain.names;
+  const OptimizerVariables variables(entries, names);
   const bool pre_layer_norm = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     return name.starts_with("bert.encoder.FinalLayerNorm.");
   });
   const auto rows =
       name_rows(from == Naming::kGammaBeta ? Naming::kHuggingFace : from, pre_layer_norm);
   NamePlan plan;
+  plan.prefix_report = plain.report();
   std::set<std::string> taken;
   static constexpr NameRow kSame{};
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -196,8 +166,23 @@ NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const s
       add_step(plan, taken, changed(entries[i], i, fill_pattern(row->ours, index), *row, place),
                entries[i].name, place);
     }
-    if (found.empty()) {
+    if (!found.empty()) continue;
+    if (const auto reason = variables.reason(i)) {
+      plan.skipped.push_back({names[i], *reason});
+    } else {
       add_step(plan, taken, changed(entries[i], i, name, kSame, place), entries[i].name, place);
+    }
+  }
+  return plan;
+}
+
+NamePlan plan_without(std::span<const TensorEntry> entries, const std::string& prefix) {
+  NamePlan plan;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name.starts_with(prefix)) {
+      plan.skipped.push_back({entries[i].name, "as requested by --drop"});
+    } else {
+      plan.steps.push_back({entries[i], MapOperation::kCopy, {i}});
     }
   }
   return plan;

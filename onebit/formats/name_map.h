@@ -35,18 +35,23 @@ struct NamePlan {
   std::vector<Skipped> skipped;
   // (alias, original): entries that must hold the same values, the alias being skipped.
   std::vector<std::pair<size_t, size_t>> tied;
+  // The prefix that was removed from the names (PlainNames::report()); empty if there was none.
+  std::string prefix_report = {};
 };
 
 // Recognises a naming by names that are unique to it. Error: no BERT is recognised; some names are
 // listed.
 Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place);
 
-// Plans the renaming to our names. Also accepts: "module." before every name (torch's data-parallel
-// wrapper), a bare encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers,
-// tied copies of the word embeddings, and optimizer variables. A name without a row is kept, so
-// that it shows up as unexpected in the match. Errors: two tensors for one name, a fused tensor
-// that does not divide by three, a transposed tensor that is not a matrix.
+// Plans the renaming to our names. Also accepts: a prefix of the names (plain_names.h), a bare
+// encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers, tied copies of
+// the word embeddings, and variables of optimizers. A name without a row is kept, so that it shows
+// up as unexpected in the match. Errors: those of plain_names(), two tensors for one name, a fused
+// tensor that does not divide by three, a transposed tensor that is not a matrix.
 NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
+
+// Leaves out the tensors whose names begin with `prefix`, and keeps the names of the others.
+NamePlan plan_without(std::span<const TensorEntry> entries, const std::string& prefix);
 
 // Cuts the word embeddings and the masked-word bias of a plan to our names to their first `rows`
 // rows, since some programs pad them. Does nothing if they have no more rows.

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "onebit/base/error.h"
+#include "onebit/base/regular_file.h"
 #include "onebit/formats/hugging_face_folder.h"
+#include "onebit/formats/name_map.h"
 #include "onebit/formats/quote.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/formats/sharded_source.h"
@@ -19,6 +21,7 @@ namespace files = std::filesystem;
 
 constexpr std::string_view kFirstPart = "mp_rank_00_model_states.pt";
 constexpr std::string_view kLatest = "latest";
+constexpr uint64_t kMaxTagBytes = 4096;
 // The names searched in a folder, in order of preference; bundles may have any name.
 constexpr std::pair<std::string_view, CheckpointKind> kFileNames[] = {
     {kTensors, CheckpointKind::kSafetensors},
@@ -67,7 +70,7 @@ OpenedCheckpoint open_deepspeed_tag(const Path& folder) {
 
 // `latest` contains the name of the tag's folder and nothing else.
 OpenedCheckpoint open_deepspeed(const Path& folder) {
-  std::string tag = read_file(folder / kLatest);
+  std::string tag = read_regular_file(folder / kLatest, kMaxTagBytes);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == '\r')) tag.pop_back();
   const bool plain = !tag.empty() && tag != "." && tag != ".." &&
                      tag.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
@@ -191,6 +194,18 @@ OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind>
   if (wanted) result.kind = *wanted;
   result.tensors->verify_checksum();
   return result;
+}
+
+std::optional<ListedTensors> list_tensors(const Path& folder) {
+  if (candidates_in(folder).empty()) return std::nullopt;
+  const auto tensors = open_folder(folder, std::nullopt).tensors;
+  ListedTensors listed{tensors->place(), {}};
+  const auto& entries = tensors->entries();
+  const Naming naming = detect_naming(entries, listed.place);
+  for (MapStep& step : plan_to_ours(entries, naming, listed.place).steps) {
+    listed.ours.push_back(std::move(step.target));
+  }
+  return listed;
 }
 
 }  // namespace onebit::formats

@@ -35,4 +35,12 @@ struct OpenedCheckpoint {
 OpenedCheckpoint open_checkpoint(const Path& path,
                                  std::optional<CheckpointKind> wanted = std::nullopt);
 
+// The names and shapes of a folder's tensors under onebit's names (plan_to_ours()), without reading
+// a value or a checksum. Empty: the folder has no checkpoint.
+struct ListedTensors {
+  std::string place;
+  std::vector<TensorEntry> ours;
+};
+std::optional<ListedTensors> list_tensors(const Path& folder);
+
 }  // namespace onebit::formats

@@ -60,7 +60,10 @@ void require_tied(const TensorSource& source, size_t alias, size_t original) {
 }  // namespace
 
 RenamedSource::RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan)
-    : source_(std::move(source)), steps_(std::move(plan.steps)), skipped_(std::move(plan.skipped)) {
+    : source_(std::move(source)),
+      steps_(std::move(plan.steps)),
+      skipped_(std::move(plan.skipped)),
+      prefix_report_(std::move(plan.prefix_report)) {
   for (const auto& [alias, original] : plan.tied) require_tied(*source_, alias, original);
   std::vector<TensorEntry> entries;
   for (const MapStep& step : steps_) entries.push_back(step.target);

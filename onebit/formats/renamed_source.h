@@ -15,6 +15,8 @@ class RenamedSource : public TensorSource {
   RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
 
   const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
+  // Of the plan; empty if no prefix was removed.
+  const std::string& prefix_report() const { return prefix_report_; }
 
  private:
   std::span<const std::byte> readable_bytes(size_t index,
@@ -23,6 +25,7 @@ class RenamedSource : public TensorSource {
   std::shared_ptr<const TensorSource> source_;
   std::vector<MapStep> steps_;
   std::vector<NamePlan::Skipped> skipped_;
+  std::string prefix_report_;
 };
 
 // The source under our names, with its naming detected; `naming` (optional) receives it.

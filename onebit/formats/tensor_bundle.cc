@@ -13,6 +13,8 @@ namespace onebit::formats {
 namespace {
 
 constexpr uint64_t kMaxShards = 10000;
+// TensorFlow's own limit.
+constexpr size_t kMaxAxes = 254;
 
 struct FileDType {
   uint64_t number;  // core/framework/types.proto
@@ -68,6 +70,8 @@ void read_shape(const ProtoField& message, const std::string& place, Entry& entr
     for (ProtoField inner; dimension.next(inner);) {
       if (inner.number == 1) extent = inner.value;
     }
+    require(entry.shape.size() < kMaxAxes, "{}: offset {}: a shape of more than {} axes", place,
+            field.offset, kMaxAxes);
     entry.shape.push_back(extent);
   }
 }

@@ -1,5 +1,6 @@
 #include "onebit/model/config.h"
 
+#include "onebit/base/model_limits.h"
 #include "onebit/base/nearest_word.h"
 
 namespace onebit::model {
@@ -20,10 +21,14 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 void validate(const BertConfig& config, const std::string& source) {
-  for (const auto& [name, size] : kSizeKeys) {
-    require(config.*size > 0, "{}: the model's {} is {}; it must be at least 1", source, name,
-            config.*size);
-  }
+  const auto flaw = find_size_flaw({.vocab_size = config.vocab_size,
+                                    .hidden_size = config.hidden_size,
+                                    .layers = config.layers,
+                                    .heads = config.heads,
+                                    .intermediate_size = config.intermediate_size,
+                                    .positions = config.max_positions,
+                                    .segments = config.segments});
+  require(!flaw, "{}: the model's {} {}", source, flaw ? flaw->key : "", flaw ? flaw->reason : "");
   require(config.hidden_size % config.heads == 0,
           "{}: hidden_size {} is not divisible by {} attention heads; choose a divisor of "
           "hidden_size as num_attention_heads",

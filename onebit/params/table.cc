@@ -38,9 +38,7 @@ int Table::add(Declaration declaration) {
   const int64_t part_rows = shape[0] / static_cast<int64_t>(names.size());
   ONEBIT_INVARIANT(part_rows * static_cast<int64_t>(names.size()) == shape[0]);
   for (size_t part = 0; part < names.size(); ++part) {
-    for (const auto& entry : entries_) {
-      require(entry.name != names[part], "the parameter {} is declared twice", names[part]);
-    }
+    require(names_.insert(names[part]).second, "the parameter {} is declared twice", names[part]);
     entries_.push_back(
         {.name = names[part],
          .shape = with_rows(shape, part_rows),

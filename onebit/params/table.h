@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "onebit/params/stale_gradients.h"
@@ -108,6 +109,7 @@ class Table {
 
   std::vector<Parameter> parameters_;
   std::vector<Entry> entries_;
+  std::unordered_set<std::string> names_;  // of the entries
   int64_t size_elements_ = 0;
   Device device_;
   DType compute_type_ = DType::kF32;

@@ -5,6 +5,7 @@
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
+#include "onebit/formats/bert_shape.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
 #include "onebit/model/head_names.h"
@@ -105,6 +106,10 @@ ModelDescription read_model_description(const Path& model_folder) {
           "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
           "write {{\"do_lower_case\": true}} or false into that file",
           model_folder.string());
+  if (const auto listed = formats::list_tensors(model_folder)) {
+    formats::require_sizes_of_tensors(folder.config, (model_folder / "config.json").string(),
+                                      listed->ours, listed->place);
+  }
   return {.config = model_config(folder.config),
           .architecture = folder.config.architecture,
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
@@ -122,6 +127,9 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                 fmt::join(changed, ", "));
   }
   const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  if (!source->prefix_report().empty()) {
+    log_info("{}: {}", source->place(), source->prefix_report());
+  }
   std::vector<formats::WantedTensor> wanted;
   for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
   formats::MatchReport report = formats::require_match(*source, wanted, rules);

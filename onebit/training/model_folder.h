@@ -70,7 +70,7 @@ auto read_model_of_run(const Path& run, const std::string& tag, const Read& read
 
 // Used by every task to read a model's vocabulary and casing. Errors: see
 // formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that
-// processes text differently from onebit's.
+// processes text differently from onebit's; sizes of the config that are not those of the tensors.
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another

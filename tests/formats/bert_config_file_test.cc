@@ -66,6 +66,13 @@ TEST(BertConfigFile, ActivationNames) {
   EXPECT_THAT(error_with("hidden_act", "relu"), HasSubstr("one of gelu, gelu_new"));
 }
 
+TEST(BertConfigFile, DoublesAreReadAsFloats) {
+  EXPECT_EQ(parse(R"({"torch_dtype": "float64", "vocab_size": 9, "hidden_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16})")
+                .torch_dtype,
+            DType::kF32);
+}
+
 TEST(BertConfigFile, WhatThisBertCannotBe) {
   EXPECT_THAT(error_with("model_type", "roberta"),
               HasSubstr("config.json: key `model_type` is \"roberta\"; onebit reads \"bert\""));
@@ -75,7 +82,16 @@ TEST(BertConfigFile, WhatThisBertCannotBe) {
   EXPECT_THAT(error_with("tie_word_embeddings", false), HasSubstr("ties the decoder"));
   EXPECT_THAT(error_with("num_attention_heads", 7), HasSubstr("which 7 heads do not divide"));
   EXPECT_THAT(error_with("hidden_size", 0), HasSubstr("at least 1"));
-  EXPECT_THAT(error_with("vocab_size", 1e12), HasSubstr("at most 2^31"));
+  EXPECT_THAT(error_with("vocab_size", 1e12),
+              HasSubstr("`vocab_size` is 1000000000000; it must be at least 1 and at most"));
+  EXPECT_THAT(error_with("num_hidden_layers", 1'000'000),
+              HasSubstr("`num_hidden_layers` is 1000000; it must be at least 1 and at most 10000"));
+  // Each size alone is possible.
+  Json large = Json::parse(bert_config_text({}));
+  large["hidden_size"] = 393216;
+  large["intermediate_size"] = 1'000'000;
+  EXPECT_THAT(message_of([&] { parse_bert_config(large, "config.json"); }),
+              HasSubstr("`hidden_size` is 393216: with the other sizes the model has 1.7e+13"));
   EXPECT_THAT(error_with("hidden_dropout_prob", 1.0), HasSubstr("[0, 1)"));
   EXPECT_THAT(error_with("layer_norm_eps", -1), HasSubstr("positive"));
   EXPECT_THAT(error_with("torch_dtype", "float8"), HasSubstr("bfloat16"));

@@ -68,5 +68,29 @@ TEST(BertShape, AnotherConfigIsRefused) {
                     HasSubstr("intermediate_size 32, the tensors have 16")));
 }
 
+TEST(BertShape, SizesOfAFolderAreThoseOfItsTensors) {
+  BertConfigFile config;
+  config.vocab_size = 30;
+  config.hidden_size = 8;
+  config.num_hidden_layers = 2;
+  config.intermediate_size = 16;
+  config.max_position_embeddings = 12;
+  auto entries = tensors();
+  const auto error = [&] {
+    return message_of([&] { require_sizes_of_tensors(config, "config.json", entries, "m.bin"); });
+  };
+  EXPECT_EQ(error(), "(no error)");
+  config.vocab_size = 31;
+  config.num_hidden_layers = 3;
+  config.type_vocab_size = 1;
+  EXPECT_THAT(error(), AllOf(HasSubstr("config.json does not match m.bin"),
+                             HasSubstr("vocab_size 31, the tensors have 30"),
+                             HasSubstr("num_hidden_layers 3, the tensors have 2"),
+                             HasSubstr("type_vocab_size 1, the tensors have 2")));
+  // What is absent is another error's, which lists all that is missing.
+  entries.clear();
+  EXPECT_EQ(error(), "(no error)");
+}
+
 }  // namespace
 }  // namespace onebit::formats

@@ -13,6 +13,7 @@
 namespace onebit::formats {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kHidden = 4, kIntermediate = 6, kVocab = 7, kLayers = 11;
@@ -202,6 +203,33 @@ TEST(NameMap, OptimizerVariablesAreSkipped) {
   EXPECT_EQ(plan.skipped.size(), 2u);
 }
 
+TEST(NameMap, SlotsAreSkippedAndAModelsNamesAreNot) {
+  auto entries =
+      to_naming(std::make_shared<MemorySource>("model", our_tensors(false)), Naming::kGoogle)
+          ->entries();
+  const size_t model = entries.size();
+  for (size_t i = 0; i < model; ++i) {
+    for (const char* slot : {"/BERTAdam", "/BERTAdam_1"}) {
+      entries.push_back({entries[i].name + slot, DType::kF32, entries[i].shape});
+    }
+  }
+  const NamePlan plan = plan_to_ours(entries, Naming::kGoogle, "model.ckpt");
+  EXPECT_EQ(plan.steps.size(), model);
+  EXPECT_EQ(plan.skipped.size(), 2 * model);
+}
+
+TEST(NameMap, ThePrefixIsReported) {
+  const auto source = std::make_shared<MemorySource>(
+      "m.bin", std::vector<TensorEntry>{
+                   {"model.bert.embeddings.word_embeddings.weight", DType::kF32, {3, 2}},
+                   {"model.cls.predictions.decoder.weight", DType::kF32, {3, 2}}});
+  source->values(1) = source->values(0);
+  const auto ours = under_our_names(source);
+  ASSERT_EQ(ours->entries().size(), 1u);
+  EXPECT_EQ(ours->entries()[0].name, "bert.embeddings.word_embeddings.weight");
+  EXPECT_EQ(ours->prefix_report(), "the prefix \"model.\" was removed from all names");
+}
+
 std::string to_ours_error(std::vector<TensorEntry> entries, Naming from) {
   return message_of([&] { plan_to_ours(entries, from, "f"); });
 }
@@ -227,8 +255,9 @@ TEST(NameMap, Errors) {
   EXPECT_THAT(message_of([&] { plan_from_ours(entries, Naming::kFused, "f"); }),
               HasSubstr("\"bert.encoder.layer.2.attn_qkvb\" needs query, key and value"));
   const std::vector<TensorEntry> other = {{"transformer.h.0.attn.weight", DType::kF32, {4}}};
-  EXPECT_THAT(message_of([&] { detect_naming(other, "gpt.bin"); }),
-              HasSubstr("gpt.bin: not a BERT"));
+  EXPECT_THAT(
+      message_of([&] { detect_naming(other, "gpt.bin"); }),
+      AllOf(HasSubstr("gpt.bin: not a BERT"), HasSubstr("\"transformer.h.0.attn.weight\"")));
 }
 
 TEST(NameTables, PatternsMatchWholeNumbersOnly) {

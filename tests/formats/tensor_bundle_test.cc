@@ -9,6 +9,7 @@
 #include "onebit/formats/snappy_block.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/formats/bundle_index.h"
 #include "tests/formats/memory_source.h"
 
 namespace onebit::formats {
@@ -127,6 +128,24 @@ TEST_F(DamagedBundle, MissingShard) {
   put(folder_ / "n.index", parts_[".index"]);
   EXPECT_THAT(message_of([&] { TensorBundle bundle(folder_ / "n"); }),
               HasSubstr("n.data-00000-of-00001: cannot open"));
+}
+
+TEST(TensorBundle, AShapeOfManyAxesIsRefusedInShort) {
+  // BundleEntryProto: a type, a shape of dimensions {size = 2}, four bytes.
+  const auto error = [](int axes) {
+    std::string shape, entry = "\x08\x01\x12";
+    for (int axis = 0; axis < axes; ++axis) shape += "\x12\x02\x08\x01";
+    append_varint(entry, shape.size());
+    entry += shape + "\x28\x04";
+    TemporaryFolder folder;
+    put(folder / "m.index",
+        table_file(with_restarts(table_entry("", "\x08\x01") + table_entry("x", entry)), 0));
+    put(folder / "m.data-00000-of-00001", std::string(16, '\0'));
+    return message_of([&] { TensorBundle bundle(folder / "m"); });
+  };
+  EXPECT_EQ(error(254), "(no error)");
+  EXPECT_THAT(error(255), HasSubstr("a shape of more than 254 axes"));
+  EXPECT_LT(error(50'000).size(), 300u);
 }
 
 std::string unpack(std::string_view block) {
