@@ -4,7 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "onebit/base/default_labels.h"
 #include "onebit/base/error.h"
 #include "onebit/base/number.h"
 #include "onebit/corpus/text_lines.h"
@@ -86,6 +89,32 @@ float number_of(const records::Example& example, const std::string& place) {
   return static_cast<float>(value);
 }
 
+[[noreturn]] void refuse_label(const std::vector<std::string>& labels, const std::string& label,
+                               const std::string& place) {
+  fail("{}: the label \"{}\" is none of the model's, which are {}{}", place, label, listed(labels),
+       are_default_labels(labels)
+           ? "; these are default names: write the labels into id2label of its config.json"
+           : "");
+}
+
+// Finds labels in constant time: a classifier may have tens of thousands.
+class LabelIndex {
+ public:
+  explicit LabelIndex(const std::vector<std::string>& labels) : labels_(labels) {
+    for (size_t i = 0; i < labels.size(); ++i) index_.emplace(labels[i], i);
+  }
+  // Error: none of the labels.
+  size_t of(const std::string& label, const std::string& place) const {
+    const auto found = index_.find(label);
+    if (found == index_.end()) refuse_label(labels_, label, place);
+    return found->second;
+  }
+
+ private:
+  const std::vector<std::string>& labels_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
 }  // namespace
 
 const char* name_of(Problem problem) {
@@ -103,7 +132,7 @@ std::optional<Problem> problem_named(std::string_view name) {
 }
 
 std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format) {
-  if (format.problem == Problem::kRegression) return {"LABEL_0"};
+  if (format.problem == Problem::kRegression) return {default_label(0)};
   const bool is_single = format.problem == Problem::kSingleLabel;
   std::set<std::string> found;
   for (const records::Example& example : examples.all) {
@@ -135,9 +164,31 @@ std::vector<std::string> find_labels(const records::Examples& examples, const La
 int64_t index_of_label(const std::vector<std::string>& labels, const std::string& label,
                        const std::string& place) {
   const auto found = std::find(labels.begin(), labels.end(), label);
-  require(found != labels.end(), "{}: the label \"{}\" is none of the model's, which are {}", place,
-          label, listed(labels));
+  if (found == labels.end()) refuse_label(labels, label, place);
   return found - labels.begin();
+}
+
+std::vector<std::string> numbered_labels(size_t count) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < count; ++i) labels.push_back(std::to_string(i));
+  return labels;
+}
+
+std::vector<std::string> labels_in_file(const records::Examples& examples,
+                                        const LabelFormat& format,
+                                        const std::vector<std::string>& labels) {
+  if (format.problem == Problem::kRegression || !are_default_labels(labels)) return labels;
+  std::vector<std::string> numbers = numbered_labels(labels.size());
+  const std::unordered_set<std::string> known(numbers.begin(), numbers.end());
+  const auto is_number = [&](const std::string& label) { return known.contains(label); };
+  for (const records::Example& example : examples.all) {
+    const std::string place = place_of(examples, example);
+    const auto in_example = format.problem == Problem::kSingleLabel
+                                ? std::vector<std::string>{single_label(example, place)}
+                                : label_list(example, format, place);
+    if (!std::all_of(in_example.begin(), in_example.end(), is_number)) return labels;
+  }
+  return numbers;
 }
 
 int64_t Targets::examples() const {
@@ -152,18 +203,19 @@ Targets targets_of(const records::Examples& examples, const LabelFormat& format,
                      .outputs = static_cast<int64_t>(labels.size()),
                      .classes = {},
                      .values = {}};
+  const LabelIndex index(labels);
   for (const records::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     switch (format.problem) {
       case Problem::kSingleLabel:
         targets.classes.push_back(
-            static_cast<int32_t>(index_of_label(labels, single_label(example, place), place)));
+            static_cast<int32_t>(index.of(single_label(example, place), place)));
         break;
       case Problem::kMultiLabel: {
         const size_t first = targets.values.size();
         targets.values.resize(first + labels.size(), 0.0f);
         for (const std::string& label : label_list(example, format, place)) {
-          targets.values[first + static_cast<size_t>(index_of_label(labels, label, place))] = 1;
+          targets.values[first + index.of(label, place)] = 1;
         }
         break;
       }

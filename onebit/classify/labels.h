@@ -48,6 +48,15 @@ struct Targets {
 Targets targets_of(const records::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
+// The labels by which a file names the outputs of a model with `labels`. Where these are only
+// transformers' default names, a file may number the outputs: then "0", "1"..., else `labels`.
+// Errors: as targets_of(), except for labels that are not the model's.
+std::vector<std::string> labels_in_file(const records::Examples& examples,
+                                        const LabelFormat& format,
+                                        const std::vector<std::string>& labels);
+// "0", "1"... for `count` outputs.
+std::vector<std::string> numbered_labels(size_t count);
+
 // The number of examples with each label.
 std::vector<int64_t> label_counts(const Targets& targets);
 

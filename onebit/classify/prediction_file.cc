@@ -28,6 +28,24 @@ std::string header_of(const PredictionFile::Options& options) {
   return header + "\n";
 }
 
+// In a field of TSV a tab or a line end would begin another, and a separator another label.
+void check_labels(const PredictionFile::Options& options, const Path& path) {
+  if (options.format == PredictionFormat::kJsonLines || options.problem == Problem::kRegression) {
+    return;
+  }
+  for (const std::string& label : options.labels) {
+    require(label.find_first_of("\t\r\n") == std::string::npos,
+            "{}: the model's label {} contains a tab or a line end, which a field of TSV cannot: "
+            "write predictions as .jsonl",
+            path.string(), Json(label).dump(-1, ' ', false, Json::error_handler_t::replace));
+    require(options.problem != Problem::kMultiLabel ||
+                label.find(options.separator) == std::string::npos,
+            "{}: the model's label \"{}\" contains \"{}\", which separates the labels of a field: "
+            "write predictions as .jsonl",
+            path.string(), label, options.separator);
+  }
+}
+
 }  // namespace
 
 PredictionFormat prediction_format_of(const Path& path) {
@@ -39,6 +57,7 @@ PredictionFormat prediction_format_of(const Path& path) {
 
 PredictionFile::PredictionFile(const Path& path, Options options)
     : options_(std::move(options)), file_(path) {
+  check_labels(options_, path);
   file_.write(header_of(options_));
 }
 

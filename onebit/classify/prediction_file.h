@@ -30,7 +30,7 @@ class PredictionFile {
     std::string separator = ",";  // between the labels of a TSV field
   };
 
-  // `path` stays absent or unchanged until finish().
+  // `path` stays absent or unchanged until finish(). Error: a label that a TSV cannot contain.
   PredictionFile(const Path& path, Options options);
 
   // Adds a model's outputs for the next example.

@@ -18,6 +18,9 @@ using metrics::MetricName;
 
 // A matrix of more classes is not read in a terminal.
 constexpr size_t kMaxClassesShown = 25;
+// JSON has the whole matrix up to this number, then its largest entries.
+constexpr size_t kMaxClassesInJson = 64;
+constexpr size_t kMaxErrorsInJson = 200;
 
 constexpr MetricName kTwoClasses[] = {{"accuracy"},    {"f1"},       {"f1_macro"},  {"f1_micro"},
                                       {"f1_weighted"}, {"matthews"}, {"loss", true}};
@@ -111,6 +114,16 @@ std::string confusion_table(const Scores& scores) {
   return table.text();
 }
 
+Json largest_errors(const Scores& scores) {
+  Json list = Json::array();
+  for (const Confusion::Pair& pair : scores.confusion->largest_errors(kMaxErrorsInJson)) {
+    list.push_back({{"label", scores.labels[static_cast<size_t>(pair.truth)]},
+                    {"predicted", scores.labels[static_cast<size_t>(pair.predicted)]},
+                    {"examples", pair.examples}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::span<const metrics::MetricName> metric_names(Problem problem, int64_t outputs) {
@@ -163,10 +176,12 @@ std::string text_of(const Scores& scores) {
   text += fmt::format("\n{}", label_table(scores));
   if (!scores.confusion) return text;
   if (scores.labels.size() > kMaxClassesShown) {
-    return text + fmt::format(
-                      "\nThe confusion matrix of {} classes is in the JSON (--json, "
-                      "--output).\n",
-                      scores.labels.size());
+    return text + fmt::format("\nThe {} of {} classes {} in the JSON (--json, --output).\n",
+                              scores.labels.size() > kMaxClassesInJson
+                                  ? "largest entries of the confusion matrix"
+                                  : "confusion matrix",
+                              scores.labels.size(),
+                              scores.labels.size() > kMaxClassesInJson ? "are" : "is");
   }
   return fmt::format("{}\n{}", text, confusion_table(scores));
 }
@@ -190,6 +205,10 @@ Json json_of(const Scores& scores) {
                                 {"examples", one.support()}});
   }
   if (!scores.confusion) return json;
+  if (scores.labels.size() > kMaxClassesInJson) {
+    json["confusion_largest"] = largest_errors(scores);
+    return json;
+  }
   for (int64_t truth = 0; truth < scores.confusion->classes(); ++truth) {
     Json row = Json::array();
     for (int64_t i = 0; i < scores.confusion->classes(); ++i) {

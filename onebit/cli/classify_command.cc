@@ -1,5 +1,6 @@
 #include "onebit/cli/classify_command.h"
 
+#include "onebit/base/log.h"
 #include "onebit/classify/glue.h"
 #include "onebit/cli/model_options.h"
 
@@ -35,6 +36,11 @@ void ClassifyFileOptions::apply(records::FileLayout& layout) const {
   replace_if_given(layout.columns.label, label);
   if (header) layout.columns.header = header;
   if (const auto chosen = chosen_format()) layout.format = chosen;
+}
+
+void report_numbered_labels(const std::string& source, const std::vector<std::string>& labels) {
+  log_info("{}: its labels 0 to {} are taken for {} to {}, the default names in the model's config",
+           source, labels.size() - 1, labels.front(), labels.back());
 }
 
 Option add_glue_option(Command command, std::string& name, const std::string& about) {

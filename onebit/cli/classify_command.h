@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/cli/record_file_options.h"
 #include "onebit/records/example_reader.h"
@@ -25,6 +26,9 @@ struct ClassifyFileOptions : RecordFileOptions {
 
 // Those of RecordFileOptions, --text, --text-pair, and --label if `with_label`.
 void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label);
+
+// Reports in one line that `source` numbers the outputs of a model whose labels have no names.
+void report_numbered_labels(const std::string& source, const std::vector<std::string>& labels);
 
 // --glue.
 Option add_glue_option(Command command, std::string& name, const std::string& about);

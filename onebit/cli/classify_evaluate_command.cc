@@ -28,16 +28,24 @@ struct Judged {
   classify::Scores scores;
 };
 
+std::vector<std::string> labels_of(const records::Examples& examples,
+                                   const classify::LabelFormat& format,
+                                   const tasks::ClassifyPredictor& predictor) {
+  std::vector<std::string> labels = classify::labels_in_file(examples, format, predictor.labels());
+  if (labels != predictor.labels()) report_numbered_labels(examples.source, predictor.labels());
+  return labels;
+}
+
 Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
                 const records::FileLayout& layout, const ClassifyModelOptions& options) {
   const records::Examples examples = records::read_examples(path, layout);
-  const classify::Targets targets = classify::targets_of(
-      examples, {.problem = predictor.problem(), .separator = options.separator},
-      predictor.labels());
+  const classify::LabelFormat format = {.problem = predictor.problem(),
+                                        .separator = options.separator};
+  const std::vector<std::string> labels = labels_of(examples, format, predictor);
+  const classify::Targets targets = classify::targets_of(examples, format, labels);
   classify::ScoreOptions score = {.threshold = options.decided_threshold};
   if (!options.positive_label.empty()) {
-    score.positive =
-        classify::index_of_label(predictor.labels(), options.positive_label, "--positive-label");
+    score.positive = classify::index_of_label(labels, options.positive_label, "--positive-label");
   }
   const int64_t cut_before = predictor.cut();
   const std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
@@ -47,7 +55,7 @@ Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
     log_warning("{}: {} lines have too few fields and were skipped", examples.source,
                 examples.skipped);
   }
-  return {path, classify::score(targets, predictor.labels(), outputs, score)};
+  return {path, classify::score(targets, labels, outputs, score)};
 }
 
 Json json_of(const std::vector<Judged>& judged) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "onebit/base/default_labels.h"
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/classify/glue.h"
 #include "onebit/classify/prediction_file.h"
@@ -36,21 +38,30 @@ void predict(tasks::ClassifyPredictor& predictor, const Path& input,
   fmt::print("{}: {} predictions\n", output.string(), file.count());
 }
 
-void require_labels_of(const classify::GlueTask& task, const tasks::ClassifyPredictor& predictor) {
-  std::vector<std::string> wanted = task.labels, found = predictor.labels();
+// The names of the model's outputs in the submission. Error: not those of the task.
+std::vector<std::string> labels_for(const classify::GlueTask& task,
+                                    const tasks::ClassifyPredictor& predictor) {
+  const std::vector<std::string>& own = predictor.labels();
+  if (task.problem == predictor.problem() && task.problem != classify::Problem::kRegression &&
+      are_default_labels(own) && task.labels == classify::numbered_labels(own.size())) {
+    report_numbered_labels("GLUE's " + task.name, own);
+    return task.labels;
+  }
+  std::vector<std::string> wanted = task.labels, found = own;
   std::sort(wanted.begin(), wanted.end());
   std::sort(found.begin(), found.end());
   require(task.problem == predictor.problem() && wanted == found,
           "the model predicts {} ({}), GLUE's {} asks for {} ({}): is it a model of this task?",
-          fmt::join(predictor.labels(), ", "), classify::name_of(predictor.problem()), task.name,
-          fmt::join(task.labels, ", "), classify::name_of(task.problem));
+          listed(own), classify::name_of(predictor.problem()), task.name, listed(task.labels),
+          classify::name_of(task.problem));
+  return own;
 }
 
 // Writes the submission files of a GLUE task into the folder `output`.
 void predict_glue(tasks::ClassifyPredictor& predictor, const Arguments& given,
                   classify::PredictionFile::Options options) {
   const classify::GlueTask& task = classify::glue_task(given.glue);
-  require_labels_of(task, predictor);
+  options.labels = labels_for(task, predictor);
   options.format = classify::PredictionFormat::kGlue;
   make_folder(given.output);
   for (const classify::GlueFile& file : task.test) {

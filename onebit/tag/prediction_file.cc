@@ -106,7 +106,14 @@ PredictionFormat prediction_format_of(const Path& path) {
 
 PredictionFile::PredictionFile(const Path& path, Options options)
     : options_(std::move(options)), file_(path) {
-  if (options_.format == PredictionFormat::kConll) file_.write(std::string_view(kHeader));
+  if (options_.format != PredictionFormat::kConll) return;
+  for (const std::string& label : options_.labels) {
+    require(!label.empty() && label.find_first_of("\t\r\n") == std::string::npos,
+            "{}: the model's label {} is empty or contains a tab or a line end, which a column "
+            "cannot: write predictions as .jsonl",
+            path.string(), Json(label).dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  file_.write(std::string_view(kHeader));
 }
 
 void PredictionFile::add(const Sentence& sentence, std::span<const float> outputs) {

@@ -32,6 +32,19 @@ Problem problem_of(const training::ModelDescription& description) {
                                                        : Problem::kSingleLabel;
 }
 
+// Error: the head has outputs that nothing would read, or too few to choose from.
+void require_head_of(Problem problem, size_t outputs, const Path& path) {
+  require(problem != Problem::kRegression || outputs == 1,
+          "{}: the model predicts {} numbers for a text (problem_type \"regression\"), onebit's "
+          "models predict one; if these are labels, set problem_type in its config.json to "
+          "single_label_classification or multi_label_classification",
+          path.string(), outputs);
+  require(problem != Problem::kSingleLabel || outputs >= 2,
+          "{}: the model's classifier has a single class, so it has nothing to choose from; if it "
+          "predicts a number, set problem_type in its config.json to regression",
+          path.string());
+}
+
 data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
   return {.sequences = options.batch,
           .rows = options.batch * options.max_sequence_length,
@@ -68,6 +81,7 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
+  require_head_of(problem_, labels_.size(), path);
   weights_ =
       load_fine_tuned(context, table_, options.compute, path, {model::kPooler, model::kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);

@@ -31,8 +31,8 @@ struct ClassifyPredictionOptions {
 // A fine-tuned model loaded from disk.
 class ClassifyPredictor {
  public:
-  // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions
-  // than options.max_sequence_length.
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind; a head that
+  // does not fit its problem; fewer positions than options.max_sequence_length.
   ClassifyPredictor(Context& context, const Path& path, const ClassifyPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }

@@ -1,8 +1,26 @@
 #include "onebit/tasks/fine_tuned_classifier.h"
 
+#include <string_view>
+#include <unordered_map>
+
+#include "onebit/base/default_labels.h"
 #include "onebit/base/error.h"
 
 namespace onebit::tasks {
+namespace {
+
+// Two outputs of one name cannot be told apart in predictions or in a file of labels.
+void require_distinct(const std::vector<std::string>& labels, const Path& config) {
+  std::unordered_map<std::string_view, size_t> ids;
+  for (size_t id = 0; id < labels.size(); ++id) {
+    const auto [first, is_new] = ids.emplace(labels[id], id);
+    require(is_new,
+            "{}: key `id2label` gives the name \"{}\" to {} and to {}: write distinct names",
+            config.string(), labels[id], first->second, id);
+  }
+}
+
+}  // namespace
 
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind,
                                                int64_t max_sequence_length) {
@@ -11,6 +29,7 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
   require(description.architecture == kind.architecture,
           "{}: is a {}, which has no classifier for {}; `{} --model {}` trains one from it",
           folder.string(), description.architecture, kind.items, kind.command, path.string());
+  require_distinct(description.classifier.labels, folder / "config.json");
   require(max_sequence_length <= description.config.max_positions,
           "a sequence length of {} was requested, {} has {} positions", max_sequence_length,
           folder.string(), description.config.max_positions);
@@ -19,7 +38,7 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
 
 std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {
   if (!classifier.labels.empty()) return classifier.labels;
-  return {"LABEL_0", "LABEL_1"};
+  return {default_label(0), default_label(1)};
 }
 
 }  // namespace onebit::tasks

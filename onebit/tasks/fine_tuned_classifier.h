@@ -16,7 +16,7 @@ struct ClassifierKind {
 };
 
 // Describes the model at `path`, resolved by find_model_folder(). Errors: a model of another kind;
-// fewer positions than `max_sequence_length`.
+// two labels of one name; fewer positions than `max_sequence_length`.
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind,
                                                int64_t max_sequence_length);
 

@@ -60,6 +60,21 @@ TEST(Labels, ClassesAndNumbers) {
   EXPECT_EQ(numbers.examples(), 3);
 }
 
+TEST(Labels, NumbersStandForOutputsWithoutNames) {
+  const std::vector<std::string> defaults = {"LABEL_0", "LABEL_1", "LABEL_2"};
+  EXPECT_THAT(labels_in_file(examples_of({"0", "2", "2"}), kSingle, defaults),
+              ElementsAre("0", "1", "2"));
+  EXPECT_THAT(labels_in_file(examples_of({"0,2", "", "1"}), kMany, defaults),
+              ElementsAre("0", "1", "2"));
+  for (const char* label : {"3", "-1", "01", "LABEL_0"}) {
+    EXPECT_EQ(labels_in_file(examples_of({"0", "1", label}), kSingle, defaults), defaults) << label;
+  }
+  const std::vector<std::string> named = {"no", "yes"};
+  EXPECT_EQ(labels_in_file(examples_of({"0", "1", "1"}), kSingle, named), named);
+  EXPECT_THAT(message_of([&] { targets_of(examples_of({"no"}), kSingle, defaults); }),
+              HasSubstr("\"LABEL_2\"; these are default names: write the labels into id2label"));
+}
+
 // n / (k n_c), as scikit-learn's compute_class_weight("balanced"); negatives over positives, as
 // PyTorch describes pos_weight.
 TEST(Labels, BalancedWeights) {

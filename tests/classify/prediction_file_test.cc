@@ -71,6 +71,21 @@ TEST(PredictionFile, Submissions) {
             "index\tprediction\n0\t2.346\n1\t5.000\n2\t0.000\n");
 }
 
+TEST(PredictionFile, LabelsThatATsvCannotContainAreRefused) {
+  const TextFiles files;
+  const auto error = [&](const Options& options) {
+    return message_of([&] { PredictionFile file(files.path("p"), options); });
+  };
+  EXPECT_THAT(error({.labels = {"a\tb", "c"}}),
+              HasSubstr("label \"a\\tb\" contains a tab or a line end, which a field of TSV"));
+  EXPECT_THAT(error({.format = PredictionFormat::kGlue, .labels = {"a", "c\nd"}}),
+              HasSubstr("write predictions as .jsonl"));
+  EXPECT_THAT(error({.problem = Problem::kMultiLabel, .labels = {"a", "b,c"}}),
+              HasSubstr("label \"b,c\" contains \",\""));
+  EXPECT_EQ(error({.labels = {"a", "b,c"}}), "(no error)");
+  EXPECT_EQ(error({.format = PredictionFormat::kJsonLines, .labels = {"a\tb", "c"}}), "(no error)");
+}
+
 TEST(PredictionFile, IsNotThereUntilItIsFinished) {
   const TextFiles files;
   files.write("p.tsv", "before");

@@ -107,6 +107,30 @@ TEST(Scores, ACorrelationOfConstantsIsNoNumberAndNullInJson) {
   EXPECT_EQ(metrics::value_of(scores.metrics, "mse"), 2.5);
 }
 
+// Scores of `labels` classes where class 1 is taken for class 0 twice, and 2 for 1 once.
+Scores with_labels(size_t labels) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < labels; ++i) names.push_back(fmt::format("l{}", i));
+  const Targets targets = {.outputs = static_cast<int64_t>(labels), .classes = {1, 1, 2, 0}};
+  std::vector<float> outputs(4 * labels, 0.0f);
+  outputs[0] = outputs[labels] = outputs[2 * labels + 1] = outputs[3 * labels] = 1;
+  return score(targets, names, outputs, {});
+}
+
+TEST(Scores, TheMatrixOfManyClassesIsItsLargestErrors) {
+  const Json few = json_of(with_labels(64));
+  EXPECT_EQ(few.at("confusion").size(), 64u);
+  EXPECT_EQ(few.at("confusion")[1][0], 2);
+  EXPECT_FALSE(few.contains("confusion_largest"));
+  const Json many = json_of(with_labels(65));
+  EXPECT_FALSE(many.contains("confusion"));
+  EXPECT_EQ(many.at("confusion_largest"),
+            Json::parse(R"([{"label": "l1", "predicted": "l0", "examples": 2},
+                            {"label": "l2", "predicted": "l1", "examples": 1}])"));
+  EXPECT_THAT(text_of(with_labels(65)), HasSubstr("The largest entries of the confusion matrix of "
+                                                  "65 classes are in the JSON"));
+}
+
 TEST(Scores, TablesShowMetricsLabelsAndConfusion) {
   const Targets targets = {.outputs = 2, .classes = {0, 0, 1, 1}};
   const std::string text =

@@ -1,6 +1,7 @@
 // `onebit classify` on the command line: training, ranks, resuming, predictions, evaluation, GLUE.
 #include <algorithm>
 
+#include "onebit/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {
@@ -76,6 +77,36 @@ TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
                       at("train.tsv"), at("run")));
   EXPECT_EQ(refused.status, 1);
   EXPECT_TRUE(contains(refused.output, ".tsv or .jsonl")) << refused.output;
+}
+
+// A folder of a classifier with another config.
+TEST_F(ClassifyProgram, HeadsThatDoNotFitAreOneError) {
+  expect_runs(train("run", "--set run.steps=4"));
+  const std::string config = read_file(folder_ / "run/config.json");
+  const auto judge = [&](const std::string& key, const std::string& value) {
+    Json changed = parse_json(config, "config.json");
+    changed.erase("label2id");
+    if (key != "id2label") changed.erase("id2label");
+    changed[key] = parse_json(value, "value");
+    write("run/config.json", changed.dump());
+    return run(fmt::format("classify evaluate --model {} --data {} --label topic --device cpu",
+                           at("run"), at("numbered.tsv")));
+  };
+  write("numbered.tsv", "text\ttopic\nthe king\t1\nthe bird\t0\n");
+  const Outcome numbers = judge("problem_type", "\"regression\"");
+  EXPECT_EQ(numbers.status, 1);
+  EXPECT_TRUE(contains(numbers.output, "the model predicts 2 numbers for a text"))
+      << numbers.output;
+  const Outcome one = judge("num_labels", "1");
+  EXPECT_EQ(one.status, 1);
+  EXPECT_TRUE(contains(one.output, "has a single class")) << one.output;
+  const Outcome twice = judge("id2label", R"({"0": "A", "1": "A"})");
+  EXPECT_EQ(twice.status, 1);
+  EXPECT_TRUE(contains(twice.output, "gives the name \"A\" to 0 and to 1")) << twice.output;
+  const Outcome numbered = judge("num_labels", "2");
+  EXPECT_EQ(numbered.status, 0) << numbered.output;
+  EXPECT_TRUE(contains(numbered.output, "its labels 0 to 1 are taken for LABEL_0 to LABEL_1"))
+      << numbered.output;
 }
 
 TEST_F(ClassifyProgram, ReadsStandardInputAndJsonLines) {

@@ -23,6 +23,28 @@ TEST(Confusion, CountsEveryPair) {
   EXPECT_EQ(confusion.of_classes().size(), 2u);  // the others never occur
 }
 
+TEST(Confusion, LargestErrorsComeFirst) {
+  const std::vector<int32_t> truth = {0, 1, 1, 2, 2, 2}, predicted = {0, 0, 0, 1, 0, 1};
+  const auto errors = Confusion(3, truth, predicted).largest_errors(2);
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_EQ(errors[0].truth, 1);
+  EXPECT_EQ(errors[0].predicted, 0);
+  EXPECT_EQ(errors[0].examples, 2);
+  EXPECT_EQ(errors[1].truth, 2);
+  EXPECT_EQ(errors[1].predicted, 1);
+  EXPECT_TRUE(Confusion(2, {}, {}).largest_errors(5).empty());
+}
+
+// A dense matrix would have 10^12 numbers.
+TEST(Confusion, OfAMillionClasses) {
+  const std::vector<int32_t> truth = {999'999, 3}, predicted = {999'999, 999'999};
+  const Confusion confusion(1'000'000, truth, predicted);
+  EXPECT_EQ(confusion.classes(), 1'000'000);
+  EXPECT_EQ(confusion.count(3, 999'999), 1);
+  EXPECT_EQ(confusion.of_class(999'999).false_alarms, 1);
+  EXPECT_EQ(confusion.accuracy(), 0.5);
+}
+
 // A million examples: products of counts stay exact enough.
 TEST(Confusion, MatthewsOfManyExamples) {
   std::vector<int32_t> truth(1000000), predicted(truth.size());
