@@ -27,6 +27,10 @@ bool is_constant(std::span<const double> values) {
                      [&](double value) { return value == values.front(); });
 }
 
+bool has_nan(std::span<const double> values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
+}
+
 }  // namespace
 
 double pearson_correlation(std::span<const double> x, std::span<const double> y) {
@@ -54,6 +58,8 @@ std::vector<double> mean_ranks(std::span<const double> values) {
 }
 
 double spearman_correlation(std::span<const double> x, std::span<const double> y) {
+  // What is no number has no rank, and sorting it would be undefined.
+  if (has_nan(x) || has_nan(y)) return std::numeric_limits<double>::quiet_NaN();
   return pearson_correlation(mean_ranks(x), mean_ranks(y));
 }
 

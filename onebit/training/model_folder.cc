@@ -1,7 +1,9 @@
 #include "onebit/training/model_folder.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "onebit/base/default_labels.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
@@ -42,6 +44,19 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
     file.classifier_dropout = description.classifier.dropout;
   }
   return file;
+}
+
+// The labels of a classifier whose config does not even give their number; empty: two, or none.
+std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntry>& tensors) {
+  std::vector<std::string> labels;
+  for (const auto& entry : tensors) {
+    if (entry.name != "classifier.weight" || entry.shape.rank() != 2 || entry.shape[0] == 2)
+      continue;
+    for (int64_t id = 0; id < entry.shape[0]; ++id) {
+      labels.push_back(default_label(static_cast<size_t>(id)));
+    }
+  }
+  return labels;
 }
 
 }  // namespace
@@ -106,7 +121,9 @@ ModelDescription read_model_description(const Path& model_folder) {
           "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
           "write {{\"do_lower_case\": true}} or false into that file",
           model_folder.string());
+  std::vector<std::string> labels = folder.config.labels;
   if (const auto listed = formats::list_tensors(model_folder)) {
+    if (labels.empty()) labels = default_labels_of(listed->ours);
     formats::require_sizes_of_tensors(folder.config, (model_folder / "config.json").string(),
                                       listed->ours, listed->place);
   }
@@ -115,7 +132,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
               folder.vocabulary, (model_folder / "vocab.txt").string())),
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
-          .classifier = {.labels = folder.config.labels,
+          .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
                          .dropout = folder.config.classifier_dropout}};
 }
@@ -142,6 +159,7 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
               fmt::join(report.ignored, ", "));
   }
   std::vector<float> values;
+  std::string damaged;
   for (const auto& entry : table.entries()) {
     const auto index = source->find(entry.name);
     const bool is_lacking =
@@ -149,7 +167,15 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
     if (!index || is_lacking) continue;
     values.resize(static_cast<size_t>(entry.shape.elements()));
     source->read_f32(*index, values);
+    if (damaged.empty() && !std::all_of(values.begin(), values.end(),
+                                        [](float value) { return std::isfinite(value); })) {
+      damaged = entry.name;
+    }
     copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
+  }
+  if (!damaged.empty()) {
+    log_warning("{}: {} contains values that are not finite, so the results will be meaningless",
+                source->place(), damaged);
   }
   return report;
 }

@@ -75,8 +75,8 @@ ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
 // shape, all listed. Differences that the rules allow are logged (tensors that are not used
-// as debug lines, since most models have some) and returned; files that have changed since the
-// values were written cause a warning.
+// as debug lines, since most models have some) and returned. Values that are not finite, and files
+// that have changed since the values were written, cause a warning.
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace onebit::metrics {
 namespace {
@@ -44,6 +45,13 @@ TEST(Correlation, OfConstantsIsNoNumber) {
   EXPECT_TRUE(std::isnan(pearson_correlation(constant, other)));
   EXPECT_TRUE(std::isnan(spearman_correlation(other, constant)));
   EXPECT_TRUE(std::isnan(pearson_correlation(one, one)));
+}
+
+// A damaged model's outputs: their ranks would be 1, 2, 3.
+TEST(Correlation, OfWhatIsNoNumberIsNone) {
+  const std::vector<double> damaged(3, std::numeric_limits<double>::quiet_NaN()), other = {1, 2, 3};
+  EXPECT_TRUE(std::isnan(spearman_correlation(damaged, other)));
+  EXPECT_TRUE(std::isnan(pearson_correlation(damaged, other)));
 }
 
 }  // namespace
