@@ -22,6 +22,12 @@ SQUAD = {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{
         {"id": "2", "question": "What?", "answers": [{"text": "a cat", "answer_start": 99}]}]}]}]}
 
 
+SIZES = {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+         "intermediate_size": 16, "dtype": "float64"}
+LABELS = {"numbers": {"id2label": {"0": 0, "1": True}}, "list": {"id2label": ["a", "b"]},
+          "ids": {"label2id": {"a": 1, "b": "0"}}, "count": {"num_labels": 3}}
+
+
 class Call:
     """Pickles as a call of a function."""
 
@@ -59,6 +65,21 @@ def snappy_literal(data):
     assert 128 <= len(data) < 1 << 14
     return bytes([len(data) & 127 | 128, len(data) >> 7, 61 << 2]) + struct.pack(
         "<H", len(data) - 1) + data
+
+
+def table_entry(key, value):
+    """Returns an entry whose key shares nothing with the one before; the value is below 2 kB."""
+    long = [len(value) & 127 | 128, len(value) >> 7]
+    return bytes([0, len(key)] + ([len(value)] if len(value) < 128 else long)) + key + value
+
+
+def safetensors_of(prefix):
+    """Returns a file of two tensors whose names begin with a prefix."""
+    header = json.dumps({
+        prefix + name: {"dtype": "F32", "shape": [1, 1], "data_offsets": [4 * i, 4 * i + 4]}
+        for i, name in enumerate(("bert.embeddings.word_embeddings.weight", "classifier.weight"))
+    }).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(8)
 
 
 def sample_seeds():
@@ -109,6 +130,17 @@ def seeds():
         yield "unpickler", f"call_{protocol}", pickle.dumps(Call(), protocol)
         yield "unpickler", f"plain_{protocol}", pickle.dumps(
             {"a": [1, (2, -3, 1 << 70)], "b": {4}, "c": b"d", "e": 1.5, "f": None}, protocol)
+    # BundleEntryProto of more axes than a shape may have, and a slot of a variable.
+    yield "tensor_bundle", "axes", b"e\0\0\2\x08\x01" + table_entry(
+        b"x", b"\x08\x01\x12" + bytes([0x80, 8]) + b"\x12\x02\x08\x01" * 256 + b"\x28\x04")
+    scalar = b"\x08\x01\x12\x00\x28\x04"
+    yield "tensor_bundle", "slots", b"e\0\0\2\x08\x01" + b"".join(
+        table_entry(key, scalar) for key in (b"a/bert/embeddings/word_embeddings",
+                                             b"a/bert/embeddings/word_embeddings/Adam", b"b"))
+    for name, prefix in (("prefix", "model._orig_mod."), ("other_model", "roberta.")):
+        yield "safetensors", name, safetensors_of(prefix)
+    for name, labels in LABELS.items():
+        yield "json", "labels_" + name, json.dumps({**SIZES, **labels}).encode()
     yield "squad", "small", json.dumps(SQUAD).encode()
 
 

@@ -9,6 +9,7 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
+#include "onebit/base/regular_file.h"
 #include "onebit/cluster/network_addresses.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/corpus/store_manifest.h"

@@ -49,9 +49,9 @@ struct BertConfigFile {
 };
 
 // Keys without meaning here are ignored, as transformers does. Errors (with the path and the key):
-// an unknown model_type, a size that is missing or beyond base/model_limits.h, heads that do not divide the
-// hidden size, and what onebit's BERT does not support: relative positions, a decoder, untied
-// embeddings, another activation.
+// an unknown model_type, a size that is missing or beyond base/model_limits.h, heads that do not
+// divide the hidden size, and what onebit's BERT does not support: relative positions, a decoder,
+// untied embeddings, another activation.
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);
 BertConfigFile read_bert_config(const Path& path);
 

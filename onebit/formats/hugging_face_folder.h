@@ -30,8 +30,9 @@ struct HuggingFaceFolder {
 // larger than such a file.
 void require_regular_files(const Path& folder);
 
-// Reads all but the tensors. Errors: those of require_regular_files(); a file missing or damaged, a vocabulary larger than the
-// config's vocab_size (it may be smaller: some programs pad the embeddings and keep the padding).
+// Reads all but the tensors. Errors: those of require_regular_files(); a file missing or damaged, a
+// vocabulary larger than the config's vocab_size (it may be smaller: some programs pad the
+// embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
 // The folder's tensors under the names they have there, from model.safetensors or
