@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "onebit/base/config_keys.h"
+#include "onebit/base/error.h"
 
 namespace onebit {
 namespace {
@@ -40,6 +42,13 @@ double parameters_of(const ModelSizes& sizes) {
 }
 
 }  // namespace
+
+int64_t largest_size(std::string_view key) {
+  const auto found = std::find_if(std::begin(kLimits), std::end(kLimits),
+                                  [&](const Limit& limit) { return key == limit.key; });
+  ONEBIT_INVARIANT(found != std::end(kLimits));
+  return found->most;
+}
 
 std::optional<SizeFlaw> find_size_flaw(const ModelSizes& sizes) {
   const Limit* largest = nullptr;

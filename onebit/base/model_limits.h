@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace onebit {
 
@@ -13,6 +14,9 @@ struct ModelSizes {
   int64_t vocab_size = 0, hidden_size = 0, layers = 0, heads = 0;
   int64_t intermediate_size = 0, positions = 0, segments = 0;
 };
+
+// The limit of one size, by its key.
+int64_t largest_size(std::string_view key);
 
 struct SizeFlaw {
   std::string key;     // of config_keys.h

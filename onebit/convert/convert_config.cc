@@ -102,6 +102,8 @@ BertConfigFile decide_config(const ConvertOptions& options, const ConvertSource&
   require(config.num_attention_heads > 0 && config.hidden_size % config.num_attention_heads == 0,
           "{} attention heads do not divide the hidden size {}", config.num_attention_heads,
           config.hidden_size);
+  // Tensors without elements cost nothing, so a small file can list any number of layers.
+  formats::require_possible_sizes(config, source.place);
   config.pre_layer_norm = source.shape.pre_layer_norm;
   if (options.activation) config.hidden_act = *options.activation;
   return config;

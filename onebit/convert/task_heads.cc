@@ -47,7 +47,8 @@ TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
     }
   }
   for (const auto& entry : ours) {
-    if (entry.name == "classifier.weight" && entry.shape.rank() == 2) {
+    // Rows without columns cost nothing in a file, so their number may be any.
+    if (entry.name == "classifier.weight" && entry.shape.rank() == 2 && entry.shape[1] > 0) {
       heads.classes = entry.shape[0];
     }
   }

@@ -36,14 +36,6 @@ int64_t size_of(JsonReader& reader, const std::string& key, std::optional<int64_
   return reader.integer(key, fallback.value_or(0));
 }
 
-// Error: a size, or all together, beyond the limits of base/model_limits.h.
-void require_possible(JsonReader& reader, const BertConfigFile& config) {
-  ModelSizes sizes;
-  for (const Size& size : kSizes) sizes.*size.limited = config.*size.value;
-  const auto flaw = find_size_flaw(sizes);
-  require(!flaw, "{} {}", reader.place(flaw ? flaw->key : ""), flaw ? flaw->reason : "");
-}
-
 int64_t pad_token_id(JsonReader& reader, int64_t fallback) {
   const int64_t id = reader.integer("pad_token_id", fallback);
   require(id >= 0 && id <= INT32_MAX, "{} is {}; it must be the id of a token",
@@ -119,7 +111,7 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   for (const auto& [key, value, limited, required] : kSizes) {
     result.*value = size_of(reader, key, required ? std::nullopt : std::optional(result.*value));
   }
-  require_possible(reader, result);
+  require_possible_sizes(result, place);
   require(result.hidden_size % result.num_attention_heads == 0,
           "{} is {}, which {} heads do not divide", reader.place(config_keys::kHiddenSize),
           result.hidden_size, result.num_attention_heads);
@@ -137,6 +129,13 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   result.labels = read_label_names(reader);
   result.problem_type = reader.text("problem_type", "");
   return result;
+}
+
+void require_possible_sizes(const BertConfigFile& config, const std::string& place) {
+  ModelSizes sizes;
+  for (const Size& size : kSizes) sizes.*size.limited = config.*size.value;
+  const auto flaw = find_size_flaw(sizes);
+  require(!flaw, "{}: key `{}` {}", place, flaw ? flaw->key : "", flaw ? flaw->reason : "");
 }
 
 BertConfigFile read_bert_config(const Path& path) {

@@ -55,6 +55,9 @@ struct BertConfigFile {
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);
 BertConfigFile read_bert_config(const Path& path);
 
+// Error: a size, or all together, beyond the limits of base/model_limits.h.
+void require_possible_sizes(const BertConfigFile& config, const std::string& place);
+
 // Formatted as by transformers: sorted keys, two spaces.
 std::string bert_config_text(const BertConfigFile& config);
 

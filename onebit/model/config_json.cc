@@ -1,13 +1,19 @@
 #include "onebit/model/config.h"
 
+#include "onebit/base/model_limits.h"
+
 namespace onebit::model {
 namespace {
 
 using ops::ActivationKind;
 
+Limits limits_of(const char* name) {
+  return at_least(1).up_to(static_cast<double>(largest_size(name)));
+}
+
 void read_sizes(Keys& section, BertConfig& config) {
   const auto size = [&](const char* name, int64_t& value, const char* meaning) {
-    section.integer(name, value, at_least(1), {meaning, "the model's or the preset's"});
+    section.integer(name, value, limits_of(name), {meaning, "the model's or the preset's"});
   };
   size(config_keys::kHiddenSize, config.hidden_size,
        "width of the encoder; a multiple of the heads");
@@ -15,9 +21,9 @@ void read_sizes(Keys& section, BertConfig& config) {
   size(config_keys::kHeads, config.heads, "attention heads per layer");
   size(config_keys::kIntermediateSize, config.intermediate_size,
        "width inside the feed-forward part");
-  section.integer(config_keys::kPositions, config.max_positions, at_least(1),
+  section.integer(config_keys::kPositions, config.max_positions, limits_of(config_keys::kPositions),
                   "the longest sequence, in tokens");
-  section.integer(config_keys::kSegments, config.segments, at_least(1),
+  section.integer(config_keys::kSegments, config.segments, limits_of(config_keys::kSegments),
                   "segments (token types): the two sentences of a pair");
 }
 
@@ -89,7 +95,7 @@ BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
   read_sizes(section, config);
   read_arithmetic(section, config);
   if (start == nullptr) config.vocab_size = vocab_size.value_or(config.vocab_size);
-  section.integer(config_keys::kVocabSize, config.vocab_size, at_least(1),
+  section.integer(config_keys::kVocabSize, config.vocab_size, limits_of(config_keys::kVocabSize),
                   {"tokens of the vocabulary", "the model's or the token store's"});
   if (start != nullptr) require_as_started(section, name, config, *start);
   section.attempt([&] { validate(config, section.place("*")); });

@@ -50,8 +50,8 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
 std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntry>& tensors) {
   std::vector<std::string> labels;
   for (const auto& entry : tensors) {
-    if (entry.name != "classifier.weight" || entry.shape.rank() != 2 || entry.shape[0] == 2)
-      continue;
+    const bool has_rows = entry.shape.rank() == 2 && entry.shape[1] > 0;
+    if (entry.name != "classifier.weight" || !has_rows || entry.shape[0] == 2) continue;
     for (int64_t id = 0; id < entry.shape[0]; ++id) {
       labels.push_back(default_label(static_cast<size_t>(id)));
     }

@@ -36,6 +36,7 @@ TEST(ModelLimits, EachSizeHasALimit) {
         std::pair{&ModelSizes::positions, config_keys::kPositions},
         std::pair{&ModelSizes::segments, config_keys::kSegments}}) {
     for (const int64_t value : {int64_t{0}, int64_t{-1}, int64_t{1} << 31, INT64_MAX}) {
+      EXPECT_TRUE(value < 1 || value > largest_size(key));
       ModelSizes sizes = kLarge;
       sizes.*size = value;
       const auto flaw = find_size_flaw(sizes);

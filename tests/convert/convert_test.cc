@@ -13,6 +13,7 @@
 #include "onebit/formats/sentence_files.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/convert/changed_model.h"
 
 namespace onebit::convert {
 namespace {
@@ -23,28 +24,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 namespace files = std::filesystem;
-
-const Path kGolden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden";
-const Path kConfig = kGolden / "bert/config.json";
-const Path kWords = kGolden / "bert/tokenizer.json";
-const Path kPost = kGolden / "bert/model.safetensors";
-const Path kPre = kGolden / "bert_pre_layer_norm.safetensors";
-
-ConvertOptions options_for(const Path& input, const Path& output) {
-  ConvertOptions options;
-  options.input = input;
-  options.output = output;
-  options.config = kConfig;
-  options.vocabulary = kWords;
-  return options;
-}
-
-std::vector<float> values_of(const formats::TensorSource& source, const std::string& name) {
-  const size_t index = source.index_of(name);
-  std::vector<float> values(static_cast<size_t>(source.entries()[index].shape.elements()));
-  source.read_f32(index, values);
-  return values;
-}
 
 // The folder holds the tensors of the safetensors file `expected`, but for a tied copy, `half` of
 // them rounded to f16.
@@ -61,10 +40,6 @@ void expect_model(const Path& folder, const Path& expected, bool half) {
     ++compared;
   }
   EXPECT_EQ(written.entries().size(), compared);
-}
-
-std::string joined(const std::vector<std::string>& lines) {
-  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 struct Case {
@@ -192,38 +167,6 @@ TEST(Convert, OtherTypes) {
   }
 }
 
-// A model of the golden one's tensors, some of them changed.
-class Changed {
- public:
-  Changed() {
-    const formats::SafetensorsFile golden(kPost);
-    for (const auto& entry : golden.entries()) {
-      if (entry.name.find("decoder") != std::string::npos) continue;
-      tensors_.emplace_back(entry, values_of(golden, entry.name));
-    }
-  }
-  void erase(const std::string& prefix) {
-    std::erase_if(tensors_,
-                  [&](const auto& tensor) { return tensor.first.name.starts_with(prefix); });
-  }
-  void add(const std::string& name, Shape shape) {
-    tensors_.emplace_back(formats::TensorEntry{name, DType::kF32, shape},
-                          std::vector<float>(static_cast<size_t>(shape.elements()), 0.5f));
-  }
-  std::vector<float>& values(size_t index) { return tensors_[index].second; }
-  Path write(const Path& path) const {
-    std::vector<formats::NamedTensor> named;
-    for (const auto& [entry, values] : tensors_) {
-      named.push_back({entry.name, ConstView::of(values.data(), entry.shape)});
-    }
-    formats::write_safetensors(path, named);
-    return path;
-  }
-
- private:
-  std::vector<std::pair<formats::TensorEntry, std::vector<float>>> tensors_;
-};
-
 TEST(Convert, WhatIsMissingUnexpectedOrMisshapenIsListed) {
   TemporaryFolder folder;
   Changed model;
@@ -280,18 +223,6 @@ TEST(Convert, HeadsMakeTheArchitecture) {
   model.add("classifier.bias", {3});
   EXPECT_EQ(architecture(model).architecture, "BertForSequenceClassification");
   EXPECT_EQ(architecture(model).labels.size(), 3u);
-}
-
-TEST(Convert, DroppedTensorsAreReported) {
-  TemporaryFolder folder;
-  Changed model;
-  model.add("adapter.weight", {3});
-  ConvertOptions options = options_for(model.write(folder / "m.safetensors"), folder / "out");
-  options.drop = {"adapter.", "cls."};
-  EXPECT_THAT(joined(convert(options)), HasSubstr("left out: 8 tensors, as adapter.weight"));
-  options.output = folder / "again";
-  options.drop = {"adaptor."};
-  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("--drop adaptor.: no tensor name"));
 }
 
 TEST(Convert, VocabularyAndCasingAreChecked) {

@@ -98,7 +98,12 @@ TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
       std::string::npos);
   EXPECT_NE(message_of([] {
               read(R"({"num_hidden_layers": 0})");
-            }).find("`model.num_hidden_layers` is 0; it must be a whole number of at least 1"),
+            }).find("`model.num_hidden_layers` is 0; it must be a whole number from 1 to 10000"),
+            std::string::npos);
+  // Each size alone is possible.
+  EXPECT_NE(message_of([] {
+              read(R"({"hidden_size": 393216, "intermediate_size": 1000000})");
+            }).find("`model.*`: the model's hidden_size is 393216: with the other sizes"),
             std::string::npos);
   EXPECT_NE(message_of([] { read(R"({"hiden_size": 7})"); }).find("did you mean \"hidden_size\"?"),
             std::string::npos);

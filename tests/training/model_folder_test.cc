@@ -1,0 +1,108 @@
+#include "onebit/training/model_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "onebit/base/json.h"
+#include "onebit/formats/safetensors.h"
+#include "onebit/formats/safetensors_writer.h"
+#include "onebit/model/pretraining_model.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::training {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A copy of a BERT that transformers wrote.
+class ModelFolderTest : public ::testing::Test {
+ protected:
+  ModelFolderTest() {
+    std::filesystem::copy(Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/bert", folder_.path(),
+                          std::filesystem::copy_options::recursive);
+  }
+  void set(const std::string& key, const Json& value) const {
+    Json config = read_json(folder_ / "config.json");
+    config[key] = value;
+    write_file_atomically(folder_ / "config.json", config.dump());
+  }
+  // Writes the tensors anew with a prefix of their names, `first` as the first number of the word
+  // embeddings, and one more tensor of zeros.
+  void rewrite(const std::string& prefix, float first, const std::string& added,
+               Shape shape) const {
+    const formats::SafetensorsFile file(folder_ / "model.safetensors");
+    std::vector<std::vector<float>> values;
+    std::vector<formats::NamedTensor> tensors;
+    values.reserve(file.entries().size() + 1);
+    const auto add = [&](const std::string& name, const Shape& of) -> std::vector<float>& {
+      values.emplace_back(static_cast<size_t>(of.elements()));
+      tensors.push_back({name, ConstView::of(values.back().data(), of)});
+      return values.back();
+    };
+    for (size_t i = 0; i < file.entries().size(); ++i) {
+      const auto& entry = file.entries()[i];
+      std::vector<float>& to = add(prefix + entry.name, entry.shape);
+      file.read_f32(i, to);
+      if (entry.name == "bert.embeddings.word_embeddings.weight") to[0] = first;
+    }
+    if (!added.empty()) add(added, shape);
+    formats::write_safetensors(folder_ / "new", tensors);
+    std::filesystem::rename(folder_ / "new", folder_ / "model.safetensors");
+  }
+  std::string error() const {
+    return message_of([&] { read_model_description(folder_.path()); });
+  }
+  std::string logged_by_loading() const {
+    params::Table table;
+    const model::PreTrainingModel model(read_model_description(folder_.path()).config, table,
+                                        model::PreTrainingHeads::kBoth);
+    table.allocate(Device{}, DType::kF32);
+    testing::internal::CaptureStderr();
+    load_values(table, folder_.path(), {.may_lack = {}, .may_ignore = {}});
+    return testing::internal::GetCapturedStderr();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ModelFolderTest, SizesOfTheConfigAreThoseOfTheTensors) {
+  EXPECT_EQ(error(), "(no error)");
+  set("num_hidden_layers", 9999);
+  set("max_position_embeddings", 1 << 24);
+  EXPECT_THAT(error(), AllOf(HasSubstr("config.json does not match"),
+                             HasSubstr("num_hidden_layers 9999, the tensors have 2"),
+                             HasSubstr("max_position_embeddings 16777216, the tensors have 12")));
+}
+
+TEST_F(ModelFolderTest, NamesWithAPrefixAreReported) {
+  rewrite("model.", 1, "", {});
+  EXPECT_THAT(logged_by_loading(),
+              HasSubstr("model.safetensors: the prefix \"model.\" was removed from all names"));
+}
+
+TEST_F(ModelFolderTest, DamagedValuesAreNamed) {
+  rewrite("", std::numeric_limits<float>::infinity(), "", {});
+  EXPECT_THAT(logged_by_loading(),
+              HasSubstr("bert.embeddings.word_embeddings.weight contains values that are not "
+                        "finite"));
+}
+
+TEST_F(ModelFolderTest, AClassifierWithoutLabelsHasThoseOfItsTensor) {
+  rewrite("", 1, "classifier.weight", {3, 8});
+  EXPECT_THAT(read_model_description(folder_.path()).classifier.labels,
+              ElementsAre("LABEL_0", "LABEL_1", "LABEL_2"));
+  // Rows without columns cost nothing in a file, so their number may be any.
+  std::filesystem::copy(Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/bert/model.safetensors",
+                        folder_ / "model.safetensors",
+                        std::filesystem::copy_options::overwrite_existing);
+  rewrite("", 1, "classifier.weight", {int64_t{1} << 59, 0});
+  EXPECT_TRUE(read_model_description(folder_.path()).classifier.labels.empty());
+}
+
+}  // namespace
+}  // namespace onebit::training
