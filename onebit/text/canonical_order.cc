@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -50,13 +51,22 @@ void append_decomposition(const icu::Normalizer2& nfd, char32_t code_point,
   }
 }
 
+// Marks between two code points of class 0 are ordered by their class, equal classes as they came.
+// A word may be one run of millions of marks, so the sort must not be quadratic in it.
 void order_marks(const icu::Normalizer2& nfd, std::vector<Part>& parts) {
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const uint8_t order = combining_class(nfd, parts[i].code_point);
-    for (size_t j = i; order != 0 && j > 0; --j) {
-      if (combining_class(nfd, parts[j - 1].code_point) <= order) break;
-      std::swap(parts[j - 1], parts[j]);
+  using Marked = std::pair<uint8_t, Part>;
+  std::vector<Marked> run;
+  for (size_t begin = 0; begin < parts.size();) {
+    run.clear();
+    for (size_t i = begin; i < parts.size(); ++i) {
+      const uint8_t order = combining_class(nfd, parts[i].code_point);
+      if (order == 0) break;
+      run.emplace_back(order, parts[i]);
     }
+    std::stable_sort(run.begin(), run.end(),
+                     [](const Marked& a, const Marked& b) { return a.first < b.first; });
+    for (const Marked& mark : run) parts[begin++] = mark.second;
+    ++begin;
   }
 }
 
