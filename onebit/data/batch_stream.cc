@@ -92,6 +92,14 @@ uint64_t BatchStream::first_epoch_examples() {
   return sum;
 }
 
+std::vector<EpochFigures> BatchStream::figures(uint64_t samples) {
+  std::vector<EpochFigures> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->figures(mixture_.count(i, samples)));
+  }
+  return found;
+}
+
 std::vector<EpochMark> BatchStream::marks(uint64_t samples) {
   std::vector<EpochMark> found;
   for (size_t i = 0; i < sources_.size(); ++i) {

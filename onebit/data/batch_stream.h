@@ -53,6 +53,8 @@ class BatchStream {
 
   // The number of examples in the first epoch over all stores.
   uint64_t first_epoch_examples();
+  // For each store the facts of the epoch of its next example after `samples` samples.
+  std::vector<EpochFigures> figures(uint64_t samples);
   // For each store the epoch and index of its next example after `samples` samples.
   std::vector<DataPosition> positions(uint64_t samples);
   // A mark for each store, to continue from after `samples` samples.

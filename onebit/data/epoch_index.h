@@ -1,5 +1,6 @@
 // Random access to the pairs of an epoch: a table with one entry every few hundred sentences, built
-// in one pass over the sentence offsets (tokens are not read).
+// in one pass over the sentence offsets (tokens are not read). The pass also finds what the epoch
+// leaves out, and whether its next-sentence labels can be learned.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "onebit/corpus/token_store.h"
+#include "onebit/data/epoch_figures.h"
 #include "onebit/data/pair_walk.h"
 #include "onebit/data/permutation.h"
 
@@ -17,7 +19,8 @@ class EpochIndex {
   // Counts the pairs of the epoch on `threads` threads.
   EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& options, int threads);
 
-  uint64_t examples() const { return examples_; }
+  uint64_t examples() const { return figures_.examples; }
+  const EpochFigures& figures() const { return figures_; }
   const PairWalkOptions& options() const { return options_; }
   // Returns the pair at place `index` in the epoch's order; sets `number` to its place in the text.
   Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
@@ -26,16 +29,16 @@ class EpochIndex {
  private:
   struct Entry {
     uint64_t first_number;  // place in the text of the pair that begins here
-    uint64_t sentence;      // first sentence of a visit
+    TextPlace place;        // where a visit begins
     uint64_t document;
   };
 
   void count(const corpus::TokenStore& store, uint64_t document_begin, uint64_t document_end,
-             std::vector<Entry>& entries, uint64_t& examples) const;
+             std::vector<Entry>& entries, EpochFigures& figures) const;
 
   PairWalkOptions options_;
   std::vector<Entry> entries_;
-  uint64_t examples_ = 0;
+  EpochFigures figures_;
   std::optional<Permutation> order_;
 };
 

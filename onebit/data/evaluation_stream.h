@@ -35,6 +35,7 @@ class EvaluationStream {
   // Builds batch `index` of this rank: batch (index * world_size + rank) of all.
   void build(int64_t index, Batch& batch);
   BatchBounds bounds() const;
+  EpochFigures figures() const { return source_->figures(0); }
 
  private:
   EvaluationOptions options_;

@@ -33,20 +33,23 @@ void drop(RandomSequence& random, int64_t count, TokenRange& range) {
   range.end -= static_cast<uint64_t>(count) - front;
 }
 
-TokenRange random_next(const corpus::TokenStore& store, const Pair& pair, int64_t wanted,
-                       RandomSequence& random) {
+TokenRange random_next(const corpus::TokenStore& store, SentencePieces& pieces, const Pair& pair,
+                       int64_t wanted, RandomSequence& random) {
   uint64_t document = 0;
   if (store.documents() > 1) {
     document = below(random, store.documents() - 1);
     document += document >= pair.document;
   }
   const uint64_t first = store.document_begin(document);
-  const uint64_t last = store.document_begin(document + 1);
-  const uint64_t begin = first + below(random, last - first);
-  uint64_t end = begin + 1;
-  const uint64_t token = store.sentence_begin(begin);
-  while (end < last && static_cast<int64_t>(store.sentence_begin(end) - token) < wanted) ++end;
-  return {token, store.sentence_begin(end)};
+  const TextPlace last{store.document_begin(document + 1)};
+  TextPlace begin{first + below(random, last.sentence - first)};
+  if (pieces.is_cut(begin.sentence)) begin.piece = below(random, pieces.count(begin.sentence));
+  TextPlace end = pieces.after(begin);
+  const uint64_t token = pieces.token(begin);
+  while (end < last && static_cast<int64_t>(pieces.token(end) - token) < wanted) {
+    end = pieces.after(end);
+  }
+  return {pieces.word_begin(begin), pieces.word_begin(end)};
 }
 
 void append_special(int32_t id, int32_t segment, Batch& batch) {
@@ -65,24 +68,29 @@ void append_range(const corpus::TokenStore& store, const TokenRange& range, int3
 
 }  // namespace
 
-void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b) {
+Dropped dropped_tokens(int64_t longest, const TokenRange& a, const TokenRange& b) {
   int64_t excess = a.size() + b.size() - longest;
-  if (excess <= 0) return;
-  int64_t from_a = std::clamp<int64_t>(a.size() - b.size(), 0, excess);
-  int64_t from_b = std::clamp<int64_t>(b.size() - a.size(), 0, excess);
+  if (excess <= 0) return {};
+  const int64_t from_a = std::clamp<int64_t>(a.size() - b.size(), 0, excess);
+  const int64_t from_b = std::clamp<int64_t>(b.size() - a.size(), 0, excess);
   excess -= from_a + from_b;
   // From here on both have equal length and lose tokens alternately, B first.
-  from_b += (excess + 1) / 2;
-  from_a += excess / 2;
-  drop(random, from_a, a);
-  drop(random, from_b, b);
+  return {from_a + excess / 2, from_b + (excess + 1) / 2};
 }
 
-void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
+void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b) {
+  const Dropped dropped = dropped_tokens(longest, a, b);
+  drop(random, dropped.from_a, a);
+  drop(random, dropped.from_b, b);
+}
+
+void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWalkOptions& walk,
                  uint64_t sample, RandomSequence& random, Batch& batch) {
-  TokenRange a{store.sentence_begin(pair.a_begin), store.sentence_begin(pair.a_end)};
-  TokenRange b{a.end, store.sentence_begin(pair.b_end)};
-  if (pair.random_next) b = random_next(store, pair, pair.target - a.size(), random);
+  const PairOptions& options = walk.pairs;
+  SentencePieces pieces(store, options.most_text_tokens(), walk.epoch_seed);
+  TokenRange a{pieces.word_begin(pair.a_begin), pieces.word_begin(pair.a_end)};
+  TokenRange b{a.end, pieces.word_begin(pair.b_end)};
+  if (pair.random_next) b = random_next(store, pieces, pair, pair.target - a.size(), random);
   truncate_pair(random, options.most_text_tokens(), a, b);
   ONEBIT_INVARIANT(a.size() >= 1 && (b.size() >= 1 || !options.next_sentence));
 

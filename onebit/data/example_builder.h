@@ -18,14 +18,21 @@ struct TokenRange {
   int64_t size() const { return static_cast<int64_t>(end - begin); }
 };
 
+// How many tokens truncate_pair() takes from each.
+struct Dropped {
+  int64_t from_a = 0, from_b = 0;
+};
+Dropped dropped_tokens(int64_t longest, const TokenRange& a, const TokenRange& b);
+
 // Drops tokens until A and B have `longest` tokens together: always from the longer one (B if
 // equal), each time from a random end.
 void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b);
 
 // Draws a random B if the pair requires one (sentences from a uniformly drawn place of a uniformly
-// drawn other document until the target is reached), truncates, and appends the sequence, unmasked,
-// to `batch`. Without next_sentence there is no B, and the label is -1: unlabelled.
-void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
+// drawn other document until the target is reached; the only document has no other), truncates, and
+// appends the sequence, unmasked, to `batch`. Without next_sentence there is no B, and the label is
+// -1: unlabelled.
+void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWalkOptions& walk,
                  uint64_t sample, RandomSequence& random, Batch& batch);
 
 }  // namespace onebit::data

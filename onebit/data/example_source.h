@@ -7,6 +7,7 @@
 
 #include "onebit/corpus/store.h"
 #include "onebit/data/batch.h"
+#include "onebit/data/epoch_figures.h"
 #include "onebit/data/pair_options.h"
 
 namespace onebit::data {
@@ -40,6 +41,8 @@ class ExampleSource {
   // Returns the mark from which to continue at example `counter`.
   virtual EpochMark mark(uint64_t counter) = 0;
   virtual uint64_t first_epoch_examples() = 0;
+  // Facts of the epoch of the `counter`-th example, from the epoch's own cut.
+  virtual EpochFigures figures(uint64_t counter) = 0;
   // The position of the `counter`-th example since the start of epoch 0.
   virtual DataPosition locate(uint64_t counter) = 0;
   // Appends the masked example at `position` as the sequence with global number `sample`.

@@ -83,6 +83,12 @@ uint64_t PairSource::first_epoch_examples() {
   return end_of(0, 0);
 }
 
+EpochFigures PairSource::figures(uint64_t counter) {
+  const uint64_t epoch = locate(counter).epoch;
+  const std::lock_guard lock(mutex_);
+  return index(epoch)->figures();
+}
+
 DataPosition PairSource::locate(uint64_t counter) {
   const std::lock_guard lock(mutex_);
   const auto before = std::prev(epoch_at_.upper_bound(counter));
@@ -118,7 +124,7 @@ void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {
   RandomSequence random =
       random_sequence(epoch_index->options().epoch_seed, RandomStream::kExample, number);
   const int64_t first_row = batch.rows();
-  append_pair(*store_, pair, pairs_, sample, random, batch);
+  append_pair(*store_, pair, epoch_index->options(), sample, random, batch);
   masker_.mask(random, first_row, batch);
 }
 

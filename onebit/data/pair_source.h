@@ -34,6 +34,7 @@ class PairSource : public ExampleSource {
   // The number of examples in the first epoch; later epochs differ slightly.
   uint64_t first_epoch_examples() override;
   DataPosition locate(uint64_t counter) override;
+  EpochFigures figures(uint64_t counter) override;
   void append(DataPosition position, uint64_t sample, Batch& batch) override;
   BatchBounds bounds() const override;
   int64_t indexes_built() const override { return indexes_built_; }

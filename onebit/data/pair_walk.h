@@ -1,7 +1,8 @@
 // Cuts documents into sentence pairs (Devlin et al. 2019, section A.1; the rules of the published
 // create_pretraining_data). A document is processed in visits: a short one in a single visit, a
 // long one in runs of about 32 sequences whose ends move with every epoch. This bounds the cost of
-// finding a pair, and one random target length never governs a whole book.
+// finding a pair, and one random target length never governs a whole book. A sentence that is longer
+// than a sequence counts as several (sentence_pieces.h).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "onebit/base/philox.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/data/pair_options.h"
+#include "onebit/data/sentence_pieces.h"
 
 namespace onebit::data {
 
@@ -17,37 +19,41 @@ struct PairWalkOptions {
   uint64_t epoch_seed = 0;  // derived from (seed, epoch)
 };
 
-// A pair as ranges of sentences, before truncation.
+// A pair as ranges of sentences or pieces of them, before truncation.
 struct Pair {
   uint64_t document;
-  uint64_t a_begin, a_end;  // A
-  uint64_t b_end;           // if B continues: [a_end, b_end); a_end without a B
-  bool random_next;         // B is to be drawn from another document
-  int64_t target;           // target number of tokens of A and B
+  TextPlace a_begin, a_end;  // A
+  TextPlace b_end;           // if B continues: [a_end, b_end); equal to a_end without a B
+  bool could_continue;       // [a_begin, b_end) has two parts or more
+  bool random_next;          // B is to be drawn from another document
+  int64_t target;            // target number of tokens of A and B
 };
 
 // Iterates over the pairs of the store from the beginning of a visit.
 class PairWalk {
  public:
-  // `sentence` must be the first of a visit of `document`.
+  // `place` must be the first of a visit of `document`.
   PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options, uint64_t document,
-           uint64_t sentence);
+           TextPlace place);
 
   // Whether the next pair begins a visit.
-  bool at_visit() const { return sentence_ == visit_end_; }
+  bool at_visit() const { return place_ == visit_end_; }
   uint64_t document() const { return document_; }
-  uint64_t sentence() const { return sentence_; }
+  TextPlace place() const { return place_; }
   // Whether all documents before `document_end` are done.
   bool done(uint64_t document_end) const { return document_ >= document_end; }
   Pair next();
+  SentencePieces& pieces() { return pieces_; }
 
  private:
   void begin_visit();
+  TextPlace end_of_visit(uint64_t length);
 
   const corpus::TokenStore& store_;
   const PairWalkOptions& options_;
+  SentencePieces pieces_;
   uint64_t document_, document_end_;  // document_end_: its last sentence + 1
-  uint64_t sentence_, visit_end_;
+  TextPlace place_, visit_end_;
   int64_t target_ = 0;
   RandomSequence random_;
 };

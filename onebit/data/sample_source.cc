@@ -1,5 +1,6 @@
 #include "onebit/data/sample_source.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -39,6 +40,19 @@ DataPosition SampleSource::locate(uint64_t counter) {
 EpochMark SampleSource::mark(uint64_t counter) {
   const DataPosition position = locate(counter);
   return {store_->samples(), position.epoch, counter - position.index};
+}
+
+// Every epoch is the same, and a sample is read whole.
+EpochFigures SampleSource::figures(uint64_t) {
+  const samples::SampleManifest& manifest = store_->manifest();
+  const uint64_t labels = next_sentence_ ? manifest.labels : 0;
+  const uint64_t continue_text = labels - std::min(labels, manifest.random_next);
+  return {.examples = store_->samples(),
+          .could_continue = continue_text,
+          .continue_text = continue_text,
+          .parts = store_->samples(),
+          .tokens = store_->tokens(),
+          .read_tokens = store_->tokens()};
 }
 
 BatchBounds SampleSource::bounds() const {

@@ -19,6 +19,7 @@ class SampleSource : public ExampleSource {
   void restore(const EpochMark& mark) override;
   EpochMark mark(uint64_t counter) override;
   uint64_t first_epoch_examples() override { return store_->samples(); }
+  EpochFigures figures(uint64_t counter) override;
   DataPosition locate(uint64_t counter) override;
   // Error: a damaged store.
   void append(DataPosition position, uint64_t sample, Batch& batch) override;

@@ -10,7 +10,7 @@ namespace onebit::data {
 inline std::vector<Pair> all_pairs(const corpus::TokenStore& store,
                                    const PairWalkOptions& options) {
   std::vector<Pair> pairs;
-  PairWalk walk(store, options, 0, 0);
+  PairWalk walk(store, options, 0, {});
   while (!walk.done(store.documents())) pairs.push_back(walk.next());
   return pairs;
 }

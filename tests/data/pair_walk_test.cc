@@ -29,16 +29,16 @@ class PairWalkTest : public ::testing::Test {
 TEST_F(PairWalkTest, UsesEverySentenceOnce) {
   for (const int64_t length : {8, 64, 128, 512}) {
     const PairWalkOptions options{.pairs = {.sequence_length = length}, .epoch_seed = 5};
-    uint64_t next = 0;
+    TextPlace next;
     for (const Pair& pair : all_pairs(*store_, options)) {
       ASSERT_EQ(pair.a_begin, next);
       ASSERT_LT(pair.a_begin, pair.a_end);
-      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin));
-      ASSERT_LE(pair.b_end, store_->document_begin(pair.document + 1));
+      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin.sentence));
+      ASSERT_LE(pair.b_end, TextPlace{store_->document_begin(pair.document + 1)});
       ASSERT_TRUE(pair.random_next || pair.a_end < pair.b_end);
       next = pair.random_next ? pair.a_end : pair.b_end;
     }
-    EXPECT_EQ(next, store_->sentences());
+    EXPECT_EQ(next, TextPlace{store_->sentences()});
   }
 }
 
@@ -50,12 +50,14 @@ TEST_F(PairWalkTest, ChunksEndAtTheirTarget) {
     ASSERT_LE(pair.target, 125);
     const auto tokens = [&](uint64_t end) {
       return static_cast<int64_t>(store_->sentence_begin(end) -
-                                  store_->sentence_begin(pair.a_begin));
+                                  store_->sentence_begin(pair.a_begin.sentence));
     };
+    const uint64_t chunk = pair.b_end.sentence - pair.a_begin.sentence;
     // Without its last sentence the chunk is short of the target.
-    ASSERT_TRUE(pair.b_end - pair.a_begin == 1 || tokens(pair.b_end - 1) < pair.target);
-    full += tokens(pair.b_end) >= pair.target;
-    ASSERT_TRUE(pair.b_end - pair.a_begin > 1 || pair.random_next);
+    ASSERT_TRUE(chunk == 1 || tokens(pair.b_end.sentence - 1) < pair.target);
+    full += tokens(pair.b_end.sentence) >= pair.target;
+    ASSERT_EQ(pair.could_continue, chunk > 1);
+    ASSERT_TRUE(chunk > 1 || pair.random_next);
   }
   EXPECT_GT(full, 100);
 }
@@ -64,19 +66,19 @@ TEST_F(PairWalkTest, WithoutNextSentenceAChunkIsOneRun) {
   for (const int64_t length : {8, 64, 128, 512}) {
     const PairWalkOptions options{.pairs = {.sequence_length = length, .next_sentence = false},
                                   .epoch_seed = 5};
-    uint64_t next = 0;
+    TextPlace next;
     int longest = 0;
     for (const Pair& pair : all_pairs(*store_, options)) {
       ASSERT_EQ(pair.a_begin, next);
-      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin));
-      ASSERT_LE(pair.b_end, store_->document_begin(pair.document + 1));
+      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin.sentence));
+      ASSERT_LE(pair.b_end, TextPlace{store_->document_begin(pair.document + 1)});
       ASSERT_EQ(pair.a_end, pair.b_end);
       ASSERT_FALSE(pair.random_next);
       ASSERT_LE(pair.target, length - 2);
       longest += pair.target == length - 2;
       next = pair.a_end;
     }
-    EXPECT_EQ(next, store_->sentences());
+    EXPECT_EQ(next, TextPlace{store_->sentences()});
     EXPECT_GT(longest, 0);
   }
 }
@@ -100,7 +102,7 @@ TEST_F(PairWalkTest, HalfOfTheChunksGetARandomNext) {
     for (const Pair& pair : all_pairs(*store_, {.pairs = {}, .epoch_seed = seed})) {
       all += 1;
       all_random += pair.random_next;
-      if (pair.b_end - pair.a_begin < 2) continue;
+      if (!pair.could_continue) continue;
       chunks += 1;
       random += pair.random_next;
     }
