@@ -63,6 +63,7 @@ inline constexpr const char* kOptimizer = "optimizer";
 inline constexpr const char* kTime = "time";                         // UTC, ISO 8601
 inline constexpr const char* kRows = "rows";                         // pairs of words
 inline constexpr const char* kExpectedSeconds = "expected_seconds";  // of a step, at a start
+inline constexpr const char* kKeptBy = "kept_by";  // at a start of a run that keeps its best model
 
 // In kExpectedSeconds.
 namespace expected {
@@ -70,5 +71,11 @@ inline constexpr const char* kDense = "dense";
 inline constexpr const char* kCompressed = "compressed";
 inline constexpr const char* kRun = "run";  // of all steps from the start on
 }  // namespace expected
+
+// In kKeptBy.
+namespace kept_by {
+inline constexpr const char* kMetric = "metric";  // its name in evaluations
+inline constexpr const char* kSmallerIsBetter = "smaller_is_better";
+}  // namespace kept_by
 
 }  // namespace onebit::metrics::log_line

@@ -9,6 +9,7 @@
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/log_line.h"
 #include "onebit/metrics/meters.h"
+#include "onebit/report/rise.h"
 
 namespace onebit::report {
 
@@ -93,27 +94,42 @@ void check_loss(Findings& findings, const RunHistory& run) {
                                broken->step));
     return;
   }
-  constexpr size_t kParts = 20;
-  if (loss->size() < 10 * kParts) return;
-  const size_t part = loss->size() / kParts;
-  double least = INFINITY;
-  size_t least_part = 0;
-  for (size_t i = 0; i < kParts; ++i) {
-    const double here = mean(*loss, i * part, (i + 1) * part);
-    if (here < least) least = here, least_part = i;
-  }
-  const double end = mean(*loss, (kParts - 1) * part, loss->size());
-  if (end > 1.1 * least) {
-    warn(findings,
-         fmt::format("The loss rose from {:.3f} about step {:.0f} to {:.3f} at the end: training "
-                     "has become unstable, or the data has changed. A lower learning rate from an "
-                     "earlier checkpoint (--resume TAG) is the first thing to try.",
-                     least, (*loss)[least_part * part + part / 2].step, end));
+  const std::optional<Rise> rise = find_rise(*loss);
+  if (!rise) return;
+  warn(findings,
+       fmt::format("The loss rose from {:.3f} about step {:.0f} to {:.3f} at the end, {:.1f} times "
+                   "the standard error of the difference: training has become unstable, or the "
+                   "data has changed. A lower learning rate from an earlier checkpoint (--resume "
+                   "TAG) is the first thing to try.",
+                   rise->least, rise->least_step, rise->end, rise->errors));
+}
+
+// A run that keeps its best model has lost nothing by going on, so this is a note; the loss says
+// nothing about a run that is kept by another metric.
+void note_kept_best(Findings& findings, const RunHistory& run) {
+  const KeptBest& kept = *run.kept_best;
+  for (const auto& [name, series] : run.evaluations) {
+    if (kept.metric.empty() || !name.ends_with("." + kept.metric)) continue;
+    if (!data_of(name).empty() || series.size() < 3) continue;
+    const auto best =
+        std::min_element(series.begin(), series.end(), [&](const Point& a, const Point& b) {
+          return kept.smaller_is_better ? a.value < b.value : a.value > b.value;
+        });
+    const double lost = std::abs(series.back().value - best->value);
+    if (!(lost > 0.05 * std::abs(best->value))) continue;
+    note(findings, fmt::format("{} was best at step {:.0f} ({:.4f}) and ends at {:.4f}. The run's "
+                               "folder contains the best model; fewer steps or a lower learning "
+                               "rate would have sufficed.",
+                               name, best->step, best->value, series.back().value));
   }
 }
 
 // Whether the model got worse on held-out data during training.
 void check_held_out(Findings& findings, const RunHistory& run) {
+  if (run.kept_best) {
+    note_kept_best(findings, run);
+    return;
+  }
   for (const auto& [name, series] : run.evaluations) {
     if (!name.ends_with("loss") || !data_of(name).empty() || series.size() < 3) continue;
     const auto best =

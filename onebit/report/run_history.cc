@@ -50,6 +50,10 @@ void add_start(RunHistory& run, const Json& line, int64_t step) {
   const Json expected = line.value(log_line::kExpectedSeconds, Json::object());
   run.expected_dense_seconds = expected.value(log_line::expected::kDense, 0.0);
   run.expected_compressed_seconds = expected.value(log_line::expected::kCompressed, 0.0);
+  if (!line.contains(log_line::kKeptBy)) return;
+  const Json& kept = line.at(log_line::kKeptBy);
+  run.kept_best = {.metric = kept.at(log_line::kept_by::kMetric),
+                   .smaller_is_better = kept.at(log_line::kept_by::kSmallerIsBetter)};
 }
 
 void add_step(RunHistory& run, const Json& line, int64_t step) {
@@ -143,6 +147,10 @@ RunHistory read_run(const Path& folder) {
   run.folder = folder.string();
   read_lines(run, log);
   read_recipe(run, folder);
+  // Logs before version 0.1.1 do not name the metric.
+  if (!run.kept_best && std::filesystem::exists(folder / run_files::kEvaluation)) {
+    run.kept_best = KeptBest{};
+  }
   return run;
 }
 

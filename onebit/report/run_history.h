@@ -30,6 +30,12 @@ struct RunTable {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
+// How a run chooses the model that it keeps in its folder.
+struct KeptBest {
+  std::string metric;  // its name in evaluations; empty: not known
+  bool smaller_is_better = false;
+};
+
 struct RunHistory {
   std::string name;  // the last part of the folder's path
   std::string folder;
@@ -43,6 +49,7 @@ struct RunHistory {
   std::vector<RunTable> starts, ends;
   // Seconds per step as expected at the last start; 0: unknown.
   double expected_dense_seconds = 0, expected_compressed_seconds = 0;
+  std::optional<KeptBest> kept_best;  // absent: the run has checkpoints only
   int64_t last_step = 0;
   std::optional<int64_t> wanted_steps;  // run.steps of the recipe
   std::string recipe;                   // as given; may be empty

@@ -157,11 +157,17 @@ void TrainingLoop::log_table(log_line::Kind kind, const Rows& rows, const Json& 
 
 void TrainingLoop::report_start() {
   namespace expected = log_line::expected;
-  log_table(log_line::Kind::kStart, start_.rows,
-            {{log_line::kExpectedSeconds,
-              {{expected::kDense, start_.expected.dense.step_seconds},
-               {expected::kCompressed, start_.expected.compressed.step_seconds},
-               {expected::kRun, start_.run.seconds}}}});
+  Json more = {{log_line::kExpectedSeconds,
+                {{expected::kDense, start_.expected.dense.step_seconds},
+                 {expected::kCompressed, start_.expected.compressed.step_seconds},
+                 {expected::kRun, start_.run.seconds}}}};
+  const TaskFacts& facts = run_.task().facts();
+  if (facts.evaluations.any() && !facts.kept_by.metric.empty()) {
+    more[log_line::kKeptBy] = {
+        {log_line::kept_by::kMetric, facts.kept_by.metric},
+        {log_line::kept_by::kSmallerIsBetter, facts.kept_by.smaller_is_better}};
+  }
+  log_table(log_line::Kind::kStart, start_.rows, more);
 }
 
 void TrainingLoop::train() {

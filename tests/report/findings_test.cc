@@ -112,6 +112,27 @@ TEST(FindProblems, NamesEachWithItsFigure) {
       "error feedback falls behind"));
 }
 
+// A run that keeps its best model by F1 has lost nothing when the loss on held-out data rises.
+TEST(FindProblems, JudgesARunByTheMetricThatItIsKeptBy) {
+  RunHistory run = sound_run();
+  run.kept_best = {.metric = "f1"};
+  run.evaluations = {{"squad.loss", {{300, 1}, {600, 2}, {1000, 3}}},
+                     {"squad.f1", {{300, 80}, {600, 81}, {1000, 80.5}}}};
+  EXPECT_THAT(find_problems(run), IsEmpty());
+  run.evaluations["squad.f1"].back().value = 70;
+  const std::vector<Finding> findings = find_problems(run);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, Severity::kNote);
+  EXPECT_THAT(findings[0].text,
+              HasSubstr("squad.f1 was best at step 600 (81.0000) and ends at 70.0000. The run's "
+                        "folder contains the best model"));
+  run.kept_best = {.metric = "loss", .smaller_is_better = true};
+  EXPECT_THAT(find_problems(run), Contains(Field(&Finding::text, HasSubstr("squad.loss was best at "
+                                                                           "step 300"))));
+  run.kept_best = KeptBest{};  // an older log
+  EXPECT_THAT(find_problems(run), IsEmpty());
+}
+
 TEST(FindProblems, NotesWhatWasForgotten) {
   RunHistory run = sound_run();
   run.evaluations["held_out.books.mlm_loss"] = {{0, 2}, {500, 2.25}, {1000, 2.5}};
