@@ -7,6 +7,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/printable.h"
+#include "onebit/base/log.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
 #include "onebit/cli/squad_command.h"
@@ -15,7 +16,8 @@ namespace onebit::cli {
 namespace {
 
 struct Arguments {
-  std::string model, context, question;
+  std::string model, context, question, rules = "auto";
+  bool unanswerable = false;
   tasks::SquadPredictionOptions prediction;
   int64_t top = 3;
   bool json = false;
@@ -27,9 +29,20 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
-int run(const Arguments& given) {
+// The model's training decides. A model that does not say gives an answer.
+bool may_abstain(const Arguments& given, const training::ModelDescription& model) {
+  if (given.unanswerable) return true;
+  if (given.rules != "auto") return given.rules == "2.0";
+  if (!model.may_be_unanswerable) {
+    log_info("{} does not say whether it may give no answer: --rules 1.1 is assumed", given.model);
+  }
+  return model.may_be_unanswerable.value_or(false);
+}
+
+int run(Arguments& given) {
   Context context = make_context(given.device, 0, 1);
   tasks::SquadPredictor predictor(context, given.model);
+  given.prediction.decode.may_be_unanswerable = may_abstain(given, predictor.description());
   squad::DecodedAnswer answer =
       predictor.ask(text_of(given.context), given.question, given.prediction);
   // The given answer comes first: --null-threshold may select another than the most probable.
@@ -63,8 +76,15 @@ void add_squad_ask(Command squad, Action& chosen) {
   command.add_option("--top", given->top, "Answers to show")
       .check(at_least(1))
       .capture_default_str();
-  command.add_flag("--unanswerable", given->prediction.decode.may_be_unanswerable,
-                   "The text may hold no answer (a model fine-tuned on version 2.0)");
+  const Option rules =
+      command
+          .add_option("--rules", given->rules,
+                      "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the "
+                      "model was trained, 1.1 for a model that does not say")
+          .check(one_of({"auto", "1.1", "2.0"}))
+          .capture_default_str();
+  command.add_flag("--unanswerable", given->unanswerable, "The same as --rules 2.0")
+      .excludes(rules);
   command.add_flag("--json", given->json, "Print one JSON array");
   add_window_options(command, given->prediction.features);
   add_answer_options(command, given->prediction.decode);

@@ -23,6 +23,8 @@ struct Arguments {
 };
 
 squad::ScoreRules chosen_rules(const Arguments& given, const squad::Dataset& dataset) {
+  // Only the rules of version 2.0 use null odds.
+  if (given.rules == "auto" && !given.null_odds.empty()) return squad::ScoreRules::kVersion2;
   if (given.rules == "auto") return squad::rules_for(dataset);
   return given.rules == "1.1" ? squad::ScoreRules::kVersion1 : squad::ScoreRules::kVersion2;
 }
@@ -89,8 +91,10 @@ void add_squad_evaluate(Command squad, Action& chosen) {
       .needs(null_odds)
       .capture_default_str();
   command
-      .add_option("--rules", given->rules,
-                  "Rules of version 1.1 or 2.0; auto: detected from the file")
+      .add_option(
+          "--rules", given->rules,
+          "Rules of version 1.1 or 2.0; auto: 2.0 with --na-probs, else as the answers in the "
+          "file are")
       .check(one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print what the official script prints");

@@ -63,8 +63,17 @@ void write_logits(const Path& path, const tasks::SquadPredictor::Computed& compu
   write_file_atomically(path, text);
 }
 
-bool is_version2(const Arguments& given, const squad::Dataset& dataset) {
-  return given.rules == "auto" ? squad::has_unanswerable(dataset) : given.rules == "2.0";
+// The model's training decides; the file only for a model that does not say.
+bool may_abstain(const Arguments& given, const training::ModelDescription& model,
+                 const squad::Dataset& dataset) {
+  if (given.rules != "auto") return given.rules == "2.0";
+  const bool chosen = model.may_be_unanswerable.value_or(squad::has_unanswerable(dataset));
+  log_info("{}", squad::describe_abstaining(
+                     chosen, model.may_be_unanswerable
+                                 ? fmt::format("the training of {}", given.model)
+                                 : fmt::format("{}, since {} does not say (--rules)", given.input,
+                                               given.model)));
+  return chosen;
 }
 
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
@@ -77,7 +86,7 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
   if (!outputs.logits.empty()) write_logits(outputs.logits, computed);
   squad::DecodeOptions decode = given.prediction.decode;
-  decode.may_be_unanswerable = is_version2(given, dataset);
+  decode.may_be_unanswerable = may_abstain(given, predictor.description(), dataset);
   const auto answers =
       squad::decode_answers(*computed.features, computed.logits, decode, context.threads());
   squad::write_answers({.predictions = outputs.predictions,
@@ -119,8 +128,8 @@ void add_squad_predict(Command squad, Action& chosen) {
                      "Also write the logits of every window, one JSON line each");
   command
       .add_option("--rules", given->rules,
-                  "Rules of version 1.1 or 2.0 (a question may have no answer); auto: detected "
-                  "from the file")
+                  "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the model "
+                  "was trained, or for a model that does not say, detected from the file")
       .check(one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   add_batch_option(command, given->prediction.batch, "Windows");

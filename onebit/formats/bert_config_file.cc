@@ -10,6 +10,7 @@
 namespace onebit::formats {
 namespace {
 
+constexpr const char* kMayBeUnanswerable = "may_be_unanswerable";
 constexpr const char* kPreLayerNormType = "bert_pre_layer_norm";
 
 struct Size {
@@ -128,6 +129,9 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   result.torch_dtype = torch_dtype(reader);
   result.labels = read_label_names(reader);
   result.problem_type = reader.text("problem_type", "");
+  if (reader.has(kMayBeUnanswerable)) {
+    result.may_be_unanswerable = reader.boolean(kMayBeUnanswerable, false);
+  }
   return result;
 }
 
@@ -171,6 +175,7 @@ std::string bert_config_text(const BertConfigFile& config) {
     json["problem_type"] = config.problem_type;
     json["num_labels"] = config.labels.empty() ? 2 : config.labels.size();
   }
+  if (config.may_be_unanswerable) json[kMayBeUnanswerable] = *config.may_be_unanswerable;
   return json.dump(2) + "\n";
 }
 

@@ -44,6 +44,9 @@ struct BertConfigFile {
   std::vector<std::string> labels;
   // "single_label_classification", "multi_label_classification" or "regression"; empty: not given.
   std::string problem_type;
+  // onebit's own key, which transformers keeps and ignores: whether a question-answering model was
+  // trained on questions without an answer. Absent: not given.
+  std::optional<bool> may_be_unanswerable;
 
   bool operator==(const BertConfigFile&) const = default;
 };

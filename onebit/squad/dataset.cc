@@ -205,6 +205,13 @@ bool has_unanswerable(const Dataset& dataset) {
   return some_with && some_without;
 }
 
+std::string describe_abstaining(bool may_be_unanswerable, std::string_view source) {
+  return fmt::format("{}, as {} decides",
+                     may_be_unanswerable ? "rules of SQuAD 2.0: a question may get no answer"
+                                         : "rules of SQuAD 1.1: every question gets an answer",
+                     source);
+}
+
 uint32_t checksum(const Dataset& dataset) {
   uint32_t crc = 0;
   // The size precedes the text, so that moving text from one entry to the next changes the

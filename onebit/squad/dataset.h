@@ -63,6 +63,9 @@ Dataset dataset_from_json(const Json& json, const std::string& source, Use use);
 // version, or because a question is marked impossible or, in a file with any answers, has none.
 bool has_unanswerable(const Dataset& dataset);
 
+// A line for logs: the rules that follow, and `source`, which has decided so.
+std::string describe_abstaining(bool may_be_unanswerable, std::string_view source);
+
 // A checksum of the training data: questions, passages and answers.
 uint32_t checksum(const Dataset& dataset);
 

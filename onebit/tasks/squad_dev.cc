@@ -27,7 +27,8 @@ SquadDev::SquadDev(const Path& path, const training::ModelDescription& descripti
       threads_(threads),
       features_(predict_, description.vocabulary, description.casing,
                 for_prediction(features, threads)) {
-  decode_.may_be_unanswerable = squad::has_unanswerable(predict_);
+  decode_.may_be_unanswerable =
+      description.may_be_unanswerable.value_or(squad::has_unanswerable(predict_));
 }
 
 DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,

@@ -51,9 +51,11 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
   features.use = squad::Use::kTrain;
   features.threads = threads;
   using squad::WindowsWithoutAnswer;
-  features.without_answer = config_.without_answer.value_or(squad::has_unanswerable(train_data_)
-                                                                ? WindowsWithoutAnswer::kToCls
-                                                                : WindowsWithoutAnswer::kDrop);
+  // The model folder keeps this, since whether a system abstains must not depend on its input.
+  const bool unanswerable = squad::has_unanswerable(train_data_);
+  description_.may_be_unanswerable = unanswerable;
+  features.without_answer = config_.without_answer.value_or(
+      unanswerable ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
   train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
                                                       description_.casing, features);
   facts_.data_rows.push_back(
@@ -66,12 +68,20 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
       train_features_->windows_dropped(),
       features.without_answer == WindowsWithoutAnswer::kDrop ? "left out" : "(they point to [CLS])",
       train_features_->questions_cut()));
+  facts_.decisions.push_back(squad::describe_abstaining(unanswerable, "the training data"));
 }
 
 void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
   dev_ = std::make_unique<SquadDev>(path, description_, config_.features, config_.decode,
                                     config_.prediction_batch, threads);
   report_problems(dev_->dataset(), is_first);
+  if (const bool found = squad::has_unanswerable(dev_->dataset());
+      found != description_.may_be_unanswerable) {
+    facts_.decisions.push_back(fmt::format(
+        "{} {} questions without an answer, unlike the training data, which decide whether the "
+        "model abstains",
+        path.string(), found ? "has" : "has no"));
+  }
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
   facts_.held_out_checksums = {squad::checksum(dev_->dataset())};

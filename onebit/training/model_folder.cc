@@ -43,6 +43,9 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
     file.problem_type = description.classifier.problem_type;
     file.classifier_dropout = description.classifier.dropout;
   }
+  if (description.architecture == model::kAnswerArchitecture) {
+    file.may_be_unanswerable = description.may_be_unanswerable;
+  }
   return file;
 }
 
@@ -134,7 +137,8 @@ ModelDescription read_model_description(const Path& model_folder) {
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
           .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
-                         .dropout = folder.config.classifier_dropout}};
+                         .dropout = folder.config.classifier_dropout},
+          .may_be_unanswerable = folder.config.may_be_unanswerable};
 }
 
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,

@@ -34,6 +34,9 @@ struct ModelDescription {
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
   ClassifierDescription classifier = {};
+  // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0);
+  // absent: the folder does not say. Written only for that architecture.
+  std::optional<bool> may_be_unanswerable = {};
   // How sentence vectors are computed. read_model_description() leaves it empty; if set, it is
   // written.
   std::optional<formats::SentenceFiles> sentence = {};

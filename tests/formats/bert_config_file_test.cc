@@ -36,6 +36,9 @@ TEST(BertConfigFile, RoundTrip) {
   config.torch_dtype = DType::kBF16;
   config.labels = {"no", "yes", "neither"};
   config.problem_type = "multi_label_classification";
+  config.may_be_unanswerable = true;
+  EXPECT_EQ(parse(bert_config_text(config)), config);
+  config.may_be_unanswerable = false;
   EXPECT_EQ(parse(bert_config_text(config)), config);
   EXPECT_EQ(parse(bert_config_text({})), BertConfigFile{});
 }
