@@ -12,6 +12,7 @@
 #include "onebit/cli/usage.h"
 #include "onebit/cli/vocabulary_option.h"
 #include "onebit/corpus/prepare.h"
+#include "onebit/corpus/store_statistics.h"
 #include "onebit/training/interruption.h"
 
 namespace onebit::cli {
@@ -109,6 +110,14 @@ int run(const Arguments& given) {
       given.output, manifest.documents, manifest.sentences, manifest.tokens,
       manifest.vocabulary_size, static_cast<double>(manifest.text_bytes) / 1e6, report.seconds,
       report.megabytes_per_second);
+  if (report.long_sentence_tokens > 0) {
+    log_info(
+        "{:.1f} % of the tokens are in sentences of more than {}: sentences longer than a sequence "
+        "are read in pieces",
+        100 * static_cast<double>(report.long_sentence_tokens) /
+            static_cast<double>(manifest.tokens),
+        corpus::kLongSentenceTokens);
+  }
   if (given.drop_duplicates) {
     fmt::print("{} documents were duplicates and dropped: {} tokens\n",
                manifest.duplicate_documents.value_or(0), report.duplicate_tokens);

@@ -140,6 +140,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));
   report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));
   report.duplicate_tokens = writer.duplicate_tokens();
+  report.long_sentence_tokens = writer.long_sentence_tokens();
   report.seconds = watch.seconds();
   report.megabytes_per_second =
       static_cast<double>(totals.text_bytes) * 1e-6 / std::max(totals.seconds, 1e-9);

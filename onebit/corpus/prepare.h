@@ -13,6 +13,7 @@ struct PrepareReport {
   StoreManifest manifest;
   std::vector<std::string> decisions;  // automatic choices, to be shown to the user
   uint64_t duplicate_tokens = 0;       // in documents dropped as duplicates
+  uint64_t long_sentence_tokens = 0;   // in sentences of more than kLongSentenceTokens
   double seconds = 0;
   double megabytes_per_second = 0;  // text bytes per second of the tokenizing phase
 };

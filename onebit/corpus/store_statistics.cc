@@ -23,8 +23,11 @@ uint64_t count_of(const TokenStore& store, int32_t id) {
 
 StoreStatistics statistics_of(const TokenStore& store) {
   LengthCounter sentence_tokens, document_tokens, document_sentences;
+  uint64_t long_sentence_tokens = 0;
   for (uint64_t sentence = 0; sentence < store.sentences(); ++sentence) {
-    sentence_tokens.add(store.sentence_begin(sentence + 1) - store.sentence_begin(sentence));
+    const uint64_t size = store.sentence_begin(sentence + 1) - store.sentence_begin(sentence);
+    sentence_tokens.add(size);
+    long_sentence_tokens += long_tokens(size);
   }
   for (uint64_t document = 0; document < store.documents(); ++document) {
     const uint64_t begin = store.document_begin(document), end = store.document_begin(document + 1);
@@ -32,6 +35,7 @@ StoreStatistics statistics_of(const TokenStore& store) {
     document_sentences.add(end - begin);
   }
   return {.unknown_tokens = count_of(store, store.vocabulary()->unknown_id()),
+          .long_sentence_tokens = long_sentence_tokens,
           .sentence_tokens = sentence_tokens.statistics(),
           .document_tokens = document_tokens.statistics(),
           .document_sentences = document_sentences.statistics()};

@@ -71,6 +71,7 @@ void StoreWriter::add(const TokenizedBlock& block) {
   sentence_ends.reserve(block.sentence_tokens_.size());
   for (const uint32_t tokens : block.sentence_tokens_) {
     manifest_.tokens += tokens;
+    long_sentence_tokens_ += long_tokens(tokens);
     sentence_ends.push_back(manifest_.tokens);
   }
   for (const uint64_t end : block.document_ends_) {
@@ -129,6 +130,7 @@ void StoreWriter::write_held() {
   sentence_ends.reserve(open_.sentence_tokens.size());
   for (const uint32_t tokens : open_.sentence_tokens) {
     sentence_ends.push_back(manifest_.tokens += tokens);
+    long_sentence_tokens_ += long_tokens(tokens);
   }
   sentences_->write(sentence_ends);
   manifest_.sentences += open_.sentence_tokens.size();

@@ -10,6 +10,7 @@
 #include "onebit/base/partial_folder.h"
 #include "onebit/corpus/seen_documents.h"
 #include "onebit/corpus/store_manifest.h"
+#include "onebit/corpus/store_statistics.h"
 #include "onebit/text/vocabulary.h"
 
 namespace onebit::corpus {
@@ -54,6 +55,8 @@ class StoreWriter {
   static constexpr size_t kMaxHeldBytes = size_t{64} << 20;
   void drop_duplicates();
   void add(const TokenizedBlock& block);
+  // The number of tokens in sentences of more than kLongSentenceTokens.
+  uint64_t long_sentence_tokens() const { return long_sentence_tokens_; }
   // The number of tokens in dropped documents.
   uint64_t duplicate_tokens() const { return duplicate_tokens_; }
   // Completes the manifest with `text_bytes`, `format` and sources, syncs and renames. Error: no
@@ -83,7 +86,7 @@ class StoreWriter {
   uint64_t document_end_ = 0;  // number of sentences in finished documents
   std::optional<SeenDocuments> seen_;
   OpenDocument open_;
-  uint64_t duplicate_tokens_ = 0;
+  uint64_t duplicate_tokens_ = 0, long_sentence_tokens_ = 0;
 };
 
 }  // namespace onebit::corpus

@@ -59,6 +59,7 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
                                       .seed = derived_seed(options.seed, RandomStream::kSource, i),
                                       .threads = options.threads}));
     if (!marks.empty()) sources_.back()->restore(marks[i]);
+    epoch_begins_.push_back(marks.empty() ? 0 : marks[i].begin);
   }
   mixture_ = Mixture(weights_of(stores, sources_));
   const uint64_t samples = first_epoch_examples();
@@ -92,10 +93,10 @@ uint64_t BatchStream::first_epoch_examples() {
   return sum;
 }
 
-std::vector<EpochFigures> BatchStream::figures(uint64_t samples) {
+std::vector<EpochFigures> BatchStream::figures() {
   std::vector<EpochFigures> found;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    found.push_back(sources_[i]->figures(mixture_.count(i, samples)));
+    found.push_back(sources_[i]->figures(epoch_begins_[i]));
   }
   return found;
 }

@@ -53,8 +53,8 @@ class BatchStream {
 
   // The number of examples in the first epoch over all stores.
   uint64_t first_epoch_examples();
-  // For each store the facts of the epoch of its next example after `samples` samples.
-  std::vector<EpochFigures> figures(uint64_t samples);
+  // For each store the facts of the epoch that it began with: the first one, or that of its mark.
+  std::vector<EpochFigures> figures();
   // For each store the epoch and index of its next example after `samples` samples.
   std::vector<DataPosition> positions(uint64_t samples);
   // A mark for each store, to continue from after `samples` samples.
@@ -66,6 +66,7 @@ class BatchStream {
  private:
   BatchStreamOptions options_;
   std::vector<std::unique_ptr<ExampleSource>> sources_;
+  std::vector<uint64_t> epoch_begins_;  // by source, of the epoch that it began with
   Mixture mixture_;
   StepParts parts_;
 };

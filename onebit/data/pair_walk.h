@@ -1,8 +1,8 @@
 // Cuts documents into sentence pairs (Devlin et al. 2019, section A.1; the rules of the published
 // create_pretraining_data). A document is processed in visits: a short one in a single visit, a
 // long one in runs of about 32 sequences whose ends move with every epoch. This bounds the cost of
-// finding a pair, and one random target length never governs a whole book. A sentence that is longer
-// than a sequence counts as several (sentence_pieces.h).
+// finding a pair, and one random target length never governs a whole book. A sentence that is
+// longer than a sequence counts as several (sentence_pieces.h).
 #pragma once
 
 #include <cstdint>

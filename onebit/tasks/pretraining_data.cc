@@ -23,6 +23,7 @@ Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
           {"sequence_length", options.pairs.sequence_length},
           {"short_sequence_probability", options.pairs.short_sequence_probability},
           {"next_sentence", options.pairs.next_sentence},
+          {"long_sentences", "pieces"},
           {"checksums", checksums_of_files(stores)}};
 }
 
@@ -91,6 +92,10 @@ bool are_those_of(const Json& client_state, const Stores& stores) {
   if (client_state.value("stores", Json()) != stores_to_json(stores)) return false;
   const Json files = checksums_of_files(stores);
   return client_state.value("/epochs/cut/checksums"_json_pointer, files) == files;
+}
+
+bool cuts_long_sentences(const Json& client_state) {
+  return client_state.contains("/epochs/cut/long_sentences"_json_pointer);
 }
 
 Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,

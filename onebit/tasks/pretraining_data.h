@@ -37,6 +37,10 @@ Json stores_to_json(const Stores& stores);
 // and weights.
 bool are_those_of(const Json& client_state, const Stores& stores);
 
+// Whether the checkpoint's examples were cut by a version that reads sentences longer than a
+// sequence in pieces.
+bool cuts_long_sentences(const Json& client_state);
+
 // The marks of a stream with `options`, for the client state, and back. They are empty if the state
 // is older or of other stores, seed or pairs; the stream then finds its position by cutting every
 // epoch again.

@@ -4,6 +4,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
+#include "onebit/tasks/epoch_check.h"
 #include "onebit/tasks/pretraining_data.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/training/model_folder.h"
@@ -63,12 +64,14 @@ HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOption
   options.max_samples = task.max_samples;
   options.pairs = data.pairs;
   options.masks = data.masks;
-  const auto stream = open_held_out(data::open_store(task.data),
+  const auto store = data::open_store(task.data);
+  const auto stream = open_held_out(store,
                                     {.what = "the model",
                                      .path = folder,
                                      .vocabulary = description.vocabulary,
                                      .casing = description.casing},
                                     options);
+  warn_of_held_out(*store, *stream, options.pairs);
   training::DeviceBatchBuffer buffer(context.device(), stream->bounds());
   model.plan(context, training::limits_of(stream->bounds()), {}, false);
   return evaluate_held_out(context, model, *stream, buffer, communicator);

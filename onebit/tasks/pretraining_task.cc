@@ -7,6 +7,7 @@
 #include "onebit/base/log.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/model/head_names.h"
+#include "onebit/tasks/epoch_check.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/stream_source.h"
@@ -22,6 +23,7 @@ class PretrainingSource : public StreamSource<data::BatchStream, PretrainingBatc
                     const std::vector<data::EpochMark>& marks)
       : StreamSource(data::BatchStream(stores, options, marks)), stores_(stores) {}
 
+  std::vector<data::EpochFigures> figures() { return stream().figures(); }
   Json identity() const override { return {{"stores", stores_to_json(stores_)}}; }
   // The start of the next epoch, so that finding it again takes no pass over the data.
   Json position(uint64_t samples) override {
@@ -149,12 +151,33 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
     report_changes(*saved);
   }
   auto source = std::make_unique<PretrainingSource>(stores_, stream, marks);
+  check_epoch(source->figures(), saved);
   if (!options_.valid.empty()) {
     open_held_out_data(share.threads);
   } else if (config_.session.evaluate_every > 0) {
     facts_.decisions.emplace_back("no held-out losses (run.evaluate_every): no --valid given");
   }
   return source;
+}
+
+// A run that is resumed was checked when it was started.
+void PretrainingTask::check_epoch(const std::vector<data::EpochFigures>& figures,
+                                  const Json* saved) {
+  const data::PairOptions& pairs = config_.data.pairs;
+  if (!start_ || !start_->resumed) require_useful_labels(stores_, figures, pairs);
+  for (const std::string& warning : warnings_of_training(stores_, figures, pairs)) {
+    log_warning("{}", warning);
+  }
+  facts_.data_rows.emplace_back("epoch", describe_epoch(figures));
+  const bool has_pieces =
+      std::any_of(figures.begin(), figures.end(),
+                  [](const data::EpochFigures& each) { return each.cut_tokens > 0; });
+  if (has_pieces && saved != nullptr && !cuts_long_sentences(*saved)) {
+    facts_.decisions.emplace_back(
+        "changed: sentences longer than a sequence are read in pieces, which the version that "
+        "saved "
+        "the run truncated; sample numbers continue in the new samples");
+  }
 }
 
 void PretrainingTask::report_changes(const Json& saved) {
@@ -177,6 +200,7 @@ void PretrainingTask::open_held_out_data(int threads) {
   for (const HeldOutData& given : options_.valid) {
     const auto store = data::open_store(given.folder);
     held_out_.push_back({given.name, open_held_out(store, vocabulary_owner(), options)});
+    warn_of_held_out(*store, *held_out_.back().stream, options.pairs);
     facts_.held_out_checksums.push_back(checksum_of(*store));
     facts_.data_rows.push_back(
         {"held-out data",

@@ -73,6 +73,8 @@ class PretrainingTask : public training::Task {
   void require_own_run() const;
   training::ModelDescription describe_model() const;
   VocabularyOwner vocabulary_owner() const;
+  // Errors and warnings of epoch_check.h.
+  void check_epoch(const std::vector<data::EpochFigures>& figures, const Json* saved);
   // Reports what has changed since the run saved its state.
   void report_changes(const Json& saved);
   // Opens the data evaluated before the first step, every run.evaluate_every steps and at the end.

@@ -32,7 +32,7 @@ TEST(StoreStatistics, AreThoseOfAllLengths) {
   const TemporaryFolder folder;
   std::vector<SampleDocument> documents = sample_documents(41, 5);
   documents.emplace_back(900, 9);  // longer than the lengths that are counted separately
-  documents.push_back({5000});
+  documents.push_back({5000, 512, 513});
   const auto store = make_store(folder / "store", documents);
   std::vector<uint64_t> sentence_tokens, document_tokens, document_sentences;
   for (const SampleDocument& document : documents) {
@@ -48,6 +48,7 @@ TEST(StoreStatistics, AreThoseOfAllLengths) {
   expect_lengths(found.document_tokens, document_tokens);
   expect_lengths(found.document_sentences, document_sentences);
   EXPECT_EQ(found.unknown_tokens, 0u);
+  EXPECT_EQ(found.long_sentence_tokens, 5513u);  // of more than 512 tokens each
 }
 
 TEST(StoreStatistics, CountUnknownTokens) {

@@ -5,90 +5,14 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "tests/base/message_of.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/corpus/sample_store.h"
+#include "tests/data/stream_sequences.h"
 
 namespace onebit::data {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int32_t kCls = 2, kSep = 3;
-
-// One sequence, cut out of its batch.
-struct Sequence {
-  uint64_t sample;
-  int32_t next_sentence;
-  std::vector<int32_t> tokens, segments, positions, masked_positions, targets;
-  std::vector<uint64_t> row_keys;
-
-  bool operator==(const Sequence&) const = default;
-
-  // The tokens before masking.
-  std::vector<int32_t> text() const {
-    std::vector<int32_t> whole = tokens;
-    for (size_t i = 0; i < targets.size(); ++i) {
-      whole[static_cast<size_t>(masked_positions[i])] = targets[i];
-    }
-    return whole;
-  }
-};
-
-std::vector<Sequence> sequences_of(const Batch& batch) {
-  std::vector<Sequence> sequences;
-  const auto slice = [](const auto& values, int32_t begin, int32_t end) {
-    return std::decay_t<decltype(values)>(values.begin() + begin, values.begin() + end);
-  };
-  for (size_t i = 0; i < batch.next_sentence.size(); ++i) {
-    const int32_t begin = batch.sequence_starts[i], end = batch.sequence_starts[i + 1];
-    Sequence sequence{batch.samples[i], batch.next_sentence[i], {}, {}, {}, {}, {}, {}};
-    sequence.tokens = slice(batch.tokens, begin, end);
-    sequence.segments = slice(batch.segments, begin, end);
-    sequence.positions = slice(batch.positions, begin, end);
-    sequence.row_keys = slice(batch.row_keys, begin, end);
-    for (size_t m = 0; m < batch.masked_rows.size(); ++m) {
-      if (batch.masked_rows[m] < begin || batch.masked_rows[m] >= end) continue;
-      sequence.masked_positions.push_back(batch.masked_rows[m] - begin);
-      sequence.targets.push_back(batch.masked_targets[m]);
-    }
-    sequences.push_back(sequence);
-  }
-  return sequences;
-}
-
-class BatchStreamTest : public ::testing::Test {
- protected:
-  BatchStreamTest()
-      : store_(corpus::make_store(folder_ / "store", corpus::sample_documents(80, 11), 40000)) {}
-
-  // All sequences of `steps` steps from `first_sample` on, by sample.
-  std::map<uint64_t, Sequence> collect(const std::vector<WeightedStore>& stores,
-                                       BatchStreamOptions options, uint64_t first_sample,
-                                       int steps) {
-    std::map<uint64_t, Sequence> found;
-    for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
-      BatchStream stream(stores, options);
-      Batch batch;
-      for (int step = 0; step < steps; ++step) {
-        const uint64_t begin =
-            first_sample + static_cast<uint64_t>(step) * stream.samples_per_step();
-        for (int64_t micro_step = 0; micro_step < options.accumulation; ++micro_step) {
-          stream.build(begin, micro_step, batch);
-          for (const Sequence& sequence : sequences_of(batch)) {
-            EXPECT_TRUE(found.emplace(sequence.sample, sequence).second) << sequence.sample;
-          }
-        }
-      }
-    }
-    return found;
-  }
-
-  TemporaryFolder folder_;
-  std::shared_ptr<const corpus::TokenStore> store_;
-};
 
 TEST_F(BatchStreamTest, SequencesAreWellFormed) {
   for (const int64_t length : {8, 32, 128, 512}) {
@@ -353,109 +277,6 @@ TEST_F(BatchStreamTest, GoldenSequence) {
     }
   }
   EXPECT_EQ(digest, 10269397881842510612u);
-}
-
-// The same for several lengths, the least of which is exactly that of the longest sentence (30
-// tokens): no such sentence is cut into pieces.
-TEST_F(BatchStreamTest, StoresOfShortSentencesKeepTheirSamples) {
-  const auto digest = [&](int64_t length, bool next_sentence) {
-    BatchStreamOptions options{.seed = 77, .micro_batch = 500};
-    options.pairs = {.sequence_length = length, .next_sentence = next_sentence};
-    uint64_t sum = 0;
-    for (const auto& [sample, sequence] : collect({{store_}}, options, 0, 2)) {
-      const auto add = [&](const std::vector<int32_t>& values) {
-        for (const int32_t value : values) {
-          sum = sum * 6364136223846793005ull + static_cast<uint64_t>(value) + 1;
-        }
-      };
-      add({sequence.next_sentence});
-      add(sequence.tokens);
-      add(sequence.masked_positions);
-    }
-    return sum;
-  };
-  EXPECT_EQ(digest(33, true), 3577009201526632160u);
-  EXPECT_EQ(digest(128, true), 13330554746270106310u);
-  EXPECT_EQ(digest(512, true), 860850610275474836u);
-  EXPECT_EQ(digest(32, false), 15747820396984874804u);
-  EXPECT_EQ(digest(128, false), 9342940443463012274u);
-}
-
-// A text without sentence ends: every token is in its turn read, in the first epochs already, and an
-// epoch reads nearly all of it.
-TEST_F(BatchStreamTest, ReadsAllOfSentencesThatAreLongerThanASequence) {
-  const auto store = corpus::make_store(folder_ / "long", {{5000}, {700, 12, 900}, {2000}}, 40000);
-  for (const bool next_sentence : {true, false}) {
-    for (const int64_t length : {16, 128, 512}) {
-      BatchStreamOptions options{.seed = 12, .micro_batch = 1};
-      options.pairs = {.sequence_length = length, .next_sentence = next_sentence};
-      options.masks.max_predictions = 80;
-      BatchStream stream({{store}}, options);
-      std::set<int32_t> in_epoch, ever;
-      std::set<int32_t> continuing;
-      const uint64_t epoch = stream.first_epoch_examples();
-      for (const auto& [sample, sequence] :
-           collect({{store}}, options, 0, static_cast<int>(8 * epoch))) {
-        const std::vector<int32_t> text = sequence.text();
-        ASSERT_LE(static_cast<int64_t>(text.size()), length);
-        for (size_t i = 0; i < text.size(); ++i) {
-          if (text[i] < corpus::kFirstWord) continue;
-          ever.insert(text[i]);
-          const bool counts = sequence.segments[i] == 0 || sequence.next_sentence == 0;
-          if (sample < epoch && counts) in_epoch.insert(text[i]);
-        }
-        continuing.insert(sequence.next_sentence);
-      }
-      const auto all = static_cast<double>(store->tokens());
-      const std::string which = fmt::format("{} {}", length, next_sentence);
-      EXPECT_EQ(ever.size(), store->tokens()) << which;
-      EXPECT_GT(static_cast<double>(in_epoch.size()), 0.95 * all) << which;
-      EXPECT_EQ(continuing.size(), next_sentence ? 2u : 1u);
-      // The figure of the index is what was counted, with next_sentence nearly.
-      const EpochFigures figures = stream.figures(0).front();
-      EXPECT_EQ(figures.tokens, store->tokens());
-      EXPECT_EQ(figures.cut_tokens, store->tokens() - 12) << which;
-      EXPECT_NEAR(figures.read_share(), static_cast<double>(in_epoch.size()) / all,
-                  next_sentence ? 0.03 : 0.0)
-          << which;
-      EXPECT_EQ(figures.examples, epoch);
-    }
-  }
-}
-
-TEST_F(BatchStreamTest, ResumesInsideALongSentence) {
-  const auto store = corpus::make_store(folder_ / "long", {{9000}, {3000, 12, 900}}, 40000);
-  for (const bool next_sentence : {true, false}) {
-    BatchStreamOptions options{.seed = 13, .micro_batch = 7};
-    options.pairs = {.sequence_length = 32, .next_sentence = next_sentence};
-    BatchStream unbroken({{store}}, options);
-    const uint64_t epoch = unbroken.first_epoch_examples();
-    for (const uint64_t samples : {uint64_t{1}, epoch - 3, epoch, 5 * epoch / 2}) {
-      BatchStream resumed({{store}}, options, unbroken.marks(samples));
-      Batch one, other;
-      for (uint64_t step = 0; step < epoch / 7; ++step) {
-        unbroken.build(samples + 7 * step, 0, one);
-        resumed.build(samples + 7 * step, 0, other);
-        ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples << " " << step;
-      }
-    }
-  }
-}
-
-TEST_F(BatchStreamTest, ARandomSecondTextIsOfAnotherDocument) {
-  const auto store = corpus::make_store(folder_ / "two", {{3000}, {2000}}, 40000);
-  BatchStreamOptions options{.seed = 14, .micro_batch = 300};
-  int random = 0;
-  for (const auto& [sample, sequence] : collect({{store}}, options, 0, 2)) {
-    const std::vector<int32_t> text = sequence.text();
-    const auto middle =
-        static_cast<size_t>(std::find(text.begin(), text.end(), kSep) - text.begin());
-    const bool a_in_first = text[1] - corpus::kFirstWord < 3000;
-    const bool b_in_first = text[middle + 1] - corpus::kFirstWord < 3000;
-    ASSERT_EQ(a_in_first != b_in_first, sequence.next_sentence == 1);
-    random += sequence.next_sentence;
-  }
-  EXPECT_GT(random, 200);
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ TEST_F(InspectTest, StatisticsOfATokenStore) {
   const Json store = inspect(corpus_.train(), {.statistics = true});
   const Json& found = store["statistics"];
   EXPECT_EQ(found["unknown_tokens"], 0);
+  EXPECT_EQ(found["tokens_in_sentences_over_512"], 0);
+  EXPECT_EQ(found["share_in_sentences_over_512"], 0.0);
   // Documents of twelve sentences of at least eight words.
   EXPECT_EQ(found["document_sentences"], (Json{{"mean", 12.0}, {"median", 12}, {"longest", 12}}));
   EXPECT_GE(found["sentence_tokens"]["median"], 8);
