@@ -86,7 +86,7 @@ ImportReport import_samples(const ImportOptions& options) {
   for (const Path& path : inputs.files) {
     const auto reader = open_reader(path, options.format);
     while (reader->read(padded)) {
-      checker.take(padded, sample);
+      if (!checker.take(padded, sample)) continue;
       writer.add(sample, padded.place);
       if (writer.samples() % kSamplesBetweenLooks == 0) {
         progress.update(writer.samples(), bytes_before + reader->consumed_bytes());
@@ -97,8 +97,18 @@ ImportReport import_samples(const ImportOptions& options) {
   }
   progress.send(writer.samples(), bytes_before);
   checker.finish();
+  require(writer.samples() > 0 || checker.without_masks() == 0,
+          "{}: no word is masked, nor in any other example: there is nothing to train on",
+          checker.first_without_masks());
   report.manifest = writer.finish(name(options.format), names);
   report.decisions = notes_of(report.manifest, inputs);
+  if (checker.without_masks() > 0) {
+    report.decisions.push_back(fmt::format(
+        "{} left out, as no word of {} is masked; first: {}",
+        checker.without_masks() == 1 ? "1 example was"
+                                     : fmt::format("{} examples were", checker.without_masks()),
+        checker.without_masks() == 1 ? "it" : "them", checker.first_without_masks()));
+  }
   report.seconds = watch.seconds();
   return report;
 }

@@ -122,7 +122,6 @@ void SampleChecker::take_masked(const PaddedSample& padded, Sample& sample) {
         padded.place, id, vocabulary_place_, i);
     scratch_.emplace_back(static_cast<int32_t>(positions[i]), static_cast<int32_t>(id));
   }
-  require(!scratch_.empty(), "{}: no word is masked", padded.place);
   std::sort(scratch_.begin(), scratch_.end());
   sample.masked_positions.clear();
   sample.masked_ids.clear();
@@ -136,7 +135,7 @@ void SampleChecker::take_masked(const PaddedSample& padded, Sample& sample) {
   masked_ += scratch_.size();
 }
 
-void SampleChecker::take(const PaddedSample& padded, Sample& sample) {
+bool SampleChecker::take(const PaddedSample& padded, Sample& sample) {
   take_tokens(padded, length_of(padded), sample);
   take_segments(padded, sample);
   take_masked(padded, sample);
@@ -146,6 +145,11 @@ void SampleChecker::take(const PaddedSample& padded, Sample& sample) {
           "is a random one)",
           padded.place, label);
   sample.next_sentence = static_cast<int32_t>(label);
+  // Google's script leaves a sequence unmasked where each whole word has more pieces than may be
+  // masked.
+  if (!sample.masked_positions.empty()) return true;
+  if (without_masks_++ == 0) first_without_masks_ = padded.place;
+  return false;
 }
 
 void SampleChecker::finish() const {

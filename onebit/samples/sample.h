@@ -29,9 +29,13 @@ class SampleChecker {
   // Errors name the vocabulary as `vocabulary_place`.
   SampleChecker(const text::Vocabulary& vocabulary, std::string vocabulary_place);
 
-  // Errors, with the place of the sample: arrays of different lengths, values out of range, no
-  // masked word, ids of another vocabulary.
-  void take(const PaddedSample& padded, Sample& sample);
+  // False if no word is masked, so that there is nothing to predict: the sample is left out, and
+  // counted. Errors, with the place of the sample: arrays of different lengths, values out of range,
+  // ids of another vocabulary.
+  bool take(const PaddedSample& padded, Sample& sample);
+  int64_t without_masks() const { return without_masks_; }
+  // The place of the first of them.
+  const std::string& first_without_masks() const { return first_without_masks_; }
   // Must be called at the end. Error: [MASK] replaced so few of all masked words that the files
   // must use the [MASK] of another vocabulary.
   void finish() const;
@@ -45,6 +49,8 @@ class SampleChecker {
   const text::Vocabulary& vocabulary_;
   std::string vocabulary_place_;
   uint64_t masked_ = 0, mask_tokens_ = 0;
+  int64_t without_masks_ = 0;
+  std::string first_without_masks_;
   std::vector<std::pair<int32_t, int32_t>> scratch_;  // (position, id)
 };
 

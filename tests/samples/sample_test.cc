@@ -121,10 +121,6 @@ TEST(SampleChecker, RefusesMaskedWordsThatCannotBe) {
   }
   EXPECT_THAT(after([](PaddedSample& sample) { sample.masked_lm_positions[1] = 2; }),
               HasSubstr("masked_lm_positions has 2 twice"));
-  EXPECT_THAT(after([](PaddedSample& sample) {
-                sample.masked_lm_weights = {0, 0, 0};
-              }),
-              HasSubstr("no word is masked"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.masked_lm_weights[0] = 0.5f; }),
               HasSubstr("masked_lm_weights has 0.5"));
   EXPECT_THAT(after([](PaddedSample& sample) {
@@ -150,6 +146,20 @@ TEST(SampleChecker, NoticesAnotherMask) {
   checker.take(padded, sample);
   EXPECT_THAT(message_of([&] { checker.finish(); }),
               AllOf(HasSubstr("of 200 masked words, 0.0 %"), HasSubstr("[MASK], id 4")));
+}
+
+// Google's script writes such samples with whole-word masks.
+TEST(SampleChecker, LeavesOutSamplesWithoutAMaskedWord) {
+  const text::Vocabulary vocabulary = golden_vocabulary();
+  SampleChecker checker(vocabulary, "vocab.txt");
+  PaddedSample unmasked = pair();
+  unmasked.masked_lm_weights = {0, 0, 0};
+  Sample sample;
+  EXPECT_FALSE(checker.take(unmasked, sample));
+  EXPECT_TRUE(checker.take(pair(), sample));
+  EXPECT_FALSE(checker.take(unmasked, sample));
+  EXPECT_EQ(checker.without_masks(), 2);
+  EXPECT_EQ(checker.first_without_masks(), unmasked.place);
 }
 
 }  // namespace
