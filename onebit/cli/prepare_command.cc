@@ -24,6 +24,7 @@ struct Arguments {
   int32_t vocabulary_size = 0;
   int threads = 0;
   bool overwrite = false, cased = false, uncased = false, drop_duplicates = false;
+  bool skips_bad_records = false;
 };
 
 void show_progress(const corpus::PrepareProgress& progress) {
@@ -60,6 +61,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   options.threads = given.threads;
   options.overwrite = given.overwrite;
   options.drop_duplicates = given.drop_duplicates;
+  if (given.skips_bad_records) options.left_out = corpus::LeftOut::kBad;
   return options;
 }
 
@@ -74,7 +76,8 @@ int run_samples(const Arguments& given) {
   const std::pair<bool, const char*> of_text[] = {{given.vocabulary_size > 0, "--vocab-size"},
                                                   {given.format != "auto", "--format"},
                                                   {given.locale != "en", "--locale"},
-                                                  {given.drop_duplicates, "--drop-duplicates"}};
+                                                  {given.drop_duplicates, "--drop-duplicates"},
+                                                  {given.skips_bad_records, "--skip-bad-records"}};
   for (const auto& [is_given, option] : of_text) {
     if (is_given) throw UsageError(fmt::format("{} is for --from text", option));
   }
@@ -159,8 +162,10 @@ void add_prepare(Command program, Action& chosen) {
   command
       .add_option("--format", given->format,
                   "lines (one sentence per line, blank line between documents), prose (to be split "
-                  "into sentences), jsonl (one document per line in \"text\") or auto")
-      .check(one_of({"auto", "lines", "prose", "jsonl"}))
+                  "into sentences, one document per file), documents (the same, blank line between "
+                  "documents), jsonl (one document per line in \"text\"), or auto: lines or prose, "
+                  "for each file")
+      .check(one_of({"auto", "lines", "prose", "documents", "jsonl"}))
       .capture_default_str();
   command.add_option("--locale", given->locale, "Language of sentence splitting")
       .capture_default_str();
@@ -169,6 +174,8 @@ void add_prepare(Command program, Action& chosen) {
       .capture_default_str();
   command.add_flag("--drop-duplicates", given->drop_duplicates,
                    "Keep the first of documents that are equal token for token");
+  command.add_flag("--skip-bad-records", given->skips_bad_records,
+                   "Leave out JSON lines that cannot be read, and count them; default: an error");
   command.add_flag("--overwrite", given->overwrite, "Replace a finished store");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -2,13 +2,21 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "onebit/base/error.h"
-#include "onebit/base/json.h"
+#include "onebit/corpus/data_json.h"
 #include "onebit/corpus/text_lines.h"
 
 namespace onebit::corpus {
 namespace {
+
+// The reason in a message of the library: "[json.exception...] parse error at line 1, column 9: ...".
+std::string reason_of(std::string message) {
+  message.erase(0, message.find("] ") + 2);
+  if (message.starts_with("parse error at ")) message.erase(0, message.find(": ") + 2);
+  return message;
+}
 
 // Keeps only the "text" at the top level.
 class TextHandler : public nlohmann::json_sax<nlohmann::json> {
@@ -16,9 +24,13 @@ class TextHandler : public nlohmann::json_sax<nlohmann::json> {
   explicit TextHandler(std::string place) : place_(std::move(place)) {}
 
   bool found() const { return found_; }
-  const std::string& text() const { return text_; }
+  std::string take_text() { return std::move(text_); }
 
-  bool null() override { return other(); }
+  bool null() override {
+    if (wanted_)
+      throw MissingValue(fmt::format("{}: \"text\" is null or not a number (NaN)", place_));
+    return other();
+  }
   bool boolean(bool) override { return other(); }
   bool number_integer(number_integer_t) override { return other(); }
   bool number_unsigned(number_unsigned_t) override { return other(); }
@@ -45,7 +57,7 @@ class TextHandler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception& error) override {
-    fail("{}: column {}: invalid JSON: {}", place_, position, error.what());
+    fail("{}: column {}: invalid JSON: {}", place_, position, reason_of(error.what()));
   }
 
  private:
@@ -70,17 +82,42 @@ class TextHandler : public nlohmann::json_sax<nlohmann::json> {
   bool wanted_ = false, found_ = false;
 };
 
+std::string strict_text_of(std::string_view line, const std::string& place) {
+  TextHandler handler(place);
+  nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
+  require(handler.found(), "{}: has no \"text\"", place);
+  return handler.take_text();
+}
+
+// Nearly all lines need no repair, so it is tried only after an error.
+std::string text_of(std::string_view line, const std::string& place) {
+  try {
+    return strict_text_of(line, place);
+  } catch (const MissingValue&) {
+    throw;
+  } catch (const Error&) {
+    const std::string repaired = repaired_json(line);
+    if (repaired == line) throw;
+    return strict_text_of(repaired, place);
+  }
+}
+
 }  // namespace
 
-void for_each_json_text(const TextBlock& block, const std::function<void(std::string_view)>& body) {
+void for_each_json_text(const TextBlock& block, LeftOutRecords& left_out,
+                        const std::function<void(std::string_view)>& body) {
   uint64_t number = block.first_line;
   for_each_line(block.text, [&](std::string_view line) {
     const std::string place = fmt::format("{}:{}", block.source, number++);
     if (stripped(line).empty()) return;
-    TextHandler handler(place);
-    nlohmann::json::sax_parse(line.begin(), line.end(), &handler);
-    require(handler.found(), "{}: has no \"text\"", place);
-    body(handler.text());
+    std::string text;
+    try {
+      text = text_of(line, place);
+    } catch (const Error& error) {
+      left_out.add(error);
+      return;
+    }
+    body(text);
   });
 }
 

@@ -24,16 +24,18 @@ struct Tokenized {
   TokenizedBlock block;
   uint64_t text_bytes = 0;
   uint64_t consumed_bytes = 0;
+  LeftOutRecords left_out;
 };
 
 // The objects of one thread.
 struct Worker {
   text::Tokenizer tokenizer;
   SentenceReader reader;
+  LeftOut rule;
   std::vector<int32_t> ids;
 
   Tokenized tokenize(TextBlock& block, int token_size_bytes) {
-    check_utf8(block);
+    if (block.format != TextFormat::kJsonl || rule != LeftOut::kBad) check_utf8(block);
     Tokenized result{.block = {token_size_bytes, block.text.size()},
                      .text_bytes = block.text.size()};
     reader.read(block, {.sentence =
@@ -44,6 +46,7 @@ struct Worker {
                             },
                         .document_end = [&] { result.block.end_document(); }});
     result.block.close();
+    result.left_out = reader.take_left_out();
     return result;
   }
 };
@@ -52,6 +55,7 @@ struct Totals {
   uint64_t text_bytes = 0;
   std::set<std::string> formats;
   std::string decision;
+  LeftOutRecords left_out;
   double seconds = 0;
 };
 
@@ -66,7 +70,8 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
   std::vector<Worker> workers;
   for (int i = 0; i < options.threads; ++i) {
     workers.push_back({text::Tokenizer(vocabulary.vocabulary, vocabulary.casing),
-                       SentenceReader(options.locale),
+                       SentenceReader(options.locale, options.left_out),
+                       options.left_out,
                        {}});
   }
   TextSource source(files, options.format);
@@ -90,6 +95,7 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
           [&](Tokenized& result) {
             writer.add(result.block);
             totals.text_bytes += result.text_bytes;
+            totals.left_out.add(result.left_out);
             consumed_bytes = result.consumed_bytes;
             meter.update(consumed_bytes, totals.text_bytes);
           });
@@ -135,7 +141,9 @@ PrepareReport prepare(const PrepareOptions& given) {
                           vocabulary.decisions.end());
   writer.set_vocabulary(*vocabulary.vocabulary, vocabulary.casing);
   const Totals totals = tokenize_all(options, inputs.files, vocabulary, writer);
-  if (!totals.decision.empty()) report.decisions.push_back(totals.decision);
+  for (std::string note : {totals.decision, totals.left_out.summary()}) {
+    if (!note.empty()) report.decisions.push_back(std::move(note));
+  }
   drop_kept_standard_input(writer.partial_folder());
   const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));
   report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/corpus/left_out_records.h"
 #include "onebit/corpus/progress_meter.h"
 #include "onebit/corpus/text_format.h"
 #include "onebit/text/casing.h"
@@ -33,10 +34,11 @@ struct PrepareOptions {
   // Absent: the model's, or uncased, or for a vocab.txt cased if its tokens contain capitals.
   std::optional<text::Casing> casing;
   TextFormat format = TextFormat::kAuto;
-  std::string locale = "en";     // for sentence splitting
-  int threads = 0;               // 0: all processors
-  bool overwrite = false;        // replace a finished store
-  bool drop_duplicates = false;  // keep only the first of documents with equal tokens
+  std::string locale = "en";             // for sentence splitting
+  int threads = 0;                       // 0: all processors
+  bool overwrite = false;                // replace a finished store
+  bool drop_duplicates = false;          // keep only the first of documents with equal tokens
+  LeftOut left_out = LeftOut::kMissing;  // of the records of JSON lines
   std::function<void(const PrepareProgress&)> progress;  // called about once a second
 };
 

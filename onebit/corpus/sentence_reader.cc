@@ -17,7 +17,7 @@ constexpr size_t kParagraphLineBytes = 200;
 void SentenceReader::read(TextBlock& block, const Sink& sink) {
   switch (block.format) {
     case TextFormat::kJsonl:
-      for_each_json_text(block, [&](std::string_view document) {
+      for_each_json_text(block, left_out_, [&](std::string_view document) {
         std::string text(document);
         read_prose(text, sink);
         sink.document_end();
@@ -25,6 +25,9 @@ void SentenceReader::read(TextBlock& block, const Sink& sink) {
       break;
     case TextFormat::kProse:
       read_prose(block.text, sink);
+      break;
+    case TextFormat::kDocuments:
+      read_prose(block.text, sink, true);
       break;
     case TextFormat::kLines:
       read_lines(block.text, sink);
@@ -46,7 +49,7 @@ void SentenceReader::read_lines(std::string_view text, const Sink& sink) {
   });
 }
 
-void SentenceReader::read_prose(std::string& text, const Sink& sink) {
+void SentenceReader::read_prose(std::string& text, const Sink& sink, bool empty_lines_end) {
   size_t begin = 0;  // beginning of the paragraph
   size_t page = text.find('\f');
   for (size_t at = 0; at < text.size();) {
@@ -57,9 +60,10 @@ void SentenceReader::read_prose(std::string& text, const Sink& sink) {
     if (end == std::string::npos) end = text.size();
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = std::min(end + 1, text.size());
-    if (!page_ends && line.size() <= kParagraphLineBytes && !stripped(line).empty()) continue;
+    const bool is_empty = stripped(line).empty();
+    if (!page_ends && line.size() <= kParagraphLineBytes && !is_empty) continue;
     read_paragraph(std::string_view(text).substr(begin, end - begin), sink);
-    if (page_ends) sink.document_end();
+    if (page_ends || (empty_lines_end && is_empty)) sink.document_end();
     begin = at;
   }
   read_paragraph(std::string_view(text).substr(begin), sink);

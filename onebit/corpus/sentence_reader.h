@@ -4,7 +4,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "onebit/corpus/left_out_records.h"
 #include "onebit/corpus/text_source.h"
 #include "onebit/text/sentence_splitter.h"
 
@@ -13,7 +15,8 @@ namespace onebit::corpus {
 // Not thread-safe, because of its sentence splitter: each thread needs its own.
 class SentenceReader {
  public:
-  explicit SentenceReader(const std::string& locale) : splitter_(locale) {}
+  explicit SentenceReader(const std::string& locale, LeftOut rule = LeftOut::kMissing)
+      : splitter_(locale), rule_(rule), left_out_(rule) {}
 
   struct Sink {
     std::function<void(std::string_view)> sentence;  // without surrounding white space, not empty
@@ -21,13 +24,17 @@ class SentenceReader {
   };
   // A document may continue in the next block. Modifies block.text.
   void read(TextBlock& block, const Sink& sink);
+  // Records of JSON lines that were not read.
+  LeftOutRecords take_left_out() { return std::exchange(left_out_, LeftOutRecords(rule_)); }
 
  private:
   void read_lines(std::string_view text, const Sink& sink);
-  void read_prose(std::string& text, const Sink& sink);
+  void read_prose(std::string& text, const Sink& sink, bool empty_lines_end = false);
   void read_paragraph(std::string_view paragraph, const Sink& sink);
 
   text::SentenceSplitter splitter_;
+  LeftOut rule_;
+  LeftOutRecords left_out_;
 };
 
 }  // namespace onebit::corpus

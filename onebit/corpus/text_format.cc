@@ -59,6 +59,8 @@ const char* name(TextFormat format) {
       return "lines";
     case TextFormat::kProse:
       return "prose";
+    case TextFormat::kDocuments:
+      return "documents";
     case TextFormat::kJsonl:
       return "jsonl";
   }
@@ -67,8 +69,8 @@ const char* name(TextFormat format) {
 
 TextFormat text_format_from_name(const std::string& text) {
   std::vector<std::string> known;
-  for (const TextFormat format :
-       {TextFormat::kAuto, TextFormat::kLines, TextFormat::kProse, TextFormat::kJsonl}) {
+  for (const TextFormat format : {TextFormat::kAuto, TextFormat::kLines, TextFormat::kProse,
+                                  TextFormat::kDocuments, TextFormat::kJsonl}) {
     if (text == name(format)) return format;
     known.emplace_back(name(format));
   }
@@ -84,8 +86,10 @@ TextFormat detect_text_format(std::string_view sample, std::string& reason) {
   const double inner_per_line = found.inner / lines;
   const double ended = found.ended / lines;
   if (found.lines > 1 && found.blocks > 1 && lines_per_block < 1.5) {
-    reason = fmt::format("an empty line follows nearly every line ({:.1f} lines per block)",
-                         lines_per_block);
+    reason = fmt::format(
+        "an empty line follows nearly every line ({:.1f} lines per block): they are read as the "
+        "paragraphs of one document; if each is a document, use --format documents,",
+        lines_per_block);
     return TextFormat::kProse;
   }
   if (inner_per_line > 0.7) {

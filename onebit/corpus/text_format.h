@@ -7,15 +7,16 @@
 namespace onebit::corpus {
 
 enum class TextFormat {
-  kAuto,   // lines or prose, detected
-  kLines,  // one sentence per line, an empty line between documents
-  kProse,  // paragraphs separated by empty lines; a document per file, or form feeds between
-           // documents; sentences are found by ICU
-  kJsonl,  // one JSON object per line, its "text" a document of prose
+  kAuto,       // lines or prose, detected
+  kLines,      // one sentence per line, an empty line between documents
+  kProse,      // paragraphs separated by empty lines; a document per file, or form feeds between
+               // documents; sentences are found by ICU
+  kDocuments,  // the same with an empty line, or a form feed, between documents
+  kJsonl,      // one JSON object per line, its "text" a document of prose
 };
 
 const char* name(TextFormat format);
-// "auto", "lines", "prose" or "jsonl". Error: another name; the message lists them.
+// "auto", "lines", "prose", "documents" or "jsonl". Error: another name; the message lists them.
 TextFormat text_format_from_name(const std::string& name);
 
 // Returns kLines or kProse for text that begins with `sample`; sets `reason`, for the user.

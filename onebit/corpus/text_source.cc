@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/corpus/byte_order_mark.h"
 #include "onebit/corpus/text_lines.h"
@@ -71,10 +72,25 @@ TextFormat TextSource::format_of_file() {
   if (files_[next_file_ - 1].jsonl || format_ == TextFormat::kJsonl) return TextFormat::kJsonl;
   if (format_ != TextFormat::kAuto) return format_;
   std::string reason;
-  format_ = detect_text_format(pending_, reason);
-  decision_ = fmt::format("text format: {}, because {} in {}", name(format_), reason,
-                          files_[next_file_ - 1].name);
-  return format_;
+  const TextFormat format = detect_text_format(pending_, reason);
+  Found& found = found_[format];
+  if (found.files++ == 0) {
+    found.reason = std::move(reason);
+    found.first_file = files_[next_file_ - 1].name;
+  }
+  return format;
+}
+
+std::string TextSource::decision() const {
+  std::vector<std::string> choices;
+  for (const auto& [format, found] : found_) {
+    const bool is_only_file = found_.size() == 1 && found.files == 1;
+    choices.push_back(
+        fmt::format("{}{}, because {} in {}", name(format),
+                    is_only_file ? "" : fmt::format(" ({})", counted(found.files, "file")),
+                    found.reason, found.first_file));
+  }
+  return choices.empty() ? "" : fmt::format("text format: {}", fmt::join(choices, "; "));
 }
 
 void TextSource::open_next() {
@@ -111,8 +127,9 @@ bool TextSource::fill(size_t wanted_bytes) {
 // Returns how many pending bytes form a block; 0 if more must be read.
 size_t TextSource::cut_position() const {
   if (at_end_) return pending_.size();
-  const size_t cut = file_format_ == TextFormat::kProse ? after_last_empty_line(pending_)
-                                                        : after_last_line(pending_);
+  const bool is_prose =
+      file_format_ == TextFormat::kProse || file_format_ == TextFormat::kDocuments;
+  const size_t cut = is_prose ? after_last_empty_line(pending_) : after_last_line(pending_);
   if (cut > 0) return cut;
   if (file_format_ == TextFormat::kJsonl) {
     require(pending_.size() < kLongestJsonBytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ void check_utf8(const TextBlock& block);
 class TextSource {
  public:
   // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which applies
-  // to all files. kAuto decides from the beginning of the first text file.
+  // to all files. kAuto decides for each text file from its beginning.
   TextSource(std::vector<InputFile> files, TextFormat format);
 
   // Overwrites `block`; returns false after the last one. Errors: an unreadable, empty (only white
@@ -40,8 +41,9 @@ class TextSource {
   uint64_t total_bytes() const { return total_bytes_; }
   // How many of these bytes have been read.
   uint64_t consumed_bytes() const;
-  // The choice made by kAuto and its reason; empty for other formats.
-  const std::string& decision() const { return decision_; }
+  // The choices made by kAuto so far, each with the reason in its first file; empty for other
+  // formats.
+  std::string decision() const;
 
  private:
   void open_next();
@@ -49,9 +51,15 @@ class TextSource {
   size_t cut_position() const;
   TextFormat format_of_file();
 
+  // The files in which kAuto found a format.
+  struct Found {
+    int64_t files = 0;
+    std::string reason, first_file;
+  };
+
   std::vector<InputFile> files_;
   TextFormat format_;
-  std::string decision_;
+  std::map<TextFormat, Found> found_;
   uint64_t total_bytes_ = 0, finished_bytes_ = 0;
   size_t next_file_ = 0;
   std::unique_ptr<ByteStream> stream_;  // null between files

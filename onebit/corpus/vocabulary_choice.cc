@@ -50,6 +50,14 @@ ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& 
   return chosen;
 }
 
+void add_text(const TextBlock& block, LeftOut rule, text::VocabularyTrainer& trainer) {
+  const bool is_jsonl = block.format == TextFormat::kJsonl;
+  if (!is_jsonl || rule != LeftOut::kBad) check_utf8(block);
+  if (!is_jsonl) return trainer.add_text(block.text);
+  LeftOutRecords left_out(rule);  // reported when the same text is tokenized
+  for_each_json_text(block, left_out, [&](std::string_view text) { trainer.add_text(text); });
+}
+
 std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casing casing,
                                       const std::vector<InputFile>& files) {
   std::vector<text::VocabularyTrainer> trainers;
@@ -65,13 +73,7 @@ std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casin
             return got;
           },
           [&](int thread, TextBlock& block) {
-            check_utf8(block);
-            text::VocabularyTrainer& trainer = trainers[static_cast<size_t>(thread)];
-            if (block.format == TextFormat::kJsonl) {
-              for_each_json_text(block, [&](std::string_view text) { trainer.add_text(text); });
-            } else {
-              trainer.add_text(block.text);
-            }
+            add_text(block, options.left_out, trainers[static_cast<size_t>(thread)]);
             return static_cast<uint64_t>(block.text.size());
           },
           [&](uint64_t size_bytes) {

@@ -48,6 +48,11 @@ TEST(SentenceReader, FormFeedsEndDocumentsOfProse) {
               ElementsAre("He came.", kEnd, "She left.", kEnd, "Rain\nfell.", kEnd));
 }
 
+TEST(SentenceReader, EmptyLinesEndDocumentsWhereTheFormatSaysSo) {
+  EXPECT_THAT(read("He came. She\nleft.\n\nThey met! Here\n \n\n\fRain\n", TextFormat::kDocuments),
+              ElementsAre("He came.", "She\nleft.", kEnd, "They met!", "Here", kEnd, "Rain", kEnd));
+}
+
 TEST(SentenceReader, LongLinesAreParagraphs) {
   const std::string line = std::string(250, 'x');
   EXPECT_THAT(read(line + "\n" + line + "\nshort\nlines\n", TextFormat::kProse),

@@ -37,12 +37,13 @@ TEST(TextFormat, IsDetectedFromTypicalTexts) {
 }
 
 TEST(TextFormat, HasNames) {
-  for (const TextFormat format :
-       {TextFormat::kAuto, TextFormat::kLines, TextFormat::kProse, TextFormat::kJsonl}) {
+  for (const TextFormat format : {TextFormat::kAuto, TextFormat::kLines, TextFormat::kProse,
+                                  TextFormat::kDocuments, TextFormat::kJsonl}) {
     EXPECT_EQ(text_format_from_name(name(format)), format);
   }
   EXPECT_THAT(message_of([] { text_format_from_name("prosa"); }),
-              AllOf(HasSubstr("auto, lines, prose, jsonl"), HasSubstr("did you mean \"prose\"")));
+              AllOf(HasSubstr("auto, lines, prose, documents, jsonl"),
+                    HasSubstr("did you mean \"prose\"")));
 }
 
 }  // namespace

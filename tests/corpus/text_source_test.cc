@@ -164,18 +164,20 @@ TEST_F(TextSourceTest, LimitsJsonLines) {
               AllOf(HasSubstr("a.jsonl:1"), HasSubstr("longer than 256 MiB")));
 }
 
-TEST_F(TextSourceTest, DecidesOnceAndReportsWhy) {
+TEST_F(TextSourceTest, DecidesForEachFileAndReportsWhy) {
   const Path prose = write("a.txt", "He came. She left.\n\nThey met. It rained.\n\n");
   const Path lines = write("b.txt", "He came.\nShe left.\n\nThey met.\nIt rained.\n");
-  for (const auto& [first, second, expected] :
-       {std::tuple{prose, lines, TextFormat::kProse}, {lines, prose, TextFormat::kLines}}) {
-    TextSource source(find_input_files({first, second}).files, TextFormat::kAuto);
-    EXPECT_EQ(source.decision(), "");
-    TextBlock block;
-    while (source.read(block)) EXPECT_EQ(block.format, expected);
-    EXPECT_THAT(source.decision(), AllOf(HasSubstr(std::string("text format: ") + name(expected)),
-                                         HasSubstr(first.string())));
-  }
+  const Path more_lines = write("c.txt", "He came.\nShe left.\n\nThey met.\nIt rained.\n");
+  TextSource source(find_input_files({prose, lines, more_lines}).files, TextFormat::kAuto);
+  EXPECT_EQ(source.decision(), "");
+  std::vector<TextFormat> formats;
+  for (TextBlock block; source.read(block);) formats.push_back(block.format);
+  EXPECT_THAT(formats,
+              testing::ElementsAre(TextFormat::kProse, TextFormat::kLines, TextFormat::kLines));
+  EXPECT_THAT(source.decision(),
+              AllOf(HasSubstr("text format: lines (2 files), because "), HasSubstr(lines.string()),
+                    HasSubstr("; prose (1 file), because an empty line follows nearly every line"),
+                    HasSubstr("--format documents"), HasSubstr(prose.string())));
 }
 
 TEST(CheckUtf8, NamesPathAndByte) {
