@@ -7,6 +7,7 @@
 #include "onebit/base/json.h"
 #include "onebit/corpus/byte_stream.h"
 #include "onebit/corpus/crc32.h"
+#include "onebit/corpus/data_json.h"
 #include "onebit/squad/context_words.h"
 #include "onebit/squad/python_space.h"
 #include "onebit/text/utf8.h"
@@ -34,17 +35,31 @@ class Place {
     require(found != value_.end(), "{}: is missing; is this a SQuAD file?", path);
     return {*found, path};
   }
-  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
+  // With a value other than null.
+  bool has(const char* key) const {
+    if (!value_.is_object()) return false;
+    const auto found = value_.find(key);
+    return found != value_.end() && !found->is_null();
+  }
+  size_t size() const { return value_.size(); }
+  Place element(size_t index) const { return {value_[index], fmt::format("{}[{}]", path_, index)}; }
+  const std::string& path() const { return path_; }
 
   const std::string& text() const {
-    require(value_.is_string(), "{}: a string was expected", path_);
+    if (value_.is_null()) {
+      throw corpus::MissingValue(fmt::format("{}: is null or not a number (NaN)", path_));
+    }
+    require(value_.is_string(), "{}: a string was expected, got {}", path_, shown(value_));
     return value_.get_ref<const std::string&>();
   }
+  // Programs for annotation write ids and versions as numbers.
+  std::string text_or_number() const { return value_.is_number() ? value_.dump() : text(); }
   int64_t integer() const {
     // Some writers write 16 as 16.0.
     const bool whole =
         value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
-    require(value_.is_number_integer() || whole, "{}: a whole number was expected", path_);
+    require(value_.is_number_integer() || whole, "{}: a whole number was expected, got {}", path_,
+            shown(value_));
     constexpr double kLimit = 9e18;  // beyond every text, within the type's range
     const double size = value_.get<double>();
     if (std::abs(size) > kLimit) return static_cast<int64_t>(std::copysign(kLimit, size));
@@ -58,24 +73,28 @@ class Place {
   template <typename Body>
   void for_each(const Body& body) const {
     require(value_.is_array(), "{}: a list was expected", path_);
-    for (size_t i = 0; i < value_.size(); ++i) {
-      body(Place(value_[i], fmt::format("{}[{}]", path_, i)));
-    }
+    for (size_t i = 0; i < value_.size(); ++i) body(element(i));
   }
 
  private:
+  static std::string shown(const Json& value) {
+    return value.is_structured() ? value.type_name() : value.dump();
+  }
+
   const Json& value_;
   std::string path_;
 };
 
 class Reader {
  public:
-  Reader(const std::string& source, Use use) : use_(use) { dataset_.source = source; }
+  Reader(const std::string& source, Use use, corpus::LeftOut left_out)
+      : use_(use), left_out_(left_out) {
+    dataset_.source = source;
+  }
 
   Dataset read(const Json& json) {
     const Place root(json, dataset_.source + ": ");
-    if (root.has("version") && !root.member("version").value().is_null())
-      dataset_.version = root.member("version").text();
+    if (root.has("version")) dataset_.version = root.member("version").text_or_number();
     root.member("data").for_each([&](const Place& article) {
       const std::string title = article.has("title") ? article.member("title").text() : "";
       article.member("paragraphs").for_each([&](const Place& paragraph) {
@@ -90,12 +109,22 @@ class Reader {
  private:
   void read_paragraph(const std::string& title, const Place& paragraph) {
     const auto number = static_cast<uint32_t>(dataset_.paragraphs.size());
-    dataset_.paragraphs.push_back({title, paragraph.member("context").text()});
+    const Place context = paragraph.member("context");
+    // The context is a part of each of its questions, which are left out without one.
+    const bool is_missing = context.value().is_null() && left_out_ != corpus::LeftOut::kNothing;
+    dataset_.paragraphs.push_back({title, is_missing ? "" : context.text()});
     const ContextWords words(dataset_.paragraphs.back().context);
     paragraph.member("qas").for_each([&](const Place& place) {
-      Question question = read_question(place);
-      question.paragraph = number;
-      const std::string reason = reason_against(question, words);
+      Question question;
+      std::string reason;
+      try {
+        read_question(place, question);
+        question.paragraph = number;
+        reason = reason_against(question, words);
+      } catch (const Error& error) {
+        corpus::LeftOutRecords(left_out_).add(error);
+        reason = error.what();
+      }
       if (reason.empty()) {
         dataset_.questions.push_back(std::move(question));
       } else {
@@ -104,19 +133,33 @@ class Reader {
     });
   }
 
-  Question read_question(const Place& place) {
-    Question question;
-    question.id = place.member("id").text();
+  void read_question(const Place& place, Question& question) const {
+    question.id = place.member("id").text_or_number();
     question.text = place.member("question").text();
     if (place.has("is_impossible")) question.impossible = place.member("is_impossible").boolean();
-    if (place.has("answers")) {
-      place.member("answers").for_each([&](const Place& answer) {
-        Answer read{.text = answer.member("text").text()};
-        if (use_ == Use::kTrain) read.start = answer.member("answer_start").integer();
-        question.answers.push_back(read);
-      });
+    if (!place.has("answers")) return;
+    const Place answers = place.member("answers");
+    if (answers.value().is_object()) return read_answer_lists(answers, question);
+    answers.for_each([&](const Place& answer) {
+      Answer read{.text = answer.member("text").text()};
+      if (use_ == Use::kTrain) read.start = answer.member("answer_start").integer();
+      question.answers.push_back(read);
+    });
+  }
+
+  // {"text": ["a", "b"], "answer_start": [3, 7]}
+  void read_answer_lists(const Place& answers, Question& question) const {
+    answers.member("text").for_each(
+        [&](const Place& text) { question.answers.push_back({.text = text.text()}); });
+    if (use_ != Use::kTrain) return;
+    const Place starts = answers.member("answer_start");
+    require(starts.value().is_array() && starts.size() == question.answers.size(),
+            "{}: {} was expected, one for each text, got {}", starts.path(),
+            fmt::format("a list of {} numbers", question.answers.size()),
+            starts.value().is_array() ? std::to_string(starts.size()) : "none");
+    for (size_t i = 0; i < starts.size(); ++i) {
+      question.answers[i].start = starts.element(i).integer();
     }
-    return question;
   }
 
   // Returns why the question cannot be used, or "". Finds the words of its answers.
@@ -166,6 +209,7 @@ class Reader {
   }
 
   Use use_;
+  corpus::LeftOut left_out_;
   Dataset dataset_;
   std::unordered_set<std::string> ids_;
 };
@@ -187,12 +231,14 @@ std::string read_whole(const Path& path) {
 
 }  // namespace
 
-Dataset dataset_from_json(const Json& json, const std::string& source, Use use) {
-  return Reader(source, use).read(json);
+Dataset dataset_from_json(const Json& json, const std::string& source, Use use,
+                          corpus::LeftOut left_out) {
+  return Reader(source, use, left_out).read(json);
 }
 
-Dataset read_dataset(const Path& path, Use use) {
-  return dataset_from_json(parse_json(read_whole(path), path.string()), path.string(), use);
+Dataset read_dataset(const Path& path, Use use, corpus::LeftOut left_out) {
+  return dataset_from_json(corpus::parse_data_json(read_whole(path), path.string()), path.string(),
+                           use, left_out);
 }
 
 bool has_unanswerable(const Dataset& dataset) {
@@ -240,8 +286,9 @@ std::string problem_summary(const Dataset& dataset) {
   std::string text =
       fmt::format("{} of {} questions were left out", count, count + dataset.questions.size());
   for (size_t i = 0; i < std::min(count, kProblemsListed); ++i) {
-    text += fmt::format("{}{}: {}", i == 0 ? ": " : "; ", dataset.problems[i].id,
-                        dataset.problems[i].reason);
+    const Problem& problem = dataset.problems[i];
+    text += fmt::format("{}{}{}{}", i == 0 ? ": " : "; ", problem.id,
+                        problem.id.empty() ? "" : ": ", problem.reason);
   }
   return count > kProblemsListed ? text + "; ..." : text;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/squad/dataset_json.h"
 
 namespace onebit::squad {
@@ -117,6 +118,72 @@ TEST(Dataset, ErrorsNameThePlaceInTheFile) {
             std::string::npos);
   EXPECT_NE(error_of(file_of(kContext, {question("a", {})})).find("no question that can be used"),
             std::string::npos);
+}
+
+TEST(Dataset, IdsAndVersionsMayBeNumbers) {
+  Json first = question("a", {{"1895", 10}}), second = question("b", {{"gone", 43}});
+  first["id"] = 7;
+  second["id"] = 8;
+  Json file = file_of(kContext, {first, second});
+  file["version"] = 2.0;
+  const Dataset data = dataset_from_json(file, "test.json", Use::kTrain);
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_EQ(data.questions[0].id, "7");
+  EXPECT_EQ(data.questions[1].id, "8");
+  EXPECT_TRUE(has_unanswerable(data));
+}
+
+TEST(Dataset, AnswersMayBeTwoLists) {
+  Json answered = question("a", {}), bare = question("b", {});
+  answered["answers"] = {{"text", {"Rome", "Paris"}}, {"answer_start", {30, 30}}};
+  bare["answers"] = {{"text", Json::array()}, {"answer_start", Json::array()}};
+  const Dataset data = read({answered, bare}, Use::kScore);
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_EQ(data.questions[0].answers[1].text, "Paris");
+  EXPECT_TRUE(data.questions[1].answers.empty());
+  EXPECT_TRUE(has_unanswerable(data));
+  const Dataset train = read({answered});
+  ASSERT_EQ(train.questions.size(), 1u);
+  EXPECT_EQ(train.questions[0].answers[0].text, "Paris");
+  answered["answers"]["answer_start"] = {30};
+  EXPECT_NE(message_of([&] {
+              read({answered});
+            }).find("qas[0].answers.answer_start: a list of 2 numbers was expected"),
+            std::string::npos);
+}
+
+TEST(Dataset, BadQuestionsAreLeftOutWhereTheOptionIsGiven) {
+  Json bad = question("a", {{"1895", 10}}), missing = question("b", {{"gone", 43}});
+  bad["question"] = {1, 2};
+  missing["question"] = nullptr;
+  const Json good = question("c", {{"gone", 43}});
+  const auto with = [&](const std::vector<Json>& questions, corpus::LeftOut left_out) {
+    return dataset_from_json(file_of(kContext, questions), "test.json", Use::kTrain, left_out);
+  };
+  EXPECT_NE(message_of([&] {
+              with({bad, good}, corpus::LeftOut::kMissing);
+            }).find("--skip-bad-records"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              with({missing, good}, corpus::LeftOut::kNothing);
+            }).find("is null"),
+            std::string::npos);
+  EXPECT_EQ(with({missing, good}, corpus::LeftOut::kMissing).problems.size(), 1u);
+  const Dataset data = with({bad, missing, good}, corpus::LeftOut::kBad);
+  EXPECT_EQ(data.questions.size(), 1u);
+  EXPECT_EQ(data.problems.size(), 2u);
+}
+
+TEST(Dataset, WhatPythonWritesIsRead) {
+  const TemporaryFolder folder;
+  const Path path = folder / "nan.json";
+  write_file_atomically(
+      path,
+      "{\"score\": NaN, \"data\": [{\"paragraphs\": [{\"context\": \"It is \\ud83d gone.\", "
+      "\"qas\": [{\"id\": 1, \"question\": \"What?\", \"weight\": 1e999}]}]}]}");
+  const Dataset data = read_dataset(path, Use::kPredict);
+  ASSERT_EQ(data.paragraphs.size(), 1u);
+  EXPECT_EQ(data.paragraphs[0].context, "It is \xEF\xBF\xBD gone.");
 }
 
 }  // namespace
