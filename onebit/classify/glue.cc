@@ -135,7 +135,9 @@ records::FileLayout GlueTask::layout() const {
 records::FileLayout GlueTask::test_layout() const {
   records::FileLayout result = layout();
   result.columns = test_columns;
-  result.skip_short = false;  // every line of a test set has its place in the submission
+  // Every line of a test set has its place in the submission.
+  result.skip_short = false;
+  result.fill_short = true;
   return result;
 }
 

@@ -35,6 +35,10 @@ void predict(tasks::ClassifyPredictor& predictor, const Path& input,
   predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });
   file.finish();
   warn_of_truncation(reader.name(), predictor.cut() - cut_before, file.count());
+  if (reader.skipped() > 0) {
+    log_warning("{}: {} lines have too few fields; those that are missing were read as empty",
+                reader.name(), reader.skipped());
+  }
   fmt::print("{}: {} predictions\n", output.string(), file.count());
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "onebit/base/error.h"
 #include "onebit/corpus/crc32.h"
@@ -35,29 +36,43 @@ float read_score(const records::RecordReader& reader, const Field& field, const 
   return static_cast<float>(scaled);
 }
 
+// Appends a whole example or nothing.
+void take_example(const records::RecordReader& reader, std::vector<Field>& fields,
+                  const ChosenColumns& columns, const FileLayout& layout, Examples& examples) {
+  const std::vector<std::string> names = columns.list();
+  const auto parts = static_cast<size_t>(examples.parts());
+  std::vector<records::Example> texts(parts);
+  for (size_t part = 0; part < parts; ++part) {
+    texts[part].text = take_text(reader, fields[part], names[part]);
+    texts[part].line = reader.line();
+  }
+  if (examples.kind == Kind::kScored) {
+    examples.scores.push_back(read_score(reader, fields[parts], names[parts], layout));
+  }
+  std::move(texts.begin(), texts.end(), std::back_inserter(examples.texts.all));
+}
+
 }  // namespace
 
 Examples read_examples(const Path& path, const FileLayout& layout) {
   records::RecordReader reader(path,
                                {.format = layout.format ? *layout.format : records::format_of(path),
-                                .has_header = layout.columns.has_header()});
+                                .has_header = layout.columns.has_header(),
+                                .left_out = layout.left_out});
   const ChosenColumns columns = choose_columns(reader, layout.columns, layout.column_fix);
-  const std::vector<std::string> names = columns.list();
-  reader.select(names);
+  reader.select(columns.list());
   Examples examples{.kind = columns.kind()};
   examples.texts.source = reader.name();
-  const auto parts = static_cast<size_t>(examples.parts());
   for (std::vector<Field> fields; reader.next(fields);) {
-    for (size_t part = 0; part < parts; ++part) {
-      records::Example text;
-      text.text = take_text(reader, fields[part], names[part]);
-      text.line = reader.line();
-      examples.texts.all.push_back(std::move(text));
-    }
-    if (examples.kind == Kind::kScored) {
-      examples.scores.push_back(read_score(reader, fields[parts], names[parts], layout));
+    try {
+      take_example(reader, fields, columns, layout, examples);
+    } catch (const Error& error) {
+      reader.leave_out(error);
     }
   }
+  examples.texts.left_out = reader.left_out().summary();
+  require(examples.size() > 0 || examples.texts.left_out.empty(), "{}: has no example: {}",
+          examples.source(), examples.texts.left_out);
   require(examples.size() > 0,
           "{}: has no example: there is nothing after the header (for a file without one, "
           "pass --no-header)",

@@ -14,6 +14,7 @@ namespace onebit::embed {
 struct FileLayout {
   std::optional<records::FileFormat> format;  // absent: by the file's ending
   Columns columns;
+  corpus::LeftOut left_out = corpus::LeftOut::kNothing;
   double score_scale = 1;  // scores are divided by it: the score of texts with the same meaning
   std::string column_fix =
       "give the columns with --anchor, --positive, --negative and --score";  // for errors

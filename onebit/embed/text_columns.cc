@@ -1,7 +1,5 @@
 #include "onebit/embed/text_columns.h"
 
-#include <initializer_list>
-
 #include "onebit/base/error.h"
 #include "onebit/base/listed.h"
 #include "onebit/records/columns.h"
@@ -10,16 +8,6 @@ namespace onebit::embed {
 namespace {
 
 constexpr size_t kMaxNamesListed = 30;
-
-// `given`, or the first of `names` that exists; empty if none does.
-std::string find(const records::RecordReader& reader, const std::string& given,
-                 std::initializer_list<const char*> names) {
-  if (!given.empty()) return given;
-  for (const char* name : names) {
-    if (reader.has_column(name)) return name;
-  }
-  return "";
-}
 
 std::string columns_there(const records::RecordReader& reader) {
   return reader.names().empty() ? "the file is read without a header"
@@ -64,13 +52,19 @@ std::vector<std::string> ChosenColumns::list() const {
   return columns;
 }
 
-ChosenColumns choose_columns(const records::RecordReader& reader, const Columns& columns,
+ChosenColumns choose_columns(records::RecordReader& reader, const Columns& columns,
                              const std::string& fix) {
-  ChosenColumns chosen = {
-      .anchor = find(reader, columns.anchor, {"anchor", "query", "question", "sentence1", "text"}),
-      .positive = find(reader, columns.positive, {"positive", "answer", "sentence2", "text_pair"}),
-      .negative = columns.negative,
-      .score = columns.score};
+  records::UsualNames usual(reader);
+  ChosenColumns chosen = {.anchor = columns.anchor,
+                          .positive = columns.positive,
+                          .negative = columns.negative,
+                          .score = columns.score};
+  if (chosen.anchor.empty()) {
+    chosen.anchor = usual.find_required({"anchor", "query", "question", "sentence1", "text"});
+  }
+  if (chosen.positive.empty()) {
+    chosen.positive = usual.find_required({"positive", "answer", "sentence2", "text_pair"});
+  }
   require(!chosen.anchor.empty(),
           "{}: which column contains the anchor, the first text? None is called anchor, query, "
           "question, sentence1 or text: {}; {}",
@@ -82,18 +76,22 @@ ChosenColumns choose_columns(const records::RecordReader& reader, const Columns&
       reader.name(), columns_there(reader), fix);
   // If one of the two is named, a column with the usual name of the other has another meaning.
   if (chosen.negative.empty() && chosen.score.empty()) {
-    chosen.negative = find(reader, "", {"negative"});
-    chosen.score = find(reader, "", {"score", "similarity"});
+    chosen.negative = usual.find({"negative"});
+    chosen.score = usual.find({"score", "similarity"});
   }
   require(chosen.negative.empty() || chosen.score.empty(),
           "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "
           "most one of them; {}",
           reader.name(), chosen.negative, chosen.score, fix);
+  reader.expect_no(usual.missed(), fix);
   return chosen;
 }
 
-std::string choose_text(const records::RecordReader& reader, const std::string& given) {
-  const std::string found = find(reader, given, {"text", "sentence"});
+std::string choose_text(records::RecordReader& reader, const std::string& given) {
+  if (!given.empty()) return given;
+  records::UsualNames usual(reader);
+  const std::string found = usual.find_required({"text", "sentence"});
+  reader.expect_no(usual.missed(), "give --text");
   if (!found.empty()) return found;
   require(reader.names().size() == 1,
           "{}: which column contains the text? None is called text or sentence: {}; give --text",

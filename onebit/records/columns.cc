@@ -1,7 +1,6 @@
 #include "onebit/records/columns.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "onebit/base/error.h"
 
@@ -12,20 +11,17 @@ bool is_number(const std::string& column) {
   return !column.empty() && column.find_first_not_of("0123456789") == std::string::npos;
 }
 
-std::string first_there(const RecordReader& reader, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (reader.has_column(name)) return name;
-  }
-  return "";
-}
-
 void require_found(const std::string& column, const RecordReader& reader, const char* role,
                    const std::string& usual, const std::string& fix) {
-  require(!column.empty(), "{}: which column contains the {}? {}; {}", reader.name(), role,
+  require(!column.empty(), "{}: which column contains the {}? {}; {}{}", reader.name(), role,
           reader.names().empty() ? "the file is read without a header"
                                  : fmt::format("None is called {}: there are {}", usual,
                                                fmt::join(reader.names(), ", ")),
-          fix);
+          fix,
+          reader.name().ends_with(".txt")
+              ? "; a .txt file is read as TSV whose first line has the names of the columns: for a "
+                "text per line give --text 1"
+              : "");
 }
 
 }  // namespace
@@ -47,20 +43,41 @@ std::vector<std::string> ChosenColumns::list() const {
   return columns;
 }
 
-ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
+std::string UsualNames::find(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (reader_.has_value(name)) return name;
+    missed_.emplace_back(name);
+  }
+  return "";
+}
+
+std::string UsualNames::find_required(std::initializer_list<const char*> names) {
+  std::string found = find(names);
+  // A key that is null in the first record has its error there.
+  for (const char* name : names) {
+    if (found.empty() && reader_.has_column(name)) found = name;
+  }
+  std::erase(missed_, found);
+  return found;
+}
+
+ChosenColumns choose_columns(RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix) {
+  UsualNames usual(reader);
   ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
   // If the user names the column of the text, there is no second one unless it is named too.
   if (chosen.text.empty()) {
-    chosen.text = first_there(reader, {"text", "sentence1", "sentence"});
+    chosen.text = usual.find_required({"text", "sentence1", "sentence"});
     require_found(chosen.text, reader, "text", "text, sentence or sentence1", fix);
     if (chosen.text_pair.empty()) {
-      chosen.text_pair = first_there(reader, {"text_pair", "sentence2"});
+      chosen.text_pair = usual.find({"text_pair", "sentence2"});
     }
   }
-  if (!with_label) return chosen;
-  chosen.label = columns.label.empty() ? first_there(reader, {"label", "labels"}) : columns.label;
-  require_found(chosen.label, reader, "label", "label or labels", fix);
+  if (with_label) {
+    chosen.label = columns.label.empty() ? usual.find_required({"label", "labels"}) : columns.label;
+    require_found(chosen.label, reader, "label", "label or labels", fix);
+  }
+  reader.expect_no(usual.missed(), fix);
   return chosen;
 }
 

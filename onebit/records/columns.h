@@ -1,6 +1,7 @@
 // Selects the columns of a file that contain text and label.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,9 +26,28 @@ struct ChosenColumns {
   std::vector<std::string> list() const;
 };
 
-// Chooses the columns of a file. Error: no column for the text, or for the label if it is required;
+// Looks for columns by their usual names.
+class UsualNames {
+ public:
+  explicit UsualNames(const RecordReader& reader) : reader_(reader) {}
+
+  // The first of `names` that the file has; empty if it has none. A key of JSON lines that is null
+  // in the first record is none.
+  std::string find(std::initializer_list<const char*> names);
+  // The same, where such a key is better than none.
+  std::string find_required(std::initializer_list<const char*> names);
+  // The names that would have been taken before the found ones: for RecordReader::expect_no().
+  const std::vector<std::string>& missed() const { return missed_; }
+
+ private:
+  const RecordReader& reader_;
+  std::vector<std::string> missed_;
+};
+
+// Chooses the columns of a file, and makes the usual names that were not found errors in later JSON
+// lines. Error: no column for the text, or for the label if it is required;
 // `fix` ends the message ("give --text").
-ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
+ChosenColumns choose_columns(RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix);
 
 }  // namespace onebit::records

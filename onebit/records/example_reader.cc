@@ -9,7 +9,9 @@ namespace {
 RecordOptions record_options(const Path& path, const FileLayout& layout) {
   return {.format = layout.format ? *layout.format : format_of(path),
           .has_header = layout.columns.has_header(),
-          .skip_short = layout.skip_short};
+          .skip_short = layout.skip_short,
+          .fill_short = layout.fill_short,
+          .left_out = layout.left_out};
 }
 
 }  // namespace
@@ -28,12 +30,22 @@ void ExampleReader::take_text(Field& field, const std::string& column, std::stri
 }
 
 bool ExampleReader::next(Example& example) {
-  if (!records_.next(fields_)) return false;
+  while (records_.next(fields_)) {
+    try {
+      take(example);
+      return true;
+    } catch (const Error& error) {
+      records_.leave_out(error);
+    }
+  }
+  return false;
+}
+
+void ExampleReader::take(Example& example) {
   take_text(fields_[0], columns_.text, example.text);
   if (has_pairs()) take_text(fields_[1], columns_.text_pair, example.text_pair);
   if (!columns_.label.empty()) example.label = std::move(fields_.back());
   example.line = records_.line();
-  return true;
 }
 
 Examples read_examples(const Path& path, const FileLayout& layout) {
@@ -41,9 +53,11 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
   Examples examples = {.source = reader.name(), .all = {}, .has_pairs = reader.has_pairs()};
   for (Example example; reader.next(example);) examples.all.push_back(std::move(example));
   examples.skipped = reader.skipped();
+  examples.left_out = reader.left_out().summary();
   require(
       !examples.all.empty(), "{}: has no example: {}", examples.source,
-      examples.skipped > 0
+      !examples.left_out.empty() ? examples.left_out
+      : examples.skipped > 0
           ? fmt::format("{} lines were left out, as they have too few columns", examples.skipped)
           : "there is nothing after the header (for a file without one, pass --no-header)");
   return examples;

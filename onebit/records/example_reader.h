@@ -13,7 +13,8 @@ namespace onebit::records {
 struct FileLayout {
   std::optional<FileFormat> format;  // absent: by the file's ending
   Columns columns;
-  bool skip_short = false;  // see RecordOptions
+  bool skip_short = false, fill_short = false;  // see RecordOptions
+  corpus::LeftOut left_out = corpus::LeftOut::kNothing;
   std::string column_fix = "give the columns with --text, --text-pair and --label";  // for errors
 };
 
@@ -37,8 +38,10 @@ class ExampleReader {
   bool has_pairs() const { return !columns_.text_pair.empty(); }
   const ChosenColumns& columns() const { return columns_; }
   int64_t skipped() const { return records_.skipped(); }
+  const corpus::LeftOutRecords& left_out() const { return records_.left_out(); }
 
  private:
+  void take(Example& example);
   void take_text(Field& field, const std::string& column, std::string& text) const;
 
   RecordReader records_;
@@ -51,6 +54,7 @@ struct Examples {
   std::vector<Example> all;
   bool has_pairs = false;
   int64_t skipped = 0;
+  std::string left_out;  // LeftOutRecords::summary()
 };
 
 // Reads a whole file. Error: it contains no example.

@@ -9,6 +9,7 @@
 #include "onebit/base/nearest_word.h"
 #include "onebit/base/number.h"
 #include "onebit/corpus/byte_stream.h"
+#include "onebit/corpus/data_json.h"
 #include "onebit/records/csv_fields.h"
 
 namespace onebit::records {
@@ -36,8 +37,13 @@ size_t number_of(const std::string& text) {
   return whole_number<size_t>(text).value_or(0);
 }
 
+// Whole numbers are labels, and pandas writes those of a column with gaps as 3.0.
 std::string scalar_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float() && is_whole(value)) {
+    return std::to_string(static_cast<int64_t>(value.get<double>()));
+  }
+  return value.dump();
 }
 
 bool is_scalar(const Json& value) {
@@ -46,12 +52,15 @@ bool is_scalar(const Json& value) {
 
 Field field_of(const Json& value, const std::string& place, const std::string& key) {
   if (value.is_string()) return {.text = value.get<std::string>()};
-  if (is_scalar(value)) return {.kind = Field::Kind::kNumber, .text = value.dump()};
+  if (is_scalar(value)) return {.kind = Field::Kind::kNumber, .text = scalar_text(value)};
+  constexpr const char* kAllowed = "it must be a string, a number or a list of them";
+  if (value.is_null()) {
+    throw corpus::MissingValue(
+        fmt::format("{}: `{}` is null or not a number (NaN); {}", place, key, kAllowed));
+  }
   require(value.is_array() && std::all_of(value.begin(), value.end(), is_scalar),
-          "{}: `{}` is {}; it must be a string, a number or a list of them", place, key,
-          value.is_null()    ? "null"
-          : value.is_array() ? "a list of other things"
-                             : "an object");
+          "{}: `{}` is {}; {}", place, key,
+          value.is_array() ? "a list of other things" : "an object", kAllowed);
   Field field{.kind = Field::Kind::kList};
   for (const Json& one : value) field.list.push_back(scalar_text(one));
   return field;
@@ -73,11 +82,10 @@ FileFormat format_of(const Path& path) {
 }
 
 RecordReader::RecordReader(const Path& path, const RecordOptions& options)
-    : options_(options), lines_(path) {
+    : options_(options), lines_(path), left_out_(options.left_out) {
   require(next_line(), "{}: is empty; it must contain examples, one per line", lines_.name());
   if (options.format == FileFormat::kJsonLines) {
-    const Json first = parsed_line();
-    for (const auto& [key, value] : first.items()) names_.push_back(key);
+    read_first_keys();
   } else if (options.has_header) {
     split_line();
     names_ = split_;
@@ -87,8 +95,37 @@ RecordReader::RecordReader(const Path& path, const RecordOptions& options)
   is_peeked_ = true;
 }
 
+void RecordReader::read_first_keys() {
+  for (;;) {
+    try {
+      const Json first = parsed_line();
+      for (const auto& [key, value] : first.items()) {
+        names_.push_back(key);
+        if (value.is_null()) null_names_.push_back(key);
+      }
+      first_line_ = record_line_;
+      return;
+    } catch (const Error& error) {
+      leave_out(error);
+      require(next_line(), "{}: contains no record that can be used; {}", name(),
+              left_out_.summary());
+    }
+  }
+}
+
 bool RecordReader::has_column(const std::string& name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+bool RecordReader::has_value(const std::string& name) const {
+  return has_column(name) &&
+         std::find(null_names_.begin(), null_names_.end(), name) == null_names_.end();
+}
+
+void RecordReader::expect_no(std::vector<std::string> keys, std::string fix) {
+  if (options_.format != FileFormat::kJsonLines) return;
+  unexpected_ = std::move(keys);
+  unexpected_fix_ = std::move(fix);
 }
 
 void RecordReader::select(const std::vector<std::string>& columns) {
@@ -181,11 +218,12 @@ void RecordReader::check_count() {
 
 bool RecordReader::take_columns(std::vector<Field>& fields) {
   split_line();
-  if (options_.skip_short) {
+  if (options_.skip_short || options_.fill_short) {
     const size_t most = *std::max_element(selected_.begin(), selected_.end());
     if (split_.size() <= most) {
       ++skipped_;
-      return false;
+      if (!options_.fill_short) return false;
+      split_.resize(most + 1);
     }
   } else {
     check_count();
@@ -199,13 +237,20 @@ bool RecordReader::take_columns(std::vector<Field>& fields) {
 }
 
 Json RecordReader::parsed_line() const {
-  Json record = parse_json(line_, place());
+  Json record = corpus::parse_data_json(line_, place());
   require(record.is_object(), "{}: is not a JSON object: every line must be one", place());
   return record;
 }
 
 void RecordReader::take_keys(std::vector<Field>& fields) const {
   const Json record = parsed_line();
+  for (const std::string& key : unexpected_) {
+    const auto found = record.find(key);
+    require(found == record.end() || found->is_null(),
+            "{}: has the key `{}`, which the first record ({}:{}) lacks or has as null, so that it "
+            "would not be read; give every record the same keys, or {}",
+            place(), key, name(), first_line_, unexpected_fix_);
+  }
   fields.clear();
   for (const std::string& key : keys_) {
     const auto found = record.find(key);
@@ -214,16 +259,32 @@ void RecordReader::take_keys(std::vector<Field>& fields) const {
   }
 }
 
+// Returns false if the record is left out because it is too short.
+bool RecordReader::take_record(std::vector<Field>& fields) {
+  if (options_.format != FileFormat::kJsonLines) return take_columns(fields);
+  take_keys(fields);
+  return true;
+}
+
 bool RecordReader::next(std::vector<Field>& fields) {
   ONEBIT_INVARIANT(!selected_.empty() || !keys_.empty());
-  while (next_line()) {
-    if (options_.format == FileFormat::kJsonLines) {
-      take_keys(fields);
-      return true;
+  for (;;) {
+    const uint64_t before = lines_.number();
+    uint64_t own_line = before;
+    bool has_line = false;
+    try {
+      has_line = next_line();
+      if (!has_line) return false;
+      own_line = lines_.number();
+      if (take_record(fields)) return true;
+    } catch (const Error& error) {
+      // A quoted field may have taken other records with it, and a line that is too long has no
+      // end: only a single line that was read is left out.
+      const uint64_t now = lines_.number();
+      if (has_line ? now != own_line : now == before) throw;
+      leave_out(error);
     }
-    if (take_columns(fields)) return true;
   }
-  return false;
 }
 
 }  // namespace onebit::records

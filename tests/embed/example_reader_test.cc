@@ -90,5 +90,28 @@ TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {
   EXPECT_NE(checksum(read("b.tsv", head + "ab\tc\t0.25\n")), sum);
 }
 
+TEST_F(EmbedExamples, LaterNegativesAndScoresAreNeverLost) {
+  for (const char* key : {"negative", "score", "similarity"}) {
+    EXPECT_THAT(
+        error("a.jsonl", fmt::format("{{\"anchor\": \"a\", \"positive\": \"b\"}}\n"
+                                     "{{\"anchor\": \"c\", \"positive\": \"d\", \"{}\": \"e\"}}\n",
+                                     key)),
+        HasSubstr(fmt::format("a.jsonl:2: has the key `{}`, which the first record", key)));
+  }
+}
+
+TEST_F(EmbedExamples, ABadScoreLeavesOutTheWholeExample) {
+  const Examples scored = read("a.jsonl",
+                               "{\"sentence1\": \"a\", \"sentence2\": \"b\", \"score\": 0.5}\n"
+                               "{\"sentence1\": \"c\", \"sentence2\": \"d\", \"score\": \"high\"}\n"
+                               "{\"sentence1\": \"e\", \"sentence2\": null, \"score\": 0.5}\n"
+                               "{\"sentence1\": \"f\", \"sentence2\": \"g\", \"score\": 1}\n",
+                               {.left_out = corpus::LeftOut::kBad});
+  EXPECT_EQ(scored.size(), 2);
+  EXPECT_EQ(scored.scores.size(), 2u);
+  EXPECT_EQ(scored.text(1, 0), "f");
+  EXPECT_THAT(scored.texts.left_out, HasSubstr("2 records were left out: "));
+}
+
 }  // namespace
 }  // namespace onebit::embed

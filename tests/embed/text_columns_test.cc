@@ -20,7 +20,12 @@ class TextColumns : public ::testing::Test {
     return {folder_ / "f.tsv", {.has_header = has_header}};
   }
   ChosenColumns choose(const std::string& header, const Columns& columns = {}) {
-    return choose_columns(reader(header), columns, "give --anchor");
+    RecordReader file = reader(header);
+    return choose_columns(file, columns, "give --anchor");
+  }
+
+  static std::string text_of(RecordReader file, const std::string& given) {
+    return choose_text(file, given);
   }
 
   TemporaryFolder folder_;
@@ -60,15 +65,18 @@ TEST_F(TextColumns, ErrorsNameWhatIsThereAndTheFix) {
   EXPECT_THAT(message_of([&] { choose("anchor\tb"); }), HasSubstr("contains the positive"));
   EXPECT_THAT(message_of([&] { choose("anchor\tpositive\tnegative\tscore"); }),
               HasSubstr("at most one of them"));
-  EXPECT_THAT(message_of([&] { choose_columns(reader("a\tb", false), {}, "x"); }),
+  EXPECT_THAT(message_of([&] {
+                RecordReader file = reader("a\tb", false);
+                choose_columns(file, {}, "x");
+              }),
               HasSubstr("read without a header"));
 }
 
 TEST_F(TextColumns, TextsToEncodeAreInOne) {
-  EXPECT_EQ(choose_text(reader("id\tsentence"), ""), "sentence");
-  EXPECT_EQ(choose_text(reader("passage"), ""), "passage");
-  EXPECT_EQ(choose_text(reader("text\tpassage"), "passage"), "passage");
-  EXPECT_THAT(message_of([&] { choose_text(reader("a\tb"), ""); }),
+  EXPECT_EQ(text_of(reader("id\tsentence"), ""), "sentence");
+  EXPECT_EQ(text_of(reader("passage"), ""), "passage");
+  EXPECT_EQ(text_of(reader("text\tpassage"), "passage"), "passage");
+  EXPECT_THAT(message_of([&] { text_of(reader("a\tb"), ""); }),
               HasSubstr("there are a, b; give --text"));
 }
 

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 std::vector<std::string> chosen(const char* header, const Columns& columns,
                                 bool with_label = true) {
   const TextFiles files;
-  const RecordReader reader(files.write("f.tsv", header), {.has_header = columns.has_header()});
+  RecordReader reader(files.write("f.tsv", header), {.has_header = columns.has_header()});
   return choose_columns(reader, columns, with_label, "give --text").list();
 }
 

@@ -66,5 +66,43 @@ TEST(ExampleReader, TheChecksumSeesEveryMove) {
   EXPECT_NE(of("ab\tc\n"), of("ab\tc\nab\tc\n"));
 }
 
+// The first record of a file does not decide what the others have.
+TEST(ExampleReader, LaterKeysAreNeverLost) {
+  const TextFiles files;
+  const std::string path =
+      files.write("t.jsonl",
+                  "{\"sentence1\": \"a\", \"label\": 1}\n"
+                  "{\"sentence1\": \"b\", \"sentence2\": \"c\", \"label\": 0}\n");
+  EXPECT_THAT(message_of([&] { read_examples(path, {}); }),
+              HasSubstr("t.jsonl:2: has the key `sentence2`, which the first record"));
+  ExampleReader reader(path, {}, false);
+  Example example;
+  ASSERT_TRUE(reader.next(example));
+  EXPECT_THAT(message_of([&] { reader.next(example); }), HasSubstr("`sentence2`"));
+  // A column that the user names has no second text.
+  EXPECT_EQ(read_examples(path, {.columns = {.text = "sentence1"}}).all.size(), 2u);
+}
+
+TEST(ExampleReader, RecordsWithoutATextAreLeftOutAndCounted) {
+  const TextFiles files;
+  const std::string path =
+      files.write("t.jsonl",
+                  "{\"text\": \"a\", \"label\": 1}\n{\"text\": null, \"label\": 0}\n"
+                  "{\"text\": \"c\", \"label\": NaN}\n{\"text\": 5, \"label\": 1}\n");
+  EXPECT_THAT(message_of([&] { read_examples(path, {}); }), HasSubstr("t.jsonl:2: `text` is null"));
+  EXPECT_THAT(message_of([&] { read_examples(path, {.left_out = corpus::LeftOut::kMissing}); }),
+              HasSubstr("t.jsonl:4: `text` is the number 5"));
+  const Examples examples = read_examples(path, {.left_out = corpus::LeftOut::kBad});
+  EXPECT_EQ(examples.all.size(), 1u);
+  EXPECT_THAT(examples.left_out, HasSubstr("3 records were left out: "));
+}
+
+TEST(ExampleReader, ATxtFileWithoutAHeaderSaysHowItIsRead) {
+  const TextFiles files;
+  EXPECT_THAT(
+      message_of([&] { ExampleReader(files.write("t.txt", "I like it.\nNot me.\n"), {}, false); }),
+      HasSubstr("for a text per line give --text 1"));
+}
+
 }  // namespace
 }  // namespace onebit::records

@@ -137,8 +137,71 @@ TEST(RecordReader, ErrorsNamePlaceAndFix) {
   EXPECT_THAT(json_error("{\"t\": \"a\"}\n{\"t\": \"b\"\n"), HasSubstr("f:2:1:"));
   EXPECT_THAT(json_error("[1]\n"), HasSubstr("f:1: is not a JSON object"));
   EXPECT_THAT(json_error("{\"t\": null}\n"), HasSubstr("f:1: `t` is null"));
+  EXPECT_THAT(json_error("{\"t\": NaN}\n"), HasSubstr("or not a number (NaN)"));
   EXPECT_THAT(json_error("{\"t\": {}}\n"), HasSubstr("`t` is an object"));
   EXPECT_THAT(json_error("{\"t\": [[1]]}\n"), HasSubstr("a list of other things"));
+}
+
+TEST(RecordReader, WhatPythonWritesIsRead) {
+  EXPECT_THAT(
+      read("{\"t\": \"a \\ud83d\", \"x\": NaN}\n{\"t\": \"b\", \"x\": [1e999, -Infinity]}\n", {"t"},
+           {.format = kJson}),
+      ElementsAre(ElementsAre("1", "a \xEF\xBF\xBD"), ElementsAre("2", "b")));
+  // An error keeps its place.
+  EXPECT_THAT(error_of("{\"t\": \"a\", \"x\": NaN, y}\n", {"t"}, {.format = kJson}),
+              HasSubstr("f:1:1:22"));
+}
+
+// pandas writes the whole numbers of a column with gaps as 1.0.
+TEST(RecordReader, WholeNumbersHaveNoFraction) {
+  EXPECT_THAT(
+      read("{\"l\": 1.0}\n{\"l\": 2}\n{\"l\": 0.5}\n{\"l\": -3.0}\n", {"l"}, {.format = kJson}),
+      ElementsAre(ElementsAre("1", "1"), ElementsAre("2", "2"), ElementsAre("3", "0.5"),
+                  ElementsAre("4", "-3")));
+}
+
+TEST(RecordReader, AKeyThatWasNotExpectedIsAnError) {
+  const TextFiles files;
+  RecordReader reader(files.write("f",
+                                  "{\"a\": \"x\", \"c\": null}\n{\"a\": \"y\", \"b\": null}\n"
+                                  "{\"a\": \"z\", \"b\": \"lost\"}\n"),
+                      {.format = kJson});
+  EXPECT_TRUE(reader.has_column("c"));
+  EXPECT_FALSE(reader.has_value("c"));
+  reader.select({"a"});
+  reader.expect_no({"b", "c"}, "give --b");
+  std::vector<Field> fields;
+  ASSERT_TRUE(reader.next(fields));
+  ASSERT_TRUE(reader.next(fields)) << "null is no value";
+  const std::string message = message_of([&] { reader.next(fields); });
+  EXPECT_THAT(message, HasSubstr("f:3: has the key `b`, which the first record ("));
+  EXPECT_THAT(message, HasSubstr("give --b"));
+}
+
+TEST(RecordReader, BadRecordsAreLeftOutWhereTheOptionIsGiven) {
+  const std::string lines =
+      "nonsense\n{\"t\": \"a\"}\n{\"u\": 1}\n\xFF\n{\"t\": {}}\n{\"t\": \"b\"}\n{\"t\": null}\n";
+  EXPECT_THAT(read(lines, {"t"}, {.format = kJson, .left_out = corpus::LeftOut::kBad}),
+              ElementsAre(ElementsAre("2", "a"), ElementsAre("6", "b")));
+  EXPECT_THAT(error_of("{\"t\": \"a\"}\n{\"t\": null}\n{\"u\": 1}\n", {"t"},
+                       {.format = kJson, .left_out = corpus::LeftOut::kMissing}),
+              HasSubstr("f:3: has no key `t`; --skip-bad-records leaves such records out"));
+  EXPECT_THAT(error_of("1\n2\n", {"t"}, {.format = kJson, .left_out = corpus::LeftOut::kBad}),
+              HasSubstr("contains no record that can be used; 2 records were left out: "));
+  EXPECT_THAT(read("a\tb\n1\t2\n3\n4\t5\n", {"a"}, {.left_out = corpus::LeftOut::kBad}),
+              ElementsAre(ElementsAre("2", "1"), ElementsAre("4", "4")));
+}
+
+// A quote that is never closed takes the rest of the file with it.
+TEST(RecordReader, AnOpenQuoteIsAnErrorWithTheOption) {
+  EXPECT_THAT(
+      error_of("a,b\n1,\"2\n3,4\n", {"a"}, {.format = kCsv, .left_out = corpus::LeftOut::kBad}),
+      HasSubstr("never closed"));
+}
+
+TEST(RecordReader, ShortRecordsMayBeFilled) {
+  EXPECT_THAT(read("id\ta\tb\n1\tx\n2\ty\tz\n", {"id", "b"}, {.fill_short = true}),
+              ElementsAre(ElementsAre("2", "1", ""), ElementsAre("3", "2", "z")));
 }
 
 }  // namespace
