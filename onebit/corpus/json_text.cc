@@ -11,7 +11,7 @@
 namespace onebit::corpus {
 namespace {
 
-// The reason in a message of the library: "[json.exception...] parse error at line 1, column 9: ...".
+// The reason in a message of the library: "[json.exception...] parse error at line 1, ...: ...".
 std::string reason_of(std::string message) {
   message.erase(0, message.find("] ") + 2);
   if (message.starts_with("parse error at ")) message.erase(0, message.find(": ") + 2);

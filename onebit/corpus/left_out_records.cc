@@ -11,7 +11,8 @@ constexpr size_t kMaxListed = 3;
 
 void LeftOutRecords::add(const Error& error) {
   const bool is_missing = dynamic_cast<const MissingValue*>(&error) != nullptr;
-  if (rule_ == LeftOut::kNothing) fail("{}", error.what());
+  const bool is_misread = dynamic_cast<const MisreadFile*>(&error) != nullptr;
+  if (rule_ == LeftOut::kNothing || is_misread) fail("{}", error.what());
   if (rule_ == LeftOut::kMissing && !is_missing) {
     fail("{}; --skip-bad-records leaves such records out", error.what());
   }

@@ -23,13 +23,19 @@ class MissingValue : public Error {
   using Error::Error;
 };
 
+// The record shows that the file was misread so far: its user must decide, whatever is left out.
+class MisreadFile : public Error {
+ public:
+  using Error::Error;
+};
+
 class LeftOutRecords {
  public:
   LeftOutRecords() = default;
   explicit LeftOutRecords(LeftOut rule) : rule_(rule) {}
 
   // Counts the record for which `error` was thrown. Throws it, with the option that leaves such
-  // records out, unless the rule does.
+  // records out, unless the rule does; MisreadFile in any case.
   void add(const Error& error);
   void add(const LeftOutRecords& others);
 

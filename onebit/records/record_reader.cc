@@ -246,10 +246,11 @@ void RecordReader::take_keys(std::vector<Field>& fields) const {
   const Json record = parsed_line();
   for (const std::string& key : unexpected_) {
     const auto found = record.find(key);
-    require(found == record.end() || found->is_null(),
-            "{}: has the key `{}`, which the first record ({}:{}) lacks or has as null, so that it "
-            "would not be read; give every record the same keys, or {}",
-            place(), key, name(), first_line_, unexpected_fix_);
+    if (found == record.end() || found->is_null()) continue;
+    throw corpus::MisreadFile(fmt::format(
+        "{}: has the key `{}`, which the first record (line {}) lacks or has as null, so that it "
+        "would not be read; give every record the same keys, or {}",
+        place(), key, first_line_, unexpected_fix_));
   }
   fields.clear();
   for (const std::string& key : keys_) {

@@ -49,8 +49,8 @@ class RecordReader {
   // Selects the fields that next() returns: columns by name, by number from 1, or by key. Errors: a
   // column that does not exist (lists those that do); a name that two columns have.
   void select(const std::vector<std::string>& columns);
-  // Makes each of `keys` an error in a JSON line that gives it a value: the choice of columns looked
-  // for them in the first line, where they were not. `fix` ends the message.
+  // Makes each of `keys` an error (corpus::MisreadFile) in a JSON line that gives it a value: the
+  // choice of columns looked for it in the first line, which lacks it. `fix` ends the message.
   void expect_no(std::vector<std::string> keys, std::string fix);
 
   // Reads the next record's selected fields; false after the last. Empty lines at the end of the

@@ -30,8 +30,8 @@ class SampleChecker {
   SampleChecker(const text::Vocabulary& vocabulary, std::string vocabulary_place);
 
   // False if no word is masked, so that there is nothing to predict: the sample is left out, and
-  // counted. Errors, with the place of the sample: arrays of different lengths, values out of range,
-  // ids of another vocabulary.
+  // counted. Errors, with the place of the sample: arrays of different lengths, values out of
+  // range, ids of another vocabulary.
   bool take(const PaddedSample& padded, Sample& sample);
   int64_t without_masks() const { return without_masks_; }
   // The place of the first of them.

@@ -174,7 +174,7 @@ TEST(RecordReader, AKeyThatWasNotExpectedIsAnError) {
   ASSERT_TRUE(reader.next(fields));
   ASSERT_TRUE(reader.next(fields)) << "null is no value";
   const std::string message = message_of([&] { reader.next(fields); });
-  EXPECT_THAT(message, HasSubstr("f:3: has the key `b`, which the first record ("));
+  EXPECT_THAT(message, HasSubstr("f:3: has the key `b`, which the first record (line 1)"));
   EXPECT_THAT(message, HasSubstr("give --b"));
 }
 
