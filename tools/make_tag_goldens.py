@@ -18,7 +18,8 @@ from seqeval.metrics import v1
 from tokenizers import BertWordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCHEMES = {"iob1": scheme.IOB1, "iob2": scheme.IOB2, "iobes": scheme.IOBES}
+SCHEMES = {"iob1": scheme.IOB1, "iob2": scheme.IOB2, "iobes": scheme.IOBES,
+           "ioe1": scheme.IOE1, "ioe2": scheme.IOE2}
 TYPES = ["LOC", "PER", "MISC-x"]
 # Ordinary words, and words that normalisation removes or splits.
 WORDS = ["The", "old", "king's", "unbelievably", "Zürich", "don't", "U.S.", "e\u0301tude", "\u0301",
@@ -38,6 +39,12 @@ def well_formed(rng, name, words):
             tags += [("B-" if last == kind else "I-") + kind] + ["I-" + kind] * (size - 1)
         elif name == "iob2":
             tags += ["B-" + kind] + ["I-" + kind] * (size - 1)
+        elif name == "ioe1":
+            if last == kind:
+                tags[-1] = "E-" + kind
+            tags += ["I-" + kind] * size
+        elif name == "ioe2":
+            tags += ["I-" + kind] * (size - 1) + ["E-" + kind]
         elif size == 1:
             tags += ["S-" + kind]
         else:
@@ -87,7 +94,7 @@ def score_cases():
     rng = random.Random(15)
     cases = []
     for kind in SCHEMES:
-        prefixes = "BIES" if kind == "iobes" else "BI"
+        prefixes = "BIES" if kind == "iobes" else "IE" if kind.startswith("ioe") else "BI"
         labels = ["O"] + [f"{p}-{t}" for p in prefixes for t in TYPES]
         for share in (0.0, 0.1, 0.4, 1.0):
             truth = [well_formed(rng, kind, rng.randint(1, 12)) for _ in range(25)]

@@ -10,6 +10,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 
 namespace onebit::cli {
@@ -19,7 +20,7 @@ struct Arguments {
   ClassifyModelOptions model;
   ClassifyFileOptions files;
   std::string data, output, glue;
-  bool json = false;
+  bool json = false, skips_bad_records = false;
   DeviceOptions device;
 };
 
@@ -55,6 +56,7 @@ Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
     log_warning("{}: {} lines have too few fields and were skipped", examples.source,
                 examples.skipped);
   }
+  if (!examples.left_out.empty()) log_warning("{}", examples.left_out);
   return {path, classify::score(targets, labels, outputs, score)};
 }
 
@@ -77,6 +79,8 @@ int run(Arguments& given) {
   tasks::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
   std::vector<Judged> judged;
   if (given.glue.empty()) {
+    given.model.layout.left_out =
+        given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
     judged.push_back(evaluate(predictor, given.data, given.model.layout, given.model));
   } else {
     const classify::GlueTask& task = classify::glue_task(given.glue);
@@ -125,6 +129,7 @@ void add_classify_evaluate(Command classify, Action& chosen) {
       "comma");
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  add_skip_bad_records(command, given->skips_bad_records);
   add_classify_file_options(command, given->files, true);
   add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

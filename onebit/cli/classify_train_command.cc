@@ -17,6 +17,7 @@ struct Arguments {
   RecipeOptions recipe;
   std::string model, train, dev, glue, data;
   ClassifyFileOptions files;
+  bool skips_bad_records = false;
 };
 
 // The command line's settings of the files become part of the recipe, which the run stores.
@@ -26,6 +27,7 @@ void write_files_into(Json& recipe, const Arguments& given) {
   set_text(recipe, "data", "text_pair", files.text_pair);
   set_text(recipe, "data", "label", files.label);
   files.write_into(recipe);
+  set_skip_bad_records(recipe, given.skips_bad_records);
   if (!given.glue.empty()) {
     set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
   }
@@ -97,6 +99,7 @@ void add_classify_train(Command classify, Action& chosen) {
   for (const Option input : {train, dev, data}) input.type_name(kInput);
   glue.excludes(train).excludes(dev);
   add_classify_file_options(command, given->files, true);
+  add_skip_bad_records(command, given->skips_bad_records);
   add_recipe_options(command, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

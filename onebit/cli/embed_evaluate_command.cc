@@ -2,10 +2,12 @@
 
 #include <memory>
 
+#include "onebit/base/log.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/embed_command.h"
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/embed/scores.h"
 #include "onebit/tasks/embed_config.h"
@@ -17,7 +19,7 @@ struct Arguments {
   EmbedModelOptions model;
   EmbedFileOptions files;
   std::string data, output;
-  bool json = false;
+  bool json = false, skips_bad_records = false;
   DeviceOptions device;
 };
 
@@ -31,6 +33,7 @@ embed::FileLayout layout_of(const Arguments& given) {
     layout.score_scale = run->layout.score_scale;
   }
   given.files.apply(layout);
+  layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
   return layout;
 }
 
@@ -43,6 +46,7 @@ int run(Arguments& given) {
   tasks::TextEncoder encoder(context, given.model.model, given.model.encoder);
   const embed::Examples examples = embed::read_examples(given.data, layout_of(given));
   report_encoder(encoder, given.model.model);
+  if (!examples.texts.left_out.empty()) log_warning("{}", examples.texts.left_out);
   const std::vector<float> vectors = encoder.vectors(examples.texts.all);
   warn_of_truncation(examples.source(), encoder.cut(),
                      static_cast<int64_t>(examples.texts.all.size()));
@@ -71,6 +75,7 @@ void add_embed_evaluate(Command embed, Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of a table");
+  add_skip_bad_records(command, given->skips_bad_records);
   add_embed_file_options(command, given->files);
   add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -10,6 +10,7 @@ void add_fine_tuning_options(Command command, FineTuningArguments& given, const 
   add_pretrained_model_option(command, given.model);
   command.add_option("--train", given.train, train).type_name(kInput).required();
   command.add_option("--dev", given.dev, dev).type_name(kInput);
+  add_skip_bad_records(command, given.skips_bad_records);
 }
 
 int fine_tune(const FineTuningArguments& given,
@@ -25,7 +26,10 @@ int fine_tune(const FineTuningArguments& given,
       [&](Context& context, comm::Communicator& communicator) {
         train(context, options, communicator);
       },
-      complete);
+      [&](Json& recipe) {
+        set_skip_bad_records(recipe, given.skips_bad_records);
+        complete(recipe);
+      });
 }
 
 }  // namespace onebit::cli

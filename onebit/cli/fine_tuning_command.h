@@ -14,9 +14,11 @@ namespace onebit::cli {
 struct FineTuningArguments {
   RecipeOptions recipe;
   std::string model, train, dev;
+  bool skips_bad_records = false;
 };
 
-// --model, --train and --dev; `train` and `dev` describe the content of the files.
+// --model, --train, --dev and --skip-bad-records; `train` and `dev` describe the content of the
+// files.
 void add_fine_tuning_options(Command command, FineTuningArguments& given, const std::string& train,
                              const std::string& dev);
 

@@ -138,4 +138,16 @@ void set_text(Json& recipe, const char* section, const char* key, const std::str
   if (keys.is_object()) keys[key] = value;
 }
 
+void add_skip_bad_records(Command command, bool& skips) {
+  command.add_flag("--skip-bad-records", skips,
+                   "Leave out records that cannot be read, and count them; default: an error");
+}
+
+void set_skip_bad_records(Json& recipe, bool skips) {
+  if (!skips) return;
+  Json& data = recipe["data"];
+  if (data.is_null()) data = Json::object();
+  if (data.is_object()) data["skip_bad_records"] = true;
+}
+
 }  // namespace onebit::cli

@@ -51,4 +51,9 @@ int train_on_ranks(
 // given. A section that is not an object is left to the recipe's reader, which reports it.
 void set_text(Json& recipe, const char* section, const char* key, const std::string& value);
 
+// --skip-bad-records, of commands that train or are evaluated on files of records.
+void add_skip_bad_records(Command command, bool& skips);
+// Writes data.skip_bad_records into the recipe if the option was given.
+void set_skip_bad_records(Json& recipe, bool skips);
+
 }  // namespace onebit::cli

@@ -14,14 +14,6 @@ std::optional<tag::FileFormat> format_named(const std::string& name) {
   return std::nullopt;
 }
 
-std::optional<tag::Scheme> scheme_named(const std::string& name) {
-  for (const tag::Scheme scheme :
-       {tag::Scheme::kPlain, tag::Scheme::kIob1, tag::Scheme::kIob2, tag::Scheme::kIobes}) {
-    if (name == tag::name_of(scheme)) return scheme;
-  }
-  return std::nullopt;
-}
-
 // Returns whether the value is unchanged.
 bool keep(std::string& value, const std::string& given) {
   if (!given.empty()) value = given;
@@ -53,11 +45,16 @@ void add_tag_file_options(Command command, TagFileOptions& options, bool with_ta
                      "Key of a text in JSON lines without words; default: text");
   command
       .add_option("--scheme", options.scheme,
-                  with_tags ? "Rewrite tags of entities in this scheme: iob1, iob2 or iobes; none: "
-                              "plain tags; default: they stay as they are"
-                            : "Scheme of entities in the model's tags: iob1, iob2 or iobes; none: "
-                              "plain tags; default: detected from the tags")
-      .check(one_of({"none", "iob1", "iob2", "iobes"}));
+                  with_tags ? "Rewrite tags of entities in this scheme: iob1, iob2, iobes, ioe1 or "
+                              "ioe2; none: plain tags; default: they stay as they are"
+                            : "Scheme of entities in the model's tags: iob1, iob2, iobes, ioe1 or "
+                              "ioe2; none: plain tags; default: detected from the tags")
+      .check(one_of({"none", "iob1", "iob2", "iobes", "ioe1", "ioe2"}));
+  command
+      .add_option("--comments", options.comments,
+                  "Whether lines that begin with # before a sentence are comments: yes, no, or "
+                  "auto: if they cannot be a word's row; default: the run's, else auto")
+      .check(one_of({"auto", "yes", "no"}));
   if (!with_tags) return;
   command.add_option("--tags", options.tags,
                      "Column of the tags; default: UPOS, else the last; tags, ner_tags or labels");
@@ -75,7 +72,10 @@ void TagFileOptions::apply(tag::FileLayout& layout) const {
     layout.format = chosen;
     layout.remembered.format = false;
   }
-  if (const auto chosen = scheme_named(scheme)) layout.scheme = chosen;
+  if (comments == "auto") layout.comments = tag::Comments::kAuto;
+  if (comments == "yes") layout.comments = tag::Comments::kYes;
+  if (comments == "no") layout.comments = tag::Comments::kNo;
+  if (const auto chosen = tag::scheme_named(scheme)) layout.scheme = chosen;
 }
 
 void add_tag_model_options(Command command, TagModelOptions& options) {
@@ -100,6 +100,7 @@ void TagModelOptions::settle(const TagFileOptions& files) {
     layout.remembered = {
         .format = true, .tokens = !layout.tokens.empty(), .tags = !layout.tags.empty()};
     prediction.max_sequence_length = run->max_sequence_length;
+    layout.left_out = corpus::LeftOut::kNothing;
     if (!stride) stride = run->stride;
   }
   layout.column_fix = tag::FileLayout().column_fix;
@@ -120,7 +121,8 @@ tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels,
 }
 
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
-                    int64_t widened) {
+                    int64_t widened, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) log_info("{}: {}", source, note);
   if (widened > 0) {
     log_info("{}: {} entities begin or end inside a word and were extended to whole words", source,
              widened);

@@ -16,13 +16,13 @@ void add_tag_evaluate(Command tag, Action& chosen);
 
 // How a file is read, as given on the command line.
 struct TagFileOptions {
-  std::string format = "auto", tokens, tags, text, entities, scheme;
+  std::string format = "auto", tokens, tags, text, entities, scheme, comments;
 
   // Overwrites in `layout` only what was given.
   void apply(tag::FileLayout& layout) const;
 };
 
-// --format, --tokens, --text, --scheme, and --tags, --entities if `with_tags`.
+// --format, --tokens, --text, --scheme, --comments, and --tags, --entities if `with_tags`.
 void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags);
 
 // A model, and how its sentences are read: as in the run that made the model, unless the command
@@ -47,8 +47,8 @@ struct TagModelOptions {
 void add_tag_model_options(Command command, TagModelOptions& options);
 
 // Logs how reading and cutting into sequences changed the sentences of `source`; `widened` entities
-// were extended to whole words.
+// were extended to whole words; `notes` are those of the reader.
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
-                    int64_t widened);
+                    int64_t widened, const std::vector<std::string>& notes);
 
 }  // namespace onebit::cli

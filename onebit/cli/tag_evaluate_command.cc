@@ -7,6 +7,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/tag_command.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tag/scores.h"
@@ -19,7 +20,7 @@ struct Arguments {
   TagModelOptions model;
   TagFileOptions files;
   std::string data, output;
-  bool json = false;
+  bool json = false, skips_bad_records = false;
   DeviceOptions device;
 };
 
@@ -30,7 +31,10 @@ int run(Arguments& given) {
   }
   Context context = make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
-  const tag::Sentences sentences = tag::read_sentences(given.data, given.model.layout);
+  tag::FileLayout layout = given.model.layout;
+  layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+  layout.tag_names = predictor.labels();
+  const tag::Sentences sentences = tag::read_sentences(given.data, layout);
   const tag::Scheme scheme = given.model.scheme(predictor.labels(), sentences);
   const tag::EvaluationTargets targets =
       tag::TagSet(predictor.labels())
@@ -39,7 +43,7 @@ int run(Arguments& given) {
   const std::string unknown_tags = targets.warning(sentences.source);
   if (!unknown_tags.empty()) log_warning("{}", unknown_tags);
   const std::vector<float> outputs = predictor.outputs(sentences.all);
-  report_reading(predictor, sentences.source, sentences.widened);
+  report_reading(predictor, sentences.source, sentences.widened, sentences.notes);
   const tag::Scores scores = tag::score({.sentences = sentences,
                                          .targets = targets.targets,
                                          .labels = predictor.labels(),
@@ -67,6 +71,7 @@ void add_tag_evaluate(Command tag, Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  add_skip_bad_records(command, given->skips_bad_records);
   add_tag_file_options(command, given->files, true);
   add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -35,7 +35,7 @@ int run(Arguments& given) {
                                 file.add(sentence, outputs);
                               });
   file.finish();
-  report_reading(predictor, reader->name(), reader->widened());
+  report_reading(predictor, reader->name(), reader->widened(), reader->notes());
   fmt::print("{}: {} sentences, {} words\n", given.output, file.sentences(), file.words());
   return kSuccess;
 }

@@ -21,6 +21,7 @@ void write_files_into(Json& recipe, const TagFileOptions& files) {
   set_text(recipe, "data", "tags", files.tags);
   set_text(recipe, "data", "text", files.text);
   set_text(recipe, "data", "entities", files.entities);
+  set_text(recipe, "data", "comments", files.comments);
   set_text(recipe, "tag", "scheme", files.scheme);
 }
 

@@ -197,11 +197,52 @@ void accept_without_effect(Keys& recipe) {
   for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
 }
 
+// The keys of DeepSpeed's section, which configs keep when they switch ZeRO off.
+constexpr const char* kZeroKeys[] = {"allgather_bucket_size",
+                                     "allgather_partitions",
+                                     "contiguous_gradients",
+                                     "cpu_offload",
+                                     "cpu_offload_param",
+                                     "cpu_offload_use_pin_memory",
+                                     "elastic_checkpoint",
+                                     "ignore_unused_parameters",
+                                     "legacy_stage1",
+                                     "load_from_fp32_weights",
+                                     "log_trace_cache_warnings",
+                                     "memory_efficient_linear",
+                                     "mics_hierarchical_params_gather",
+                                     "mics_shard_size",
+                                     "offload_optimizer",
+                                     "offload_param",
+                                     "overlap_comm",
+                                     "override_module_apply",
+                                     "pipeline_loading_checkpoint",
+                                     "reduce_bucket_size",
+                                     "reduce_scatter",
+                                     "round_robin_gradients",
+                                     "stage3_gather_16bit_weights_on_model_save",
+                                     "stage3_gather_fp16_weights_on_model_save",
+                                     "stage3_max_live_parameters",
+                                     "stage3_max_reuse_distance",
+                                     "stage3_model_persistence_threshold",
+                                     "stage3_module_granularity_threshold",
+                                     "stage3_param_persistence_threshold",
+                                     "stage3_prefetch_bucket_size",
+                                     "stage3_use_all_reduce_for_fetch_params",
+                                     "sub_group_size",
+                                     "use_multi_rank_bucket_allreduce",
+                                     "zero_hpz_partition_size",
+                                     "zero_quantized_gradients",
+                                     "zero_quantized_nontrainable_weights",
+                                     "zero_quantized_weights",
+                                     "zeropp_loco_param"};
+
 void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   Keys zero = recipe.section("zero_optimization", "DeepSpeed's ZeRO");
   zero.fixed("stage", int64_t{0},
              "every rank keeps the full state of the optimizer (1-bit optimizers refuse ZeRO in "
              "DeepSpeed as well)");
+  for (const char* key : kZeroKeys) zero.without_effect(key, "ZeRO is off at stage 0");
   recipe.fixed("sparse_gradients", false, "the dense exchange of embeddings is compressed anyway");
   const char* metrics = "metrics.jsonl and TensorBoard events hold every value";
   recipe.off("amp", "use fp16 or bf16");

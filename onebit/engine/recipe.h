@@ -14,7 +14,8 @@ namespace onebit::engine {
 // '=', an empty key, a path through a value that is not an object.
 void apply_override(Json& recipe, const std::string& assignment);
 
-// The file with all overrides applied, in order.
+// The file with all overrides applied, in order. As in DeepSpeed, it may have comments with # and
+// commas before a closing bracket (Hjson).
 Json load_recipe(const Path& path, const std::vector<std::string>& overrides);
 
 }  // namespace onebit::engine

@@ -50,10 +50,21 @@ constexpr Pattern kIob2Ends[] = {{"BI", "OB", Types::kAny}, {"BI", "I", Types::k
 constexpr Pattern kIobesBegins[] = {{"OBIES", "BS", Types::kAny}};
 constexpr Pattern kIobesContinues[] = {{"BI", "IE", Types::kSame}};
 constexpr Pattern kIobesEnds[] = {{"ES", "OBIES", Types::kAny}};
+constexpr Pattern kIoe1Begins[] = {{"O", "I", Types::kAny},
+                                   {"I", "I", Types::kOther},
+                                   {"E", "I", Types::kAny},
+                                   {"E", "E", Types::kSame}};
+constexpr Pattern kIoeContinues[] = {{"I", "IE", Types::kSame}};
+constexpr Pattern kIoe1Ends[] = {
+    {"I", "IE", Types::kOther}, {"I", "O", Types::kAny}, {"E", "IE", Types::kSame}};
+constexpr Pattern kIoe2Begins[] = {{"OE", "IE", Types::kAny}, {"I", "IE", Types::kOther}};
+constexpr Pattern kIoe2Ends[] = {{"E", "OBIES", Types::kAny}};
 
 Rules rules_of(Scheme scheme) {
   if (scheme == Scheme::kIob1) return {kIob1Begins, kIobContinues, kIob1Ends};
   if (scheme == Scheme::kIobes) return {kIobesBegins, kIobesContinues, kIobesEnds};
+  if (scheme == Scheme::kIoe1) return {kIoe1Begins, kIoeContinues, kIoe1Ends};
+  if (scheme == Scheme::kIoe2) return {kIoe2Begins, kIoeContinues, kIoe2Ends};
   ONEBIT_INVARIANT(scheme == Scheme::kIob2);
   return {kIob2Begins, kIobContinues, kIob2Ends};
 }
@@ -117,17 +128,22 @@ std::vector<Entity> strict_entities_of(std::span<const std::string> tags, Scheme
 std::vector<std::string> tags_of(std::span<const Entity> entities, size_t words, Scheme scheme) {
   ONEBIT_INVARIANT(scheme != Scheme::kPlain);
   std::vector<std::string> tags(words, "O");
-  const Entity* before = nullptr;
-  for (const Entity& entity : entities) {
-    const bool touches = before != nullptr && before->last + 1 == entity.first;
-    const bool needs_b = scheme != Scheme::kIob1 || (touches && before->type == entity.type);
+  // Whether entity `index` is followed at once by another of the same type.
+  const auto meets_same = [&](size_t index) {
+    return index + 1 < entities.size() && entities[index].last + 1 == entities[index + 1].first &&
+           entities[index].type == entities[index + 1].type;
+  };
+  const bool always_begins = scheme == Scheme::kIob2 || scheme == Scheme::kIobes;
+  const bool always_ends = scheme == Scheme::kIoe2 || scheme == Scheme::kIobes;
+  for (size_t index = 0; index < entities.size(); ++index) {
+    const Entity& entity = entities[index];
+    const bool has_begin =
+        always_begins || (scheme == Scheme::kIob1 && index > 0 && meets_same(index - 1));
+    const bool has_end = always_ends || (scheme == Scheme::kIoe1 && meets_same(index));
     for (size_t i = entity.first; i <= entity.last; ++i) {
-      const bool is_first = i == entity.first, is_last = i == entity.last;
-      char prefix = is_first && needs_b ? 'B' : 'I';
-      if (scheme == Scheme::kIobes && is_last) prefix = is_first ? 'S' : 'E';
-      tags[i] = tag_text(prefix, entity.type);
+      const bool begins = has_begin && i == entity.first, ends = has_end && i == entity.last;
+      tags[i] = tag_text(begins && ends ? 'S' : begins ? 'B' : ends ? 'E' : 'I', entity.type);
     }
-    before = &entity;
   }
   return tags;
 }

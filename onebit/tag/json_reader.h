@@ -8,6 +8,7 @@
 // basic tokenizer does.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class JsonReader : public SentenceReader {
     std::string text = "text", entities = "entities";
     Scheme scheme = Scheme::kIob2;  // of the tags derived from entities; kPlain: IOB2
     bool with_tags = true;
+    std::vector<std::string> tag_names;  // FileLayout::tag_names
+    corpus::LeftOut left_out = corpus::LeftOut::kNothing;
     RememberedLayout remembered;
     std::string fix;  // ends errors about keys
   };
@@ -33,12 +36,14 @@ class JsonReader : public SentenceReader {
   // Error: unreadable.
   JsonReader(const Path& path, Options options);
 
-  // The form is that of the first line. Errors, with file:line: those of FileLines; not an object;
+  // The form is that of the first line; a later line with a key that would have changed it is an
+  // error. Errors, with file:line: those of FileLines; not an object;
   // a missing key; not as many tags as words; a position outside the text; entities that overlap or
   // share a word.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   int64_t widened() const override { return widened_; }
+  std::vector<std::string> notes() const override;
 
  private:
   struct Span {
@@ -46,10 +51,14 @@ class JsonReader : public SentenceReader {
     std::string label;
   };
 
+  void take(const Json& object, Sentence& sentence);
+  std::string first_there(const Json& object, std::initializer_list<const char*> names);
   void choose_form(const Json& object);
+  void refuse_unexpected(const Json& object) const;
+  void name_tag(const Json& number, std::string& tag);
   const Json& value_of(const Json& object, const std::string& key) const;
-  std::vector<std::string> list_of(const Json& object, const std::string& key) const;
-  void take_words(const Json& object, Sentence& sentence) const;
+  std::vector<std::string> list_of(const Json& object, const std::string& key, bool are_tags);
+  void take_words(const Json& object, Sentence& sentence);
   void take_text(const Json& object, Sentence& sentence);
   std::vector<Span> spans_of(const Json& object, const std::string& text) const;
   Span span_of(const Json& one, const std::vector<uint32_t>& places) const;
@@ -59,7 +68,10 @@ class JsonReader : public SentenceReader {
   corpus::FileLines lines_;
   text::BasicTokenizer splitter_;
   bool has_form_ = false, has_words_ = false;
-  int64_t widened_ = 0;
+  std::vector<std::string> unexpected_;  // usual keys that the first line did not have
+  uint64_t form_line_ = 0;
+  int64_t widened_ = 0, named_ = 0;
+  corpus::LeftOutRecords left_out_;
 };
 
 }  // namespace onebit::tag

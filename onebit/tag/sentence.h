@@ -33,7 +33,8 @@ struct Sentences {
   std::string source;  // the file, for errors
   std::vector<Sentence> all;
   int64_t widened = 0;  // entities that began or ended inside a word and were extended to all of it
-  int64_t rewritten = 0;  // tags that were changed to match another scheme
+  int64_t rewritten = 0;                // tags that were changed to match another scheme
+  std::vector<std::string> notes = {};  // SentenceReader::notes()
 
   int64_t words() const;
 };

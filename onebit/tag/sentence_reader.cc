@@ -74,6 +74,8 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                   .entities = layout.entities,
                                   .scheme = layout.scheme.value_or(Scheme::kIob2),
                                   .with_tags = with_tags,
+                                  .tag_names = layout.tag_names,
+                                  .left_out = layout.left_out,
                                   .remembered = layout.remembered,
                                   .fix = layout.column_fix});
   }
@@ -82,6 +84,8 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                  .tags = layout.tags,
                                  .is_conllu = format == FileFormat::kConllu,
                                  .with_tags = with_tags,
+                                 .comments = layout.comments,
+                                 .left_out = layout.left_out,
                                  .remembered = layout.remembered,
                                  .fix = layout.column_fix});
 }
@@ -91,7 +95,9 @@ Sentences read_sentences(const Path& path, const FileLayout& layout) {
   Sentences sentences = {.source = reader->name(), .all = {}};
   for (Sentence one; reader->next(one);) sentences.all.push_back(std::move(one));
   sentences.widened = reader->widened();
-  require(sentences.words() > 0, "{}: contains no words", sentences.source);
+  sentences.notes = reader->notes();
+  require(sentences.words() > 0, "{}: contains no words{}{}", sentences.source,
+          sentences.notes.empty() ? "" : "; ", fmt::join(sentences.notes, "; "));
   if (layout.scheme) rewrite(sentences, *layout.scheme);
   return sentences;
 }

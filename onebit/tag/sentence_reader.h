@@ -4,8 +4,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/corpus/left_out_records.h"
+#include "onebit/tag/comment_rule.h"
 #include "onebit/tag/scheme.h"
 #include "onebit/tag/sentence.h"
 
@@ -33,6 +36,11 @@ struct FileLayout {
   // found by the rules of conll_reader.h and json_reader.h.
   std::string tokens, tags;
   std::string text = "text", entities = "entities";  // keys of JSON lines
+  // The tags that whole numbers of JSON lines stand for, in the order of the numbers. Without names
+  // of entities, numbers remain tags.
+  std::vector<std::string> tag_names;
+  Comments comments = Comments::kAuto;
+  corpus::LeftOut left_out = corpus::LeftOut::kNothing;
   // Tags are rewritten in this scheme. Absent: they remain unchanged, and entities given by their
   // positions are written in IOB2.
   std::optional<Scheme> scheme;
@@ -49,6 +57,8 @@ class SentenceReader {
   virtual const std::string& name() const = 0;
   // The number of entities so far that were extended to the words in which they begin or end.
   virtual int64_t widened() const { return 0; }
+  // What was left out so far and how the file was understood, for the user.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // Tags are returned as in the file, whatever layout.scheme is. Errors: unreadable; those of the

@@ -37,12 +37,15 @@ void read_columns(Keys& section, ClassifyConfig& config) {
                "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
   config.layout.column_fix = kColumnFix;
+  read_bad_records(section, config.layout.left_out);
   if (config.glue.empty()) return;
   for (const char* name : {"format", "text", "text_pair", "label", "header"}) {
     section.require(!section.has(name), name, "and data.glue are both given; keep one");
     section.leave_out(name);
   }
+  const corpus::LeftOut left_out = config.layout.left_out;
   config.layout = classify::glue_task(config.glue).layout();
+  config.layout.left_out = left_out;
 }
 
 void read_data(Keys section, ClassifyConfig& config) {

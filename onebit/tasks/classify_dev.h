@@ -29,6 +29,7 @@ class ClassifyDev {
   int64_t examples() const { return encoded_.size(); }
   int64_t cut() const { return encoded_.cut(); }
   bool has_pairs() const { return examples_.has_pairs; }
+  const std::string& left_out() const { return examples_.left_out; }
   uint32_t checksum() const { return records::checksum(examples_); }
   data::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.

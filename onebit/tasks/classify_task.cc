@@ -96,6 +96,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
+  if (!examples_.left_out.empty()) facts_.decisions.push_back(examples_.left_out);
 }
 
 void ClassifyTask::choose_metrics() {
@@ -127,6 +128,7 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
                 .max_sequence_length = config_.max_sequence_length,
                 .pairs = dev->has_pairs()},
                facts_.decisions);
+    if (!dev->left_out().empty()) facts_.decisions.push_back(dev->left_out());
     facts_.evaluations = {.by_steps = true, .by_epochs = true};
     facts_.evaluation_bounds.include(dev->bounds());
     facts_.held_out_checksums.push_back(dev->checksum());

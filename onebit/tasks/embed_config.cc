@@ -34,6 +34,7 @@ void read_columns(Keys& section, embed::FileLayout& layout) {
   section.choice(
       "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
       "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  read_bad_records(section, layout.left_out);
   layout.column_fix = "set data.anchor, data.positive, data.negative and data.score";
   layout.scale_fix = "set data.score_scale to the greatest score";
 }

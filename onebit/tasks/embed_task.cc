@@ -76,6 +76,7 @@ void EmbedTask::open_train_data(int threads) {
               .all = encoded_->size(),
               .max_sequence_length = config_.max_sequence_length},
              facts_.decisions);
+  if (!examples_.texts.left_out.empty()) facts_.decisions.push_back(examples_.texts.left_out);
 }
 
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
@@ -88,6 +89,7 @@ void EmbedTask::open_dev_data(const Path& dev, int threads) {
               .all = examples.size() * examples.parts(),
               .max_sequence_length = config_.max_sequence_length},
              facts_.decisions);
+  if (!examples.texts.left_out.empty()) facts_.decisions.push_back(examples.texts.left_out);
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
   facts_.held_out_checksums = {embed::checksum(examples)};

@@ -36,6 +36,13 @@ void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
       {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
 }
 
+void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
+  bool skip = false;
+  data.boolean("skip_bad_records", skip,
+               "leave out, and count, records that cannot be read; else each is an error");
+  left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+}
+
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
   data.number("epochs", config.epochs, above(0),
               "passes over the training file; instead of run.steps");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "onebit/corpus/left_out_records.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/training/model_folder.h"
@@ -29,6 +30,8 @@ struct FineTuningConfig {
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
 // Lists the key of `model` that only classifiers have.
 void read_classifier_dropout(Keys& recipe, FineTuningConfig& config);
+// Lists the key `skip_bad_records` of the section `data`.
+void read_bad_records(Keys& data, corpus::LeftOut& left_out);
 // Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
 // the latter. Reports a recipe with both run.steps and epochs.
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);

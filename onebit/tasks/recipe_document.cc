@@ -12,9 +12,9 @@ namespace {
 constexpr const char* kHead =
     "# The keys of a recipe\n\n"
     "`onebit recipe keys` prints this document; a test compares them.\n\n"
-    "A recipe is one JSON object, comments allowed: a DeepSpeed config, the key `task`, and the\n"
-    "sections `model`, `data` and `run`. A key that is null counts as absent, known or not. "
-    "Any other key that is not listed here\n"
+    "A recipe is one JSON object, comments (`//`, and `#` as in DeepSpeed's Hjson) allowed: a\n"
+    "DeepSpeed config, the key `task`, and the sections `model`, `data` and `run`. A key that is\n"
+    "null counts as absent, known or not. Any other key that is not listed here\n"
     "is an error. `onebit recipe check FILE` lists every error in a recipe and shows what\n"
     "it changes; `onebit recipe schema > recipe.schema.json` and\n"
     "`\"$schema\": \"recipe.schema.json\"` in a recipe let an editor complete and check it. A run "

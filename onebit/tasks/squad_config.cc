@@ -18,6 +18,7 @@ void read_data(Keys section, SquadConfig& config) {
                   {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
                   {"cls", Windows(squad::WindowsWithoutAnswer::kToCls)}},
                  "left out, or point to [CLS]; auto: cls where some question has no answer");
+  read_bad_records(section, config.left_out);
   read_training_length(section, "windows of one pass in evaluation", config);
 }
 

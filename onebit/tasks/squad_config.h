@@ -22,6 +22,7 @@ struct SquadConfig : FineTuningConfig {
   // Absent: they point to [CLS] if the training file has unanswerable questions, else are dropped.
   std::optional<squad::WindowsWithoutAnswer> without_answer;
   squad::DecodeOptions decode;
+  corpus::LeftOut left_out = corpus::LeftOut::kMissing;  // of the questions of both files
 };
 
 // Lists the keys of a recipe. Reports, among other faults, both run.steps and data.epochs.

@@ -18,9 +18,9 @@ squad::FeatureOptions for_prediction(squad::FeatureOptions options, int threads)
 
 SquadDev::SquadDev(const Path& path, const training::ModelDescription& description,
                    squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
-                   int threads)
-    : predict_(squad::read_dataset(path, squad::Use::kPredict)),
-      score_(squad::read_dataset(path, squad::Use::kScore)),
+                   corpus::LeftOut left_out, int threads)
+    : predict_(squad::read_dataset(path, squad::Use::kPredict, left_out)),
+      score_(squad::read_dataset(path, squad::Use::kScore, left_out)),
       decode_(decode),
       batch_(batch),
       longest_(features.max_sequence_length),

@@ -17,7 +17,8 @@ struct DevScore {
 class SquadDev {
  public:
   SquadDev(const Path& path, const training::ModelDescription& description,
-           squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch, int threads);
+           squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
+           corpus::LeftOut left_out, int threads);
 
   data::BatchBounds bounds() const {
     return {.sequences = batch_, .rows = batch_ * longest_, .longest = longest_};

@@ -45,7 +45,7 @@ SquadTask::SquadTask(Context& context, const FineTuningOptions& options,
 }
 
 void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
-  train_data_ = squad::read_dataset(path, squad::Use::kTrain);
+  train_data_ = squad::read_dataset(path, squad::Use::kTrain, config_.left_out);
   report_problems(train_data_, is_first);
   squad::FeatureOptions features = config_.features;
   features.use = squad::Use::kTrain;
@@ -73,7 +73,7 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
 
 void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
   dev_ = std::make_unique<SquadDev>(path, description_, config_.features, config_.decode,
-                                    config_.prediction_batch, threads);
+                                    config_.prediction_batch, config_.left_out, threads);
   report_problems(dev_->dataset(), is_first);
   if (const bool found = squad::has_unanswerable(dev_->dataset());
       found != description_.may_be_unanswerable) {

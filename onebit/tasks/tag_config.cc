@@ -23,6 +23,12 @@ void read_columns(Keys& section, tag::FileLayout& layout) {
   section.text("text", layout.text, "key of a text in JSON lines without words");
   section.text("entities", layout.entities,
                "key of the list of entities in it: start, end and label each");
+  section.choice(
+      "comments", layout.comments,
+      {{"auto", tag::Comments::kAuto}, {"yes", tag::Comments::kYes}, {"no", tag::Comments::kNo}},
+      "whether lines that begin with # before a sentence are comments; auto: if they "
+      "cannot be a word's row");
+  read_bad_records(section, layout.left_out);
   layout.column_fix = "set data.tokens and data.tags";
 }
 
@@ -48,7 +54,9 @@ void read_tags(Keys section, TagConfig& config) {
                   {"none", Scheme::kPlain},
                   {"iob1", Scheme::kIob1},
                   {"iob2", Scheme::kIob2},
-                  {"iobes", Scheme::kIobes}},
+                  {"iobes", Scheme::kIobes},
+                  {"ioe1", Scheme::kIoe1},
+                  {"ioe2", Scheme::kIoe2}},
                  "how tags write entities; the tags of all files are rewritten in it. auto: as in "
                  "the training file; none: plain tags");
   section.texts("labels", config.labels,

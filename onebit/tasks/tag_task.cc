@@ -1,9 +1,11 @@
 #include "onebit/tasks/tag_task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
+#include "onebit/base/number.h"
 #include "onebit/model/head_names.h"
 #include "onebit/tag/tag_set.h"
 #include "onebit/tasks/checkpoint_heads.h"
@@ -34,6 +36,7 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   description_ = with_recipe(config_, config_.max_sequence_length, checkpoint);
   description_.architecture = model::kTaggerArchitecture;
   description_.classifier.problem_type.clear();
+  name_tags(checkpoint);
   sentences_ = tag::read_sentences(options.train, config_.layout);
   scheme_ = config_.layout.scheme ? *config_.layout.scheme : tag::find_scheme(sentences_);
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kTaggerArchitecture);
@@ -46,6 +49,15 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   facts_.sequences =
       fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
   choose_steps(encoded_->windows().size(), communicator.world_size());
+}
+
+// Whole numbers in JSON lines are tags by their place in the labels.
+void TagTask::name_tags(const training::ModelDescription& checkpoint) {
+  if (!config_.labels.empty()) {
+    config_.layout.tag_names = config_.labels;
+  } else if (checkpoint.architecture == model::kTaggerArchitecture) {
+    config_.layout.tag_names = checkpoint.classifier.labels;
+  }
 }
 
 void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger) {
@@ -72,7 +84,14 @@ void TagTask::open_train_data(int threads) {
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
                                     labels.size(), listed(labels, kMaxLabelsShown))});
-  if (!config_.layout.scheme) {
+  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return whole_number<int64_t>(label).has_value();
+  });
+  if (are_numbers) {
+    facts_.decisions.emplace_back(
+        "the tags are whole numbers: if they stand for tags of entities, give these in tag.labels, "
+        "in the order of the numbers");
+  } else if (!config_.layout.scheme) {
     facts_.decisions.push_back(
         scheme_ == Scheme::kPlain
             ? "the tags are scored by accuracy: they are not those of entities"
@@ -88,6 +107,9 @@ void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentence
     if (count > 0)
       facts_.decisions.push_back(fmt::format("{}: {} {}", sentences.source, count, what));
   };
+  for (const std::string& note : sentences.notes) {
+    facts_.decisions.push_back(fmt::format("{}: {}", sentences.source, note));
+  }
   say(sentences.rewritten,
       fmt::format("tags were rewritten in the scheme {}", tag::name_of(scheme_)));
   say(sentences.widened, "entities begin or end inside a word and were extended to all of it");

@@ -31,6 +31,7 @@ class TagTask : public FineTuningTask<TagConfig, model::TaggingModel> {
   void write_beside_model(const Path& folder) const override;
 
  private:
+  void name_tags(const training::ModelDescription& checkpoint);
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
   void open_train_data(int threads);
   void choose_metric();

@@ -71,6 +71,8 @@ TEST_F(PrepareSamples, OptionsOfTextAreRefused) {
         {"prepare --from hdf5 -i x -o y --vocab v --format lines", "onebit prepare", "--format"},
         {"prepare --from hdf5 -i x -o y --vocab v --drop-duplicates", "onebit prepare",
          "--drop-duplicates"},
+        {"prepare --from hdf5 -i x -o y --vocab v --skip-bad-records", "onebit prepare",
+         "--skip-bad-records"},
         {"prepare --from parquet -i x -o y --vocab v", "onebit prepare", "--from"}}) {
     expect_usage_error(wrong);
   }

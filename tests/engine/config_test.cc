@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "onebit/base/json.h"
-#include "onebit/engine/recipe.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {
@@ -349,21 +348,17 @@ TEST(EngineConfig, TheTransportIsWhatTheKeysOfAnyOptimizerAskFor) {
   EXPECT_EQ(requested_transport(Json::object(), "r").backend, "");
 }
 
-TEST(Recipe, OverridesReachNestedKeys) {
-  Json recipe = parse_json(R"({"optimizer": {"params": {"lr": 1}}})", "r");
-  apply_override(recipe, "optimizer.params.lr=1e-4");
-  apply_override(recipe, "run.steps=7");
-  apply_override(recipe, "optimizer.type=AdamW");
-  EXPECT_EQ(recipe["optimizer"]["params"]["lr"].get<double>(), 1e-4);
-  EXPECT_EQ(recipe["run"]["steps"].get<int>(), 7);
-  EXPECT_EQ(recipe["optimizer"]["type"].get<std::string>(), "AdamW");
-}
-
-TEST(Recipe, RefusesBrokenOverrides) {
-  Json recipe = parse_json(R"({"a": 1})", "r");
-  for (const char* bad : {"a", "=3", "a.b=3", "x..y=3"}) {
-    EXPECT_THROW(apply_override(recipe, bad), Error) << bad;
-  }
+// Configs keep the section's other keys when they switch ZeRO off.
+TEST(EngineConfig, KeysOfZeroHaveNoEffectAtStage0) {
+  const std::string keys =
+      R"("allgather_partitions": true, "offload_optimizer": {"device": "cpu"}, "overlap_comm": false)";
+  EXPECT_EQ(error_of(with_optimizer(R"("zero_optimization": {"stage": 0, )" + keys + "}")), "");
+  EXPECT_NE(
+      error_of(with_optimizer(R"("zero_optimization": {"stage": 2, )" + keys + "}")).find("stage"),
+      std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("zero_optimization": {"overlap_com": true})"))
+                .find("overlap_comm"),
+            std::string::npos);
 }
 
 }  // namespace

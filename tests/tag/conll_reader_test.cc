@@ -92,15 +92,116 @@ TEST(ConllReader, NamesInTheFile) {
   EXPECT_THAT(message, HasSubstr("word, pos, ner; give --tokens"));
 }
 
-// Without column names, a line that starts with # is a word.
+// What published files have before a sentence.
+TEST(ConllReader, LinesThatCannotBeWordsAreComments) {
+  const auto with = [](const std::string& comment, const std::string& row, Options options = {}) {
+    const std::string sentence = comment + "\n" + row + "\n\n";
+    return shown(read(sentence + sentence, std::move(options)));
+  };
+  // CoNLL-U's comments before the columns of CoNLL-2003, as many as the comment has words.
+  EXPECT_THAT(with("# sent_id = 1", "EU NNP I-NP B-ORG"), ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  EXPECT_THAT(with("# text = EU", "EU\tB-ORG"), ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // GermEval 2014.
+  EXPECT_THAT(with("#\thttp://de.wikipedia.org [2009-10-17]", "1\tEU\tB-ORG\tO",
+                   {.tokens = "2", .tags = "3"}),
+              ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // MultiCoNER.
+  EXPECT_THAT(with("# id 01\tdomain=en", "EU _ _ B-ORG"), ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // CoNLL-2012.
+  EXPECT_THAT(with("#begin document (a); part 000", "a 0 0 EU B-ORG", {.tokens = "4"}),
+              ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // A comment as long as a row, where # is in a column without words.
+  EXPECT_THAT(with("# a\tb\tc", "1\tEU\tB-ORG", {.tokens = "2", .tags = "3"}),
+              ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // After the header, and before it.
+  EXPECT_THAT(shown(read("# a b c d\nword tag\n# a b c d\nEU B-ORG\n", {.tokens = "word"})),
+              ElementsAre("EU/B-ORG"));
+  EXPECT_THAT(with("# doc1", "EU", {.with_tags = false}), ElementsAre("EU", "EU"));
+}
+
 TEST(ConllReader, AHashIsAWord) {
-  EXPECT_THAT(shown(read("#onebit O\n# O\n")), ElementsAre("#onebit/O #/O"));
-  EXPECT_THAT(error_of("a O\n\n# id = 3\nb O\n"), HasSubstr("The format conllu supports them"));
+  EXPECT_THAT(shown(read("#onebit O\n# O\n\n# B-X\na O\n")),
+              ElementsAre("#onebit/O #/O", "#/B-X a/O"));
+  EXPECT_THAT(shown(read("a\tDET\n\n#\tSYM\n#nlp\tNOUN\n")),
+              ElementsAre("a/DET", "#/SYM #nlp/NOUN"));
+  EXPECT_THAT(shown(read("#\na\n", {.with_tags = false})), ElementsAre("# a"));
+  EXPECT_THAT(shown(read("a O\n# sent_id = 1\n\n", {.comments = Comments::kYes})),
+              ElementsAre("a/O"));
+}
+
+TEST(ConllReader, AnUnclearHashIsAnErrorThatNamesTheOption) {
+  const std::string text = "# doc1\na O\nb B-X\n\n# doc2\nc O\n";
+  const std::string message = error_of(text);
+  EXPECT_THAT(message,
+              HasSubstr("f.conll:1: may be a comment, or the word \"#\" with the tag \"doc1\""));
+  EXPECT_THAT(message, HasSubstr("--comments yes or no (data.comments)"));
+  EXPECT_THAT(shown(read(text, {.comments = Comments::kYes})), ElementsAre("a/O b/B-X", "c/O"));
+  EXPECT_THAT(shown(read(text, {.comments = Comments::kNo})),
+              ElementsAre("#/doc1 a/O b/B-X", "#/doc2 c/O"));
+  EXPECT_THAT(
+      error_of("a O\n# sent_id = 1\nb O\n"),
+      HasSubstr("f.conll:2: has 4 columns, the first row of a word (line 1) has 2: a comment "
+                "inside a sentence?"));
+}
+
+std::vector<std::string> notes_of(const std::string& text, Options options = {}) {
+  const TextFiles files;
+  ConllReader reader(files.write("f.conll", text), std::move(options));
+  for (Sentence one; reader.next(one);) {
+  }
+  return reader.notes();
+}
+
+TEST(ConllReader, WhatWasLeftOutIsNoted) {
+  EXPECT_THAT(notes_of("# a b\nx\tO\n\n# c d\ny\tO\n"),
+              ElementsAre(HasSubstr("2 lines begin with # and were left out as comments")));
+  EXPECT_THAT(notes_of("# a b\nx\tO\n"),
+              ElementsAre(HasSubstr("line 1 begins with # and was left")));
+  EXPECT_THAT(notes_of("x\tO\n\tO\n"), ElementsAre("line 2 has an empty word and was left out"));
+  EXPECT_THAT(notes_of("a\tO\n"), ElementsAre());
+  EXPECT_THAT(notes_of(kConllu, {.is_conllu = true}), ElementsAre());
+}
+
+// GermEval has a few.
+TEST(ConllReader, RowsWithAnEmptyWordAreLeftOut) {
+  EXPECT_THAT(shown(read("1\ta\tO\n2\t\tO\n3\tb\tB-X\n\n1\t \tO\n\n1\tc\tO\n", {.tokens = "2"})),
+              ElementsAre("a/O b/B-X", "c/O"));
+}
+
+// Universal NER's files have rows of 3 and of 5 columns.
+TEST(ConllReader, RowsDifferBehindColumnsThatAreGivenByNumber) {
+  const std::string text = "1\ta\tB-X\n2\tb\tO\t-\tname\n\n1\tc\tO\n";
+  const Options options = {.tokens = "2", .tags = "3"};
+  EXPECT_THAT(shown(read(text, options)), ElementsAre("a/B-X b/O", "c/O"));
+  EXPECT_THAT(notes_of(text, options),
+              ElementsAre("line 2 has more or fewer columns than the first word"));
+  EXPECT_THAT(error_of("1\ta\tO\n2\tb\n", options), HasSubstr("f.conll:2: has 2 columns"));
+  EXPECT_THAT(error_of(text, {.tokens = "2"}), HasSubstr("give the columns by number"));
+}
+
+TEST(ConllReader, NumbersOfWordsAreNoWords) {
+  const std::string text = "1\ta\tO\n2\tb\tO\n3\tc\tB-X\n";
+  EXPECT_THAT(error_of(text, {.fix = "give --tokens"}),
+              HasSubstr("f.conll:1: its first column counts the words (1, 2, 3), so that it is not "
+                        "that of the words; give --tokens"));
+  EXPECT_THAT(shown(read(text, {.tokens = "1"})), ElementsAre("1/O 2/O 3/B-X"));
+}
+
+TEST(ConllReader, ABadRowLeavesOutItsSentence) {
+  const std::string text = "a O\nb B-X\n\nNew York O\nc O\n\nd O\n";
+  const Options options = {.left_out = corpus::LeftOut::kBad};
+  EXPECT_THAT(shown(read(text, options)), ElementsAre("a/O b/B-X", "d/O"));
+  EXPECT_THAT(notes_of(text, options), ElementsAre(HasSubstr("1 record was left out: ")));
+  EXPECT_THAT(error_of(text, {.left_out = corpus::LeftOut::kMissing}),
+              HasSubstr("--skip-bad-records"));
+  EXPECT_THAT(error_of("a O\n", {.tags = "3", .left_out = corpus::LeftOut::kBad}),
+              HasSubstr("there is no column 3"));
 }
 
 TEST(ConllReader, WhatIsWrongIsNamed) {
   const std::string columns = error_of("EU B-ORG\nNew York B-LOC\n");
-  EXPECT_THAT(columns, HasSubstr("f.conll:2: has 3 columns, the first word's line has 2"));
+  EXPECT_THAT(columns,
+              HasSubstr("f.conll:2: has 3 columns, the first row of a word (line 1) has 2"));
   EXPECT_THAT(columns, HasSubstr("tabs"));
   EXPECT_THAT(
       error_of("a\nb\n", {.fix = "give --tags"}),
@@ -108,7 +209,6 @@ TEST(ConllReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(error_of("a X\n", {.tags = "3", .fix = "give --tags"}),
               HasSubstr("f.conll:1: there is no column 3 for the tags: there are 2; give --tags"));
   EXPECT_THAT(error_of("a X\n", {.tags = "0"}), HasSubstr("there is no column 0"));
-  EXPECT_THAT(error_of("a\tX\n\tX\n"), HasSubstr("f.conll:2: the word is empty"));
   EXPECT_THAT(error_of("a\tX\nb\t\n"), HasSubstr("f.conll:2: the tag is empty"));
   EXPECT_THAT(error_of("caf\xE9 X\n"), HasSubstr("is not UTF-8"));
   EXPECT_THAT(error_of("1 a X\n", {.is_conllu = true}),

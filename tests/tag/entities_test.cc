@@ -22,6 +22,7 @@ TEST(Entities, AreFoundInEveryScheme) {
   EXPECT_EQ(of({"B-LOC", "I-LOC", "O", "B-PER", "B-PER", "I-PER"}), expected);
   EXPECT_EQ(of({"I-LOC", "I-LOC", "O", "I-PER", "B-PER", "I-PER"}), expected);
   EXPECT_EQ(of({"B-LOC", "E-LOC", "O", "S-PER", "B-PER", "E-PER"}), expected);
+  EXPECT_EQ(of({"I-LOC", "E-LOC", "O", "E-PER", "I-PER", "E-PER"}), expected);
   EXPECT_THAT(of({"O", "O"}), IsEmpty());
   EXPECT_THAT(of({}), IsEmpty());
 }
@@ -44,8 +45,8 @@ TEST(Entities, StrictOnesAreWellFormed) {
               ElementsAre(Entity{"LOC", 0, 1}, Entity{"LOC", 2, 2}));
 }
 
-// Written entities can be read again: leniently in every scheme; strictly except in IOB1, whose
-// tables lose adjacent entities of two types.
+// Written entities can be read again: leniently in every scheme; strictly except in IOB1 and IOE1,
+// whose tables lose adjacent entities of two types.
 TEST(Entities, AreReadAsTheyWereWritten) {
   std::mt19937 random(1);
   const auto below = [&](size_t bound) { return random() % bound; };
@@ -58,11 +59,12 @@ TEST(Entities, AreReadAsTheyWereWritten) {
       entities.push_back({types[below(3)], at, last});
       at = last + 1 + below(2);
     }
-    for (const Scheme scheme : {Scheme::kIob1, Scheme::kIob2, Scheme::kIobes}) {
+    for (const Scheme scheme :
+         {Scheme::kIob1, Scheme::kIob2, Scheme::kIobes, Scheme::kIoe1, Scheme::kIoe2}) {
       const Tags tags = tags_of(entities, words, scheme);
       ASSERT_EQ(tags.size(), words);
       EXPECT_EQ(of(tags), entities) << name_of(scheme);
-      if (scheme != Scheme::kIob1) {
+      if (scheme != Scheme::kIob1 && scheme != Scheme::kIoe1) {
         EXPECT_EQ(strict_entities_of(tags, scheme), entities) << name_of(scheme);
       }
     }
@@ -77,6 +79,10 @@ TEST(Entities, TagsOfTheSchemes) {
               ElementsAre("B-A", "B-A", "I-A", "I-A", "B-B", "O"));
   EXPECT_THAT(tags_of(entities, 6, Scheme::kIobes),
               ElementsAre("S-A", "B-A", "I-A", "E-A", "S-B", "O"));
+  EXPECT_THAT(tags_of(entities, 6, Scheme::kIoe1),
+              ElementsAre("E-A", "I-A", "I-A", "I-A", "I-B", "O"));
+  EXPECT_THAT(tags_of(entities, 6, Scheme::kIoe2),
+              ElementsAre("E-A", "I-A", "I-A", "E-A", "E-B", "O"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using Tags = std::vector<std::string>;
 
 struct Read {
   std::vector<Sentence> all;
@@ -103,8 +104,55 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(spans("[[0, 8, \"X\"], [4, 11, \"Y\"]]"),
               HasSubstr("the entities X and Y share the word \"York\""));
   EXPECT_THAT(error_of("{\"text\": \"a\"}"), HasSubstr("has no key `entities`; it has text"));
-  EXPECT_THAT(error_of("{\"text\": \"a\", \"entities\": []}\n{\"tokens\": []}"),
+  EXPECT_THAT(error_of("{\"text\": \"a\", \"entities\": []}\n{\"body\": []}"),
               HasSubstr("f.jsonl:2: has no key `text`"));
+}
+
+TEST(JsonReader, WholeNumbersAreTagsByTheirPlaceInTheNames) {
+  const JsonReader::Options options = {.tag_names = {"O", "B-PER", "I-PER"}};
+  const std::string text = "{\"tokens\": [\"a\", \"b\", \"c\"], \"ner_tags\": [1, 2, 0]}\n";
+  EXPECT_THAT(read(text, options).all[0].tags, ElementsAre("B-PER", "I-PER", "O"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"ner_tags\": [3]}\n", options),
+              HasSubstr("f.jsonl:1: the tag 3 has no name: there are 3, from 0 (O, B-PER, I-PER)"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"ner_tags\": [-1]}\n", options),
+              HasSubstr("the tag -1"));
+  EXPECT_THAT(read("{\"tokens\": [\"a\"], \"tags\": [\"1\"]}\n", options).all[0].tags,
+              ElementsAre("1"))
+      << "a string is the tag itself";
+  for (const Tags& names : {Tags{"1", "0"}, Tags{"LABEL_0", "LABEL_1"}}) {
+    EXPECT_THAT(read(text, {.tag_names = names}).all[0].tags, ElementsAre("1", "2", "0"));
+  }
+}
+
+TEST(JsonReader, LaterKeysAreNeverLost) {
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"ner_tags\": [\"O\"]}\n"
+                       "{\"tokens\": [\"a\"], \"ner_tags\": [\"O\"], \"tags\": [\"X\"]}\n"),
+              HasSubstr("f.jsonl:2: has the key `tags`, which the first record"));
+  EXPECT_THAT(error_of("{\"text\": \"a\", \"entities\": []}\n"
+                       "{\"text\": \"a\", \"entities\": [], \"tokens\": [\"b\"]}\n"),
+              HasSubstr("`tokens`"));
+  EXPECT_EQ(read("{\"text\": \"a\", \"entities\": []}\n"
+                 "{\"text\": \"a\", \"entities\": [], \"tokens\": null}\n")
+                .all.size(),
+            2u);
+}
+
+TEST(JsonReader, BadRecordsAreLeftOutWhereTheOptionIsGiven) {
+  const std::string text =
+      "nonsense\n{\"tokens\": [\"a\"], \"tags\": [\"O\"], \"x\": NaN}\n{\"tokens\": [\"b\"], "
+      "\"tags\": []}\n"
+      "{\"tokens\": null, \"tags\": []}\n{\"tokens\": [\"c\"], \"tags\": [\"X\"]}\n";
+  EXPECT_EQ(read(text, {.left_out = corpus::LeftOut::kBad}).all.size(), 2u);
+  EXPECT_THAT(error_of(text, {.left_out = corpus::LeftOut::kMissing}),
+              HasSubstr("--skip-bad-records"));
+}
+
+TEST(JsonReader, EntitiesMayHaveOffsets) {
+  EXPECT_THAT(read("{\"text\": \"In Rome\", \"entities\": [{\"id\": 1, \"start_offset\": 3, "
+                   "\"end_offset\": 7, \"label\": \"LOC\"}]}")
+                  .all[0]
+                  .tags,
+              ElementsAre("O", "B-LOC"));
 }
 
 }  // namespace

@@ -43,6 +43,16 @@ TEST(Scheme, IsFoundInTheTags) {
   EXPECT_EQ(found({{"B-LOC", "O", "I-PER", "O", "B-LOC"}}), Scheme::kIob2);
 }
 
+TEST(Scheme, EntitiesThatEndWithEAreIoe) {
+  EXPECT_EQ(found({{"I-PER", "E-PER", "O", "E-LOC"}}), Scheme::kIoe2);
+  EXPECT_EQ(found({{"I-PER", "I-PER", "O", "E-LOC", "I-LOC"}}), Scheme::kIoe1);
+  EXPECT_EQ(found({{"I", "E", "O"}}), Scheme::kIoe2);
+  // One entity with a wrong end does not make a file IOE1.
+  EXPECT_EQ(found({{"I-PER", "E-PER", "O", "I-LOC", "O", "E-LOC"}}), Scheme::kIoe2);
+  EXPECT_EQ(found({{"B-LOC", "E-LOC", "O"}}), Scheme::kIobes);
+  EXPECT_EQ(found({{"I-LOC", "I-LOC"}}), Scheme::kIob1) << "no end is marked";
+}
+
 TEST(Scheme, OtherTagsArePlain) {
   EXPECT_EQ(found({{"NN", "VBZ", "O"}}), Scheme::kPlain);
   EXPECT_EQ(found({{"B-LOC", "NN"}}), Scheme::kPlain);
@@ -57,7 +67,22 @@ TEST(Scheme, BilouIsRefusedWithTheWayOut) {
   EXPECT_THAT(message, HasSubstr("E- for L-"));
 }
 
+TEST(Scheme, BmesAndBmewoAreRefusedWithTheWayOut) {
+  const auto message = [](const std::vector<Tags>& tags) {
+    return message_of([&] { found(tags); });
+  };
+  EXPECT_THAT(message({{"B-LOC", "M-LOC", "E-LOC", "O", "S-PER"}}),
+              HasSubstr("its tags are those of BMES; write I- for M-"));
+  EXPECT_THAT(message({{"B", "M", "E", "S"}}), HasSubstr("those of BMES"));
+  EXPECT_THAT(message({{"B-LOC", "M-LOC", "E-LOC", "O", "W-PER"}}),
+              HasSubstr("those of BMEWO; write I- for M- and S- for W-"));
+  EXPECT_EQ(found({{"M", "W"}}), Scheme::kPlain);
+  EXPECT_EQ(found({{"B-LOC", "M-LOC", "NN"}}), Scheme::kPlain);
+}
+
 TEST(Scheme, OfAModelsLabels) {
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC", "I-PER", "E-PER"}), Scheme::kIoe2);
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC", "I-PER"}), Scheme::kIoe1);
   EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "B-PER"}), Scheme::kIob2);
   EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "I-PER"}), Scheme::kIob1);
   EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC", "B-LOC"}), Scheme::kIobes);
@@ -73,6 +98,14 @@ TEST(Scheme, SentencesDistinguishIob1FromIob2) {
   EXPECT_EQ(scheme_of_labels(both, iob1), Scheme::kIob1);
   EXPECT_EQ(scheme_of_labels(both, iob2), Scheme::kIob2);
   EXPECT_EQ(scheme_of_labels(of_iob1, iob2), Scheme::kIob2);
+}
+
+TEST(Scheme, SentencesDistinguishIoe1FromIoe2) {
+  const Sentences ioe1 = sentences_of({{"E-LOC", "I-LOC"}}),
+                  ioe2 = sentences_of({{"I-LOC", "E-LOC"}});
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC"}, ioe1), Scheme::kIoe1);
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC"}, ioe2), Scheme::kIoe2);
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC"}, sentences_of({{"B-LOC"}})), Scheme::kIoe2);
 }
 
 TEST(Scheme, SentencesOfOtherTagsDecideNothing) {

@@ -26,13 +26,6 @@ Sentences sentences_of(const std::vector<Tags>& tags) {
   return all;
 }
 
-Scheme scheme_named(const std::string& name) {
-  for (const Scheme scheme : {Scheme::kIob1, Scheme::kIob2, Scheme::kIobes}) {
-    if (name == name_of(scheme)) return scheme;
-  }
-  return Scheme::kPlain;
-}
-
 void compare(const std::vector<CountedLabel>& got, const Json& wanted) {
   ASSERT_EQ(got.size(), wanted.size());
   for (const CountedLabel& one : got) {
@@ -50,7 +43,7 @@ TEST(Scores, AreThoseOfSeqeval) {
   ASSERT_GE(golden.at("cases").size(), 25u);
   for (const Json& one : golden.at("cases")) {
     SCOPED_TRACE(one.at("name").get<std::string>());
-    const Scheme scheme = scheme_named(one.at("scheme").get<std::string>());
+    const Scheme scheme = scheme_named(one.at("scheme").get<std::string>()).value();
     const Scores scores = score_tags(sentences_of(one.at("truth").get<std::vector<Tags>>()),
                                      one.at("predicted").get<std::vector<Tags>>(), scheme);
     EXPECT_EQ(scores.metrics.size(), one.at("figures").size());

@@ -122,6 +122,29 @@ TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
               ElementsAre("O", "B-LOC", "B-PER", "E-LOC", "E-PER"));
 }
 
+// datasets exports tags as numbers; a tagger knows what they stand for.
+TEST_F(TagTest, NumbersAreTagsByTheirPlaceInTheLabels) {
+  FineTuningOptions given = options("run");
+  learn_by_heart(given, 80);
+  std::string text;
+  for (int i = 0; i < 24; ++i) {
+    text += fmt::format("{{\"tokens\": [\"the\", \"old\", \"{}\"], \"ner_tags\": [0, 1, 2]}}\n",
+                        kNames[i % 6][0]);
+  }
+  given.train = given.dev = write("numbers.jsonl", text + "nonsense\n");
+  given.recipe["tag"] = {{"labels", {"O", "B-X", "I-X"}}};
+  given.recipe["data"]["skip_bad_records"] = true;
+  EXPECT_EQ(best(train(given), "f1"), 1);
+  FineTuningOptions again = given;
+  again.model = given.output;
+  again.output = folder_ / "again";
+  again.recipe.erase("tag");
+  EXPECT_EQ(best(train(again), "f1"), 1);
+  again.recipe["data"]["skip_bad_records"] = false;
+  again.output = folder_ / "bad";
+  EXPECT_THAT(message_of([&] { train(again); }), HasSubstr("--skip-bad-records"));
+}
+
 // With windows of eight tokens, a sentence of forty words becomes a dozen sequences; every word is
 // trained and evaluated.
 TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
