@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "onebit/base/json.h"
-#include "onebit/base/printable.h"
 #include "onebit/base/log.h"
+#include "onebit/base/printable.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
 #include "onebit/cli/squad_command.h"
