@@ -75,7 +75,7 @@ class ReferenceBert {
     uint64_t row_key;
   };
 
-  const Vector& value(const std::string& name) const { return values_.at(name); }
+  const Vector& value(std::string name) const { return values_.at(name); }
   Vector linear(const Vector& x, const std::string& name) const;
   Vector norm(const Vector& x, const std::string& name) const;
   Vector activate(Vector x) const;

@@ -58,7 +58,8 @@ TEST(RecipeSchema, EveryRecipeOfTheTreeIsValid) {
   int seen = 0;
   for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
     const Json recipe = read_json(file.path());
-    const TaskEntry& task = task_of(recipe, file.path().string());
+    const std::string place = file.path().string();
+    const TaskEntry& task = task_of(recipe, place);
     EXPECT_THAT(errors_of(recipe, task), testing::IsEmpty()) << file.path();
     EXPECT_TRUE(is_valid(recipe, recipe_schema(task.name))) << file.path();
     EXPECT_TRUE(is_valid(recipe, every)) << file.path();
