@@ -36,6 +36,12 @@ class BundleStart(unittest.TestCase):
         self.assertEqual(flag, "--library-path")
         return libraries.split(":"), others, done.stderr
 
+    def test_through_a_link(self):
+        link = self.folder / "link"
+        link.symlink_to(self.bundle / "start")
+        done = subprocess.run([str(link), "program"], text=True, capture_output=True, check=True)
+        self.assertIn(f"{self.bundle}/bin/program", done.stdout)
+
     def library_in(self, *parts):
         place = self.folder.joinpath(*parts)
         place.mkdir(parents=True)

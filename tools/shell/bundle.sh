@@ -92,13 +92,13 @@ write_starters() {
   cp tools/shell/bundle_start.sh "$to/start"
   cat >"$to/onebit" <<'STARTER'
 #!/usr/bin/env bash
-exec "$(dirname "${BASH_SOURCE[0]}")/start" onebit "$@"
+exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/start" onebit "$@"
 STARTER
   cat >"$to/gpu-check" <<'STARTER'
 #!/usr/bin/env bash
 # Every CUDA test, sanitizer and bench in one table, and the comparison with PyTorch:
 #   gpu-check [RESULTS_FOLDER] [--no-sanitizer] [--no-bench] [--no-compare]
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 results="$PWD/results"
 case "${1:-}" in
   -* | '') ;;
@@ -109,7 +109,8 @@ STARTER
   for name in "${GPU_BENCHES[@]}" "${GPU_TESTS[@]/#/test_}"; do
     cat >"$to/check/$name" <<'STARTER'
 #!/bin/sh
-exec "$(dirname "$0")/../start" "$(basename "$0")" "$@"
+here="$(readlink -f "$0")"
+exec "$(dirname "$here")/../start" "$(basename "$here")" "$@"
 STARTER
     chmod +x "$to/check/$name"
   done

@@ -3,7 +3,7 @@
 # this machine's CUDA libraries: those of LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda, the system,
 # or a Python environment (the packages nvidia-cublas and nvidia-nccl, dependencies of PyTorch).
 set -euo pipefail
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 program="$1"
 shift
 
