@@ -24,6 +24,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLU
 install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/lamb_tensor.h
               onebit/kernels/update_range.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/kernels)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/onebitConfig.cmake

@@ -11,6 +11,10 @@ endfunction()
 
 must_succeed("installing" ${CMAKE_COMMAND} --install ${BUILD_FOLDER} --prefix ${WORK}/prefix)
 
+if(NOT EXISTS ${WORK}/prefix/share/doc/onebit/LICENSE)
+  message(FATAL_ERROR "LICENSE is not installed")
+endif()
+
 # An installed header includes installed headers only.
 file(GLOB_RECURSE headers ${WORK}/prefix/include/onebit/*.h)
 foreach(header IN LISTS headers)
@@ -28,3 +32,9 @@ must_succeed("configuring the consumer"
   -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_COMPILER=${COMPILER})
 must_succeed("building the consumer" ${CMAKE_COMMAND} --build ${WORK}/build)
 must_succeed("running the consumer" ${WORK}/build/consumer)
+
+# Without REQUIRED a missing library of onebit's is no error.
+must_succeed("looking for onebit without its libraries"
+  ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${WORK} PKG_CONFIG_PATH=
+  ${CMAKE_COMMAND} -S ${CONSUMER}/../optional -B ${WORK}/optional -G ${GENERATOR}
+  -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_COMPILER=${COMPILER})

@@ -13,7 +13,7 @@ endfunction()
 
 set(build ${WORK}/build)
 must_succeed("configuring" ${CMAKE_COMMAND} --preset plain -B ${build} -D CMAKE_CXX_COMPILER=${COMPILER}
-  -D ONEBIT_FLOORS_FROM=${RELEASE})
+  -D ONEBIT_FLOORS_FROM=${RELEASE} -D ONEBIT_WARNINGS_ARE_ERRORS=ON)
 must_succeed("building" ${CMAKE_COMMAND} --build ${build} --target onebit_program)
 
 set(program ${build}/onebit)

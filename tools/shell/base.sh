@@ -87,7 +87,9 @@ configure_release() {
   configure release "-DONEBIT_CUDA=$cuda" "-DONEBIT_QUICK_BUILD=${ONEBIT_QUICK_BUILD:-ON}"
 }
 
-# configure PRESET [OPTION...]; uses ccache if it is installed.
+# configure PRESET [OPTION...]; uses ccache if it is installed. Warnings end a build of the project's
+# developers; one for users (for_users) keeps what the folder is configured with, at first that they do
+# not: a newer compiler may have new ones.
 configure() {
   local preset="$1"
   shift
@@ -99,7 +101,9 @@ configure() {
     cached+=";CCACHE_NOHASHDIR=1;ccache"
     launcher=("-DCMAKE_CXX_COMPILER_LAUNCHER=$cached" "-DCMAKE_CUDA_COMPILER_LAUNCHER=$cached")
   fi
-  cmake --preset "$preset" --log-level=NOTICE "${launcher[@]}" "$@"
+  local -a warnings=()
+  [ -n "${for_users:-}" ] || warnings=(-DONEBIT_WARNINGS_ARE_ERRORS=ON)
+  cmake --preset "$preset" --log-level=NOTICE "${launcher[@]}" "${warnings[@]}" "$@"
 }
 
 # build_folder_of PRESET
