@@ -18,8 +18,9 @@ inline constexpr std::string_view kExportedPrefixes[] = {
     "MALLOC_",      "LD_LIBRARY_PATH"};
 
 // Variables whose name contains one of these are never exported, not even on request.
-inline constexpr std::string_view kSecretParts[] = {"TOKEN",  "SECRET", "PASSWORD",  "PASSWD",
-                                                    "APIKEY", "_KEY",   "CREDENTIAL"};
+inline constexpr std::string_view kSecretParts[] = {"TOKEN",      "SECRET", "PASSWORD",   "PASSWD",
+                                                    "PASSPHRASE", "_PASS",  "_PWD",       "APIKEY",
+                                                    "_KEY",       "AUTH",   "CREDENTIAL", "COOKIE"};
 
 bool is_secret(std::string_view name);
 

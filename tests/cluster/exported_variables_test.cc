@@ -9,6 +9,16 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+TEST(IsSecret, KnowsTheUsualNames) {
+  for (const char* name : {"GIT_TOKEN", "DB_PWD", "SSH_PASSPHRASE", "MAIL_PASS", "HTTP_AUTH",
+                           "authorization", "SESSION_COOKIE"}) {
+    EXPECT_TRUE(is_secret(name)) << name;
+  }
+  for (const char* name : {"PWD", "OLDPWD", "PATH", "OMP_NUM_THREADS", "UCX_NET_DEVICES"}) {
+    EXPECT_FALSE(is_secret(name)) << name;
+  }
+}
+
 TEST(ExportedVariables, AreThoseOfKnownPrefixes) {
   Problems problems;
   EXPECT_THAT(exported_names({"OMP_NUM_THREADS=2", "HOME=/x", "NCCL_DEBUG=INFO", "PATH=/bin",
