@@ -13,6 +13,7 @@
 
 #include "bench/device_bench.h"
 #include "bench/flat_passes.h"
+#include "onebit/base/json.h"
 #include "onebit/base/philox.h"
 #include "onebit/device/memory.h"
 #include "onebit/model/memory_report.h"
@@ -351,7 +352,7 @@ int main(int count, char** arguments) {
   std::printf("%s\n", bench.text().c_str());
   if (json.empty()) return 0;
   std::ofstream file(json);
-  file << bench.rows().dump(1) << '\n';
+  file << json_text(bench.rows(), 1) << '\n';
   if (file.flush()) return 0;
   std::fprintf(stderr, "error: %s could not be written\n", json.c_str());
   return 1;

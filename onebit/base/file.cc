@@ -6,29 +6,28 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "onebit/base/error.h"
 #include "onebit/base/lost_maps.h"
 #include "onebit/base/partial_file.h"
+#include "onebit/base/random_id.h"
 #include "onebit/base/regular_file.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit {
 namespace {
 
 constexpr size_t kWriteBufferBytes = size_t{1} << 20;
-
-std::string system_reason() {
-  return std::strerror(errno);
-}
+constexpr mode_t kMode = 0666;  // of which the umask takes its share
+constexpr int kNames = 100;     // tried for a temporary file
 
 // A file descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor(const Path& path, int flags, const char* purpose)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    require(value_ >= 0, "{}: cannot {}: {}", path.string(), purpose, system_reason());
+      : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    require_call(value_, "{}: cannot {}", path.string(), purpose);
   }
   ~Descriptor() { ::close(value_); }
   Descriptor(const Descriptor&) = delete;
@@ -41,19 +40,25 @@ class Descriptor {
 
 size_t regular_file_size(const Descriptor& file, const Path& path) {
   struct stat status {};
-  require(::fstat(file.get(), &status) == 0, "{}: cannot read its size: {}", path.string(),
-          system_reason());
+  require_call(::fstat(file.get(), &status), "{}: cannot read its size", path.string());
   require(!S_ISDIR(status.st_mode), "{}: is a folder, expected a file", path.string());
   return static_cast<size_t>(status.st_size);
+}
+
+// A name that is free in all likelihood: "model.safetensors.1f0c52a9.partial" for
+// "model.safetensors.partial".
+Path name_beside(Path path) {
+  const std::string ending = fmt::format(".{:08x}", random_id() & 0xffffffff);
+  const Path extension = path.extension();
+  return path.replace_extension(ending) += extension;
 }
 
 void write_all(int descriptor, const char* data, size_t size, const Path& path) {
   while (size > 0) {
     const ssize_t written = ::write(descriptor, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    require(written > 0, "{}: cannot write: {}", path.string(),
-            errno == ENOSPC ? "the disk is full; free space or choose another output folder"
-                            : system_reason());
+    const CallResult result = written;
+    if (result.failed() && result.error() == EINTR) continue;
+    require_call(result, "{}: cannot write", path.string());
     data += written;
     size -= static_cast<size_t>(written);
   }
@@ -69,8 +74,9 @@ std::string read_file(const Path& path) {
   for (;;) {
     if (used == content.size()) content.resize(content.size() + 4096);
     const ssize_t got = ::read(file.get(), content.data() + used, content.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, "{}: cannot read: {}", path.string(), system_reason());
+    const CallResult result = got;
+    if (result.failed() && result.error() == EINTR) continue;
+    require_call(result, "{}: cannot read", path.string());
     if (got == 0) break;
     used += static_cast<size_t>(got);
   }
@@ -84,7 +90,7 @@ MappedFile::MappedFile(const Path& path) : path_(path) {
   size_bytes_ = regular_file_size(file, path);
   if (size_bytes_ == 0) return;
   void* mapped = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, file.get(), 0);
-  require(mapped != MAP_FAILED, "{}: cannot map into memory: {}", path.string(), system_reason());
+  require_call(mapped != MAP_FAILED, "{}: cannot map into memory", path.string());
   data_ = static_cast<const std::byte*>(mapped);
   remember_map(data_, size_bytes_, path_.native());
 }
@@ -106,24 +112,57 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-FileWriter::FileWriter(const Path& path, NamedFrom named_from) : path_(path) {
-  // The name is given through /proc; without it, what has been written would be lost at the end.
-  if (named_from == NamedFrom::kFinished && ::access("/proc/self/fd", X_OK) == 0) {
-    const Path folder = path.has_parent_path() ? path.parent_path() : Path(".");
-    descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
-    has_name_ = descriptor_ < 0;
+FileWriter::FileWriter(const Path& path, Kind kind) : given_(path), path_(path), kind_(kind) {
+  if (kind == Kind::kExisting) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    require_call(descriptor_, "{}: cannot open", path.string());
+  } else {
+    create();
   }
-  if (has_name_) {
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  }
-  require(descriptor_ >= 0, "{}: cannot create: {}", path.string(), system_reason());
   buffer_.reserve(kWriteBufferBytes);
 }
 
+void FileWriter::create() {
+  // The name is given through /proc; without it, what has been written would be lost at the end.
+  if (kind_ == Kind::kTemporary && ::access("/proc/self/fd", X_OK) == 0) {
+    const Path folder = given_.has_parent_path() ? given_.parent_path() : Path(".");
+    descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kMode);
+    has_name_ = descriptor_ < 0;
+    if (!has_name_) return;
+  }
+  for (int tried = 1;; ++tried) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    const CallResult result = descriptor_;
+    if (!result.failed()) return;
+    const bool is_taken = kind_ == Kind::kTemporary && result.error() == EEXIST && tried < kNames;
+    if (!is_taken) require_call(result, "{}: cannot create", path_.string());
+    path_ = name_beside(given_);
+  }
+}
+
 FileWriter::~FileWriter() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  if (has_name_) ::unlink(path_.c_str());
+  if (descriptor_ >= 0) close(false);
+}
+
+// Somebody else may have put another file in the place of this one.
+void FileWriter::close(bool keep) {
+  struct stat ours {
+  }, named{};
+  const bool is_ours = kind_ != Kind::kExisting && has_name_ && ::fstat(descriptor_, &ours) == 0 &&
+                       ::lstat(path_.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&
+                       ours.st_dev == named.st_dev;
+  const CallResult closed = ::close(std::exchange(descriptor_, -1));
+  if (is_ours && (!keep || closed.failed())) ::unlink(path_.c_str());
+  if (keep) require_call(closed, "{}: cannot close", path_.string());
+}
+
+void FileWriter::take_permissions_of(const Path& path) {
+  struct stat old {};
+  if (::stat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode)) return;
+  // Only root can give the owner. Without the group, its permissions would be those of another.
+  [[maybe_unused]] const int owner = ::fchown(descriptor_, old.st_uid, gid_t(-1));
+  const bool same_group = ::fchown(descriptor_, uid_t(-1), old.st_gid) == 0;
+  ::fchmod(descriptor_, old.st_mode & (same_group ? 0777 : 0707));
 }
 
 void FileWriter::write(const void* data, size_t size_bytes) {
@@ -138,10 +177,20 @@ void FileWriter::write(const void* data, size_t size_bytes) {
 
 void FileWriter::write_at(uint64_t offset, const void* data, size_t size_bytes) {
   ONEBIT_INVARIANT(offset + size_bytes <= size_bytes_);
+  require(kind_ != Kind::kExisting,
+          "{}: this format needs an ordinary file, because its header is completed at the end",
+          path_.string());
   flush_buffer();
-  const ssize_t written = ::pwrite(descriptor_, data, size_bytes, static_cast<off_t>(offset));
-  require(written == static_cast<ssize_t>(size_bytes), "{}: cannot write: {}", path_.string(),
-          system_reason());
+  const auto* bytes = static_cast<const char*>(data);
+  while (size_bytes > 0) {
+    const ssize_t written = ::pwrite(descriptor_, bytes, size_bytes, static_cast<off_t>(offset));
+    const CallResult result = written;
+    if (result.failed() && result.error() == EINTR) continue;
+    require_call(result, "{}: cannot write", path_.string());
+    bytes += written;
+    offset += static_cast<uint64_t>(written);
+    size_bytes -= static_cast<size_t>(written);
+  }
 }
 
 void FileWriter::flush_buffer() {
@@ -151,49 +200,38 @@ void FileWriter::flush_buffer() {
 
 void FileWriter::give_name() {
   const std::string opened = "/proc/self/fd/" + std::to_string(descriptor_);
-  ::unlink(path_.c_str());  // one left by an interruption
-  require(::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0,
-          "{}: cannot create: {}", path_.string(), system_reason());
-  has_name_ = true;
+  for (int tried = 1; !has_name_; ++tried) {
+    const CallResult linked =
+        ::linkat(AT_FDCWD, opened.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
+    has_name_ = !linked.failed();
+    if (has_name_) return;
+    const bool is_taken = linked.error() == EEXIST && tried < kNames;
+    if (!is_taken) require_call(linked, "{}: cannot create", path_.string());
+    path_ = name_beside(given_);
+  }
 }
 
 void FileWriter::finish() {
   flush_buffer();
-  require(::fsync(descriptor_) == 0, "{}: cannot write to the disk: {}", path_.string(),
-          system_reason());
-  if (!has_name_) give_name();
-  if (::close(std::exchange(descriptor_, -1)) == 0) return;
-  const std::string reason = system_reason();
-  ::unlink(path_.c_str());
-  fail("{}: cannot close: {}", path_.string(), reason);
+  // Pipes and terminals cannot be synced.
+  if (kind_ != Kind::kExisting) {
+    require_call(::fsync(descriptor_), "{}: cannot write to the disk", path_.string());
+  }
+  give_name();
+  close(true);
 }
 
-namespace {
-
-// A pipe, a terminal, /dev/null or the target of /dev/stdout must be written in place, not
-// replaced.
-bool is_written_into(const Path& path, const std::filesystem::file_status& status) {
-  const Path folder = path.parent_path();  // /dev/shm is excluded: it holds ordinary files
-  return folder == "/dev" || folder == "/dev/fd" ||
-         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
-}
-
-void write_into(const Path& path, std::string_view content) {
-  const Descriptor descriptor(path, O_WRONLY | O_APPEND, "open");
-  write_all(descriptor.get(), content.data(), content.size(), path);
-}
-
-}  // namespace
-
-void write_file_atomically(const Path& given, std::string_view content) {
+bool is_written_into(const Path& path) {
   namespace files = std::filesystem;
+  const Path folder = path.parent_path();  // /dev/shm is excluded: it holds ordinary files
+  if (folder == "/dev" || folder == "/dev/fd") return true;
   std::error_code ignored;
-  const files::file_status status = files::status(given, ignored);
-  require(given.has_filename() && !files::is_directory(status),
-          "\"{}\": not a valid output file name{}", given.string(),
-          files::is_directory(status) ? ": it is a folder" : "");
-  if (is_written_into(given, status)) return write_into(given, content);
-  PartialFile file(given);
+  const files::file_status status = files::status(path, ignored);
+  return files::exists(status) && !files::is_regular_file(status) && !files::is_directory(status);
+}
+
+void write_file_atomically(const Path& path, std::string_view content) {
+  PartialFile file(path);
   file.write(content);
   file.finish();
 }
@@ -201,15 +239,12 @@ void write_file_atomically(const Path& given, std::string_view content) {
 void sync_folder(const Path& folder) {
   const Path target = folder.empty() ? Path(".") : folder;
   const Descriptor descriptor(target, O_RDONLY | O_DIRECTORY, "open the folder");
-  require(::fsync(descriptor.get()) == 0, "{}: cannot sync the folder: {}", target.string(),
-          system_reason());
+  require_call(::fsync(descriptor.get()), "{}: cannot sync the folder", target.string());
 }
 
 void rename_durably(const Path& from, const Path& to) {
-  const bool renamed = ::rename(from.c_str(), to.c_str()) == 0;
-  const int reason = errno;  // saved before formatting the message can change it
-  require(renamed, "{}: cannot rename to {}: {}", from.string(), to.string(),
-          std::strerror(reason));
+  require_call(::rename(from.c_str(), to.c_str()), "{}: cannot rename to {}", from.string(),
+               to.string());
   sync_folder(to.parent_path());
 }
 

@@ -36,44 +36,58 @@ class MappedFile {
   size_t size_bytes_ = 0;
 };
 
-// A new file that is written front to back. Every call throws on failure (a full disk included)
-// with the path and the reason. The destructor removes the file unless finish() has completed.
+// A file that is written front to back. Every call throws on failure (a full disk included) with
+// the path and the reason. The destructor removes the file unless finish() has completed. Nothing
+// is truncated or removed that this object did not create.
 class FileWriter {
  public:
-  // From when on the file has its name. kFinished: from finish() on, where the file system has
-  // files without a name (O_TMPFILE), so that a process that is killed leaves nothing; otherwise as
-  // kBegun.
-  enum class NamedFrom { kBegun, kFinished };
+  // kNew: Error if `path` exists. kTemporary: a file that will be renamed: if `path` exists,
+  // path() is another name beside it; where the file system has files without a name (O_TMPFILE),
+  // the file has a name only from finish() on, so that a process that is killed leaves nothing.
+  // kExisting: a pipe, a terminal or another device, which is written into and stays.
+  enum class Kind { kNew, kTemporary, kExisting };
 
-  explicit FileWriter(const Path& path, NamedFrom named_from = NamedFrom::kBegun);
+  explicit FileWriter(const Path& path, Kind kind = Kind::kNew);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
+  // Gives the file the owner and the permissions of `path`, as far as this process may.
+  void take_permissions_of(const Path& path);
   void write(const void* data, size_t size_bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Overwrites bytes already written, for headers whose content is known last.
+  // Overwrites bytes already written, for headers whose content is known last. Error: kExisting.
   void write_at(uint64_t offset, const void* data, size_t size_bytes);
   uint64_t size_bytes() const { return size_bytes_; }
   // Flushes to the disk (fsync) and closes.
   void finish();
+  // The name of the file; of a temporary one, after finish().
+  const Path& path() const { return path_; }
 
  private:
+  void create();
   void flush_buffer();
   void give_name();
+  void close(bool keep);
 
-  Path path_;
+  Path given_, path_;
+  Kind kind_;
   int descriptor_ = -1;
   bool has_name_ = true;
   std::string buffer_;
   uint64_t size_bytes_ = 0;
 };
 
-// Writes beside `path`, syncs and renames: readers see the old content or the new, never a part.
+// Writes beside `path`, syncs and renames (PartialFile): readers see the old content or the new,
+// never a part.
 void write_file_atomically(const Path& path, std::string_view content);
 
 // Syncs `folder`, so that files renamed or created inside it survive a power failure.
 void sync_folder(const Path& folder);
+
+// Whether a pipe, a terminal or another device is at `path`, or what /dev/stdout leads to: it must
+// be written into, not replaced.
+bool is_written_into(const Path& path);
 
 // Renames `from` to `to` (same file system) and syncs the parent folder. If `from` is a folder,
 // `to` must not exist.

@@ -6,23 +6,33 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "onebit/base/error.h"
 #include "onebit/base/random_id.h"
 #include "onebit/base/run_files.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit {
 namespace {
 
 void sync_file(const Path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(descriptor >= 0, "{}: cannot open: {}", path.string(), std::strerror(errno));
-  const int result = ::fsync(descriptor);
-  const int reason = errno;
+  require_call(descriptor, "{}: cannot open", path.string());
+  const CallResult synced = ::fsync(descriptor);
   ::close(descriptor);
-  require(result == 0, "{}: cannot sync: {}", path.string(), std::strerror(reason));
+  require_call(synced, "{}: cannot sync", path.string());
+}
+
+// A folder of the user may have the plain name.
+Path free_name_beside(const Path& folder) {
+  Path name = folder;
+  name += kReplacedSuffix;
+  while (std::filesystem::exists(std::filesystem::symlink_status(name))) {
+    name = folder;
+    name += fmt::format(".{:08x}{}", random_id() & 0xffffffff, kReplacedSuffix);
+  }
+  return name;
 }
 
 // For file systems that cannot exchange names. If the second rename fails, the old folder is moved
@@ -39,7 +49,7 @@ void move_aside(const Path& from, const Path& to, const Path& replaced) {
 
 // Writes a file of one block and removes it; returns errno, or 0.
 int try_to_write(const Path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;
   constexpr std::array<char, 4096> kBlock{};
   const ssize_t written = ::write(descriptor, kBlock.data(), kBlock.size());
@@ -76,7 +86,7 @@ std::string obstacle_to_writing(const Path& folder) {
   const Path path = folder / fmt::format("{}{:016x}", run_files::kDiskToken, random_id());
   const int error = try_to_write(path);
   if (error == 0) return "";
-  return fmt::format("cannot create a file in {}: {}", folder.string(), std::strerror(error));
+  return fmt::format("cannot create a file in {}: {}", folder.string(), reason_of(error));
 }
 
 void require_writable(const Path& folder) {
@@ -101,9 +111,7 @@ void sync_tree(const Path& folder) {
 
 void replace_folder(const Path& from, const Path& to) {
   if (!std::filesystem::exists(to)) return rename_durably(from, to);
-  Path replaced = to;
-  replaced += kReplacedSuffix;
-  std::filesystem::remove_all(replaced);
+  const Path replaced = free_name_beside(to);
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
     rename_durably(from, replaced);
   } else {

@@ -7,12 +7,12 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
 #include "onebit/base/log.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit {
 namespace {
@@ -21,7 +21,7 @@ constexpr double kPatienceSeconds = 3;
 
 int open_file(const Path& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  require(file >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
+  require_call(file, "{}: cannot create", path.string());
   return file;
 }
 
@@ -30,6 +30,12 @@ bool has_name(int file, const Path& path) {
   struct stat locked = {}, named = {};
   return ::fstat(file, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
          locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+}
+
+void put_mark(int file, std::string_view mark, const Path& path) {
+  struct stat status = {};
+  if (::fstat(file, &status) != 0 || status.st_size != 0) return;
+  require_call(::pwrite(file, mark.data(), mark.size(), 0), "{}: cannot write", path.string());
 }
 
 [[noreturn]] void refuse(const Path& folder) {
@@ -51,7 +57,7 @@ bool wait_until(const Ready& ready) {
 
 }  // namespace
 
-FolderLock::FolderLock(const Path& folder) {
+FolderLock::FolderLock(const Path& folder, std::string_view mark) {
   const Path path = folder / kLockName;
   file_ = open_file(path);
   const bool settled = wait_until([&] {
@@ -60,12 +66,16 @@ FolderLock::FolderLock(const Path& folder) {
       ::close(file_);
       file_ = open_file(path);
     }
-    if (errno == EWOULDBLOCK || errno == EINTR) return false;
+    const int reason = errno;
+    if (reason == EWOULDBLOCK || reason == EINTR) return false;
     log_warning("{}: cannot be locked ({}): make sure that no other process writes to this folder",
-                path.string(), std::strerror(errno));
+                path.string(), reason_of(reason));
     return true;
   });
-  if (settled) return;
+  if (settled) {
+    put_mark(file_, mark, path);
+    return;
+  }
   ::close(file_);
   refuse(folder);
 }

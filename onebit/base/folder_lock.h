@@ -1,6 +1,8 @@
 // A lock on a folder, so that only one process at a time writes to it.
 #pragma once
 
+#include <string_view>
+
 #include "onebit/base/file.h"
 
 namespace onebit {
@@ -12,7 +14,8 @@ inline constexpr const char* kLockName = "lock";  // name of the lock file in th
 // it depends on the shared file system). A file system without locks: a warning.
 class FolderLock {
  public:
-  explicit FolderLock(const Path& folder);
+  // `mark` becomes the content of an empty lock file.
+  explicit FolderLock(const Path& folder, std::string_view mark = "");
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "onebit/base/json_builder.h"
 #include "onebit/base/json_flaws.h"
@@ -73,6 +74,46 @@ Json read_json(const Path& path, uint64_t most_bytes) {
   return parse_json(read_regular_file(path, most_bytes), path.string());
 }
 
+namespace {
+
+// A text in the value that is not UTF-8, with its place in the value, or nothing.
+std::optional<std::string> text_that_is_not_utf8(const Json& value) {
+  const Json leaves = value.flatten();
+  for (const auto& [place, leaf] : leaves.items()) {
+    const bool is_right =
+        is_utf8(place) && (!leaf.is_string() || is_utf8(leaf.get_ref<const std::string&>()));
+    if (!is_right) return json_text(Json{{place, leaf}});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string json_text(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ascii_json_text(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::string exact_json_text(const Json& value, const std::string& place, int indent) {
+  try {
+    return value.dump(indent);
+  } catch (const Json::type_error&) {
+    require_utf8(value, place);
+    throw;
+  }
+}
+
+void require_utf8(const Json& value, const std::string& place) {
+  const std::optional<std::string> wrong = text_that_is_not_utf8(value);
+  require(!wrong,
+          "{}: {} is not UTF-8, in which all texts of a JSON file are: rename the file, or "
+          "write the text in UTF-8",
+          place, wrong.value_or(""));
+}
+
 JsonReader::JsonReader(const Json& object, std::string source, std::string path)
     : object_(object), source_(std::move(source)), path_(std::move(path)) {
   if (object_.is_null()) object_ = Json::object();
@@ -107,15 +148,24 @@ const Json& JsonReader::raw(const std::string& key) {
 std::string JsonReader::text(const std::string& key, const std::string& fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  require(value->is_string(), "{} must be a string, got {}", place(key), value->dump());
+  require(value->is_string(), "{} must be a string, got {}", place(key), json_text(*value));
   return value->get<std::string>();
 }
 
 double JsonReader::number(const std::string& key, double fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  require(value->is_number(), "{} must be a number, got {}", place(key), value->dump());
+  require(value->is_number(), "{} must be a number, got {}", place(key), json_text(*value));
   return value->get<double>();
+}
+
+bool is_utf8(std::string_view text) {
+  try {
+    (void)Json(text).dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
 }
 
 bool is_whole(const Json& value) {
@@ -131,7 +181,7 @@ int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
   require(is_whole(*value), "{} must be a whole number below 2^63, got {}", place(key),
-          value->dump());
+          json_text(*value));
   return value->is_number_integer() ? value->get<int64_t>()
                                     : static_cast<int64_t>(value->get<double>());
 }
@@ -139,7 +189,7 @@ int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
 bool JsonReader::boolean(const std::string& key, bool fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  require(value->is_boolean(), "{} must be true or false, got {}", place(key), value->dump());
+  require(value->is_boolean(), "{} must be true or false, got {}", place(key), json_text(*value));
   return value->get<bool>();
 }
 

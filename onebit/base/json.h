@@ -21,6 +21,18 @@ Json parse_json(std::string_view text, const std::string& source);
 // Reads a file of a model, a checkpoint or a store. Error: it is a device or a pipe, or larger than
 // `most_bytes`. What users name, such as a recipe, may be a pipe: parse_json(read_file(path), ...).
 Json read_json(const Path& path, uint64_t most_bytes = kMaxJsonBytes);
+
+// The text of a value, on one line or, with `indent`, on several; the only way to make one. Bytes
+// that are not UTF-8, which names of files may contain, become U+FFFD: the text is for people, or
+// for programs that do not look for the names.
+std::string json_text(const Json& value, int indent = -1);
+// The same in ASCII: other characters are escaped.
+std::string ascii_json_text(const Json& value);
+// The same where names must be found again. Error: a text in it is not UTF-8; `place` is where.
+std::string exact_json_text(const Json& value, const std::string& place, int indent = -1);
+bool is_utf8(std::string_view text);
+// Error: a text in the value is not UTF-8, which JSON cannot contain.
+void require_utf8(const Json& value, const std::string& place);
 // Whether the value has no fraction, whether it is written 3 or 3.0, and fits into 64 bits.
 bool is_whole(const Json& value);
 

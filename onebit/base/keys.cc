@@ -22,7 +22,7 @@ constexpr size_t kMaxShown = 60;  // characters of a wrong value
 const Json kEmpty = Json::object();
 
 std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value);
   if (text.size() <= kMaxShown) return text;
   return text.substr(0, kMaxShown) + "...";
 }

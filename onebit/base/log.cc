@@ -2,8 +2,10 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "onebit/base/printable.h"
 
@@ -51,6 +53,15 @@ void set_log_level(LogLevel level) {
 
 void set_log_rank(int rank) {
   log_rank = rank;
+}
+
+void show(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
 }
 
 void log_line(LogLevel level, std::string_view unfiltered) {

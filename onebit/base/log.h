@@ -16,6 +16,10 @@ void set_log_level(LogLevel level);
 void set_log_rank(int rank);
 // Control characters in the text, which may be out of a file, are replaced (printable.h).
 void log_line(LogLevel level, std::string_view text);
+// Writes a text as it is to standard error: a table, a progress line, a hint. What cannot be
+// written (a full disk, a terminal that has gone) is dropped: a run must not end because of what it
+// shows. The same holds for the log.
+void show(std::string_view text);
 
 template <typename... Args>
 void log_debug(fmt::format_string<Args...> format, Args&&... args) {

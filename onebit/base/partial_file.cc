@@ -3,16 +3,18 @@
 #include <unistd.h>
 
 #include "onebit/base/error.h"
+#include "onebit/base/place.h"
 
 namespace onebit {
 namespace {
 
-Path where_it_leads(const Path& path) {
-  namespace files = std::filesystem;
+Path place_of_file(const Path& given) {
+  if (is_written_into(given)) return given;
   std::error_code ignored;
-  if (!files::is_symlink(path, ignored)) return path;
-  return files::exists(path, ignored) ? files::canonical(path)
-                                      : path.parent_path() / files::read_symlink(path);
+  const bool is_folder = std::filesystem::is_directory(given, ignored);
+  require(given.has_filename() && !is_folder, "\"{}\": not a valid output file name{}",
+          given.string(), is_folder ? ": it is a folder" : "");
+  return where_it_leads(given);
 }
 
 }  // namespace
@@ -23,16 +25,29 @@ Path partial_path(Path path) {
 }
 
 PartialFile::PartialFile(const Path& path)
-    : path_(where_it_leads(path)), writer_(partial_path(path_), FileWriter::NamedFrom::kFinished) {}
+    : path_(place_of_file(path)),
+      written_into_(is_written_into(path)),
+      writer_(written_into_ ? path_ : partial_path(path_),
+              written_into_ ? FileWriter::Kind::kExisting : FileWriter::Kind::kTemporary) {
+  if (!written_into_) writer_.take_permissions_of(path_);
+}
 
 void PartialFile::finish() {
-  const Path partial = partial_path(path_);
   writer_.finish();
+  if (written_into_) return;
+  const Path& partial = writer_.path();
   try {
-    rename_durably(partial, path_);
-  } catch (const Error&) {
-    ::unlink(partial.c_str());  // fails harmlessly if the rename has already been done
-    throw;
+    if (is_mount_point(path_)) {
+      rewrite_file(path_, partial);
+      ::unlink(partial.c_str());
+    } else {
+      rename_durably(partial, path_);
+    }
+  } catch (const Error& error) {
+    std::error_code ignored;
+    // The rename may have been done, and only its folder not have been synced.
+    if (!std::filesystem::exists(partial, ignored)) throw;
+    fail("{}; what was written is in {}: move it from there", error.what(), partial.string());
   }
 }
 

@@ -37,7 +37,7 @@ void check_labels(const PredictionFile::Options& options, const Path& path) {
     require(label.find_first_of("\t\r\n") == std::string::npos,
             "{}: the model's label {} contains a tab or a line end, which a field of TSV cannot: "
             "write predictions as .jsonl",
-            path.string(), Json(label).dump(-1, ' ', false, Json::error_handler_t::replace));
+            path.string(), json_text(label));
     require(options.problem != Problem::kMultiLabel ||
                 label.find(options.separator) == std::string::npos,
             "{}: the model's label \"{}\" contains \"{}\", which separates the labels of a field: "
@@ -94,7 +94,7 @@ std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
 
 std::string PredictionFile::json_line(std::span<const float> outputs) const {
   if (options_.problem == Problem::kRegression) {
-    return Json{{"value", rounded(double{outputs[0]})}}.dump();
+    return json_text(Json{{"value", rounded(double{outputs[0]})}});
   }
   const std::vector<double> all = probabilities(options_.problem, outputs);
   Json line = Json::object();
@@ -110,7 +110,7 @@ std::string PredictionFile::json_line(std::span<const float> outputs) const {
   for (size_t i = 0; i < all.size(); ++i) {
     line["probabilities"][options_.labels[i]] = rounded(all[i]);
   }
-  return line.dump();
+  return json_text(line);
 }
 
 std::string PredictionFile::glue_line(std::span<const float> outputs) const {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/classify/glue.h"
 #include "onebit/classify/scores.h"
@@ -90,9 +91,9 @@ int run(Arguments& given) {
     }
   }
   const Json json = json_of(judged);
-  if (!given.output.empty()) write_file_atomically(given.output, json.dump(2) + "\n");
+  if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
   if (given.json) {
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return kSuccess;
   }
   for (const Judged& one : judged) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "onebit/base/crc32c.h"
+#include "onebit/base/failure_text.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/json.h"
@@ -50,7 +51,7 @@ void describe_store(const Path& folder, const Manifest& manifest, cluster::Input
     const MappedFile readable(place);
   }
   input.kind = "store";
-  input.checksum = checksum_of(manifest_to_json(manifest)["files"].dump());
+  input.checksum = checksum_of(json_text(manifest_to_json(manifest)["files"]));
   input.vocabulary = hexadecimal(manifest.vocabulary_checksum);
   input.tokens = static_cast<int64_t>(manifest.tokens);
 }
@@ -97,7 +98,7 @@ cluster::InputFacts describe_input(const std::string& given, bool must_be_store)
           size <= kWholeFileBytes ? content_checksum(path) : checksum_of(fmt::format("{}", size));
     }
   } catch (const std::exception& error) {
-    input.error = error.what();
+    input.error = failure_text(error);
   }
   return input;
 }
@@ -112,7 +113,7 @@ cluster::OutputFacts describe_output(const std::string& given) {
     output.checkpoint = checkpoints.newest();
     output.checkpoints = checkpoints.tags();
   } catch (const std::exception& error) {
-    output.error = error.what();
+    output.error = failure_text(error);
   }
   return output;
 }

@@ -15,6 +15,45 @@ Option add(CLI::App& command, const std::string& names, Value& value, const std:
   return Option(*command.add_option(names, value, about));
 }
 
+// The number that a text means, or nothing. CLI11 takes 010 for 8 and 0x10 for 16, but other
+// programs and people take 010 for 10: neither form is accepted.
+template <typename Integer>
+std::optional<Integer> decimal_number(const std::string& text) {
+  const size_t first = text.starts_with('-') ? 1 : 0;
+  const bool has_zeros = text.size() > first + 1 && text[first] == '0';
+  return has_zeros ? std::nullopt : whole_number<Integer>(text);
+}
+
+// The error of a number in another form than the decimal one, such as 010; otherwise empty.
+std::string wrong_form(const std::string& text) {
+  const size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
+  const bool is_number = text.size() > first && text[first] >= '0' && text[first] <= '9';
+  const bool is_plain = !text.starts_with('+') && (text[first] != '0' || text.size() == first + 1);
+  if (!is_number || is_plain) return "";
+  return fmt::format("must be a whole number in decimal digits without leading zeros, got {}",
+                     text);
+}
+
+// The one conversion of the options whose values are whole numbers. `take` gets the value; `shown`
+// returns it for --help.
+template <typename Integer>
+Option add_integer(CLI::App& command, const std::string& names,
+                   const std::function<void(Integer)>& take, const std::string& about,
+                   const std::function<std::string()>& shown = {}) {
+  const std::string name = names.substr(0, names.find(','));
+  CLI::Option* const option = command.add_option(
+      names,
+      [take, name](const CLI::results_t& values) {
+        const auto value = decimal_number<Integer>(values.front());
+        if (!value) throw CLI::ValidationError(name, "must be a whole number, got " + values[0]);
+        take(*value);
+        return true;
+      },
+      about, false, shown);
+  option->type_name("INT")->type_size(1);
+  return Option(*option).check(Fault(wrong_form));  // before the conditions on the value
+}
+
 // For options of text: an empty path or name, as an unset variable of a script gives it, would be
 // reported later as a file that cannot be opened, without the name of the option.
 Option not_empty(const Option& option) {
@@ -53,7 +92,7 @@ Check one_of_in_any_case(const std::vector<std::string>& words) {
 
 Check at_least(int64_t least) {
   return {[least](const std::string& text) -> std::string {
-            const auto value = whole_number<int64_t>(text);
+            const auto value = decimal_number<int64_t>(text);
             if (value && *value >= least) return "";
             return fmt::format("must be a whole number of at least {}, got {}", least, text);
           },
@@ -61,7 +100,12 @@ Check at_least(int64_t least) {
 }
 
 Check whole_between(int64_t least, int64_t most) {
-  return Check(CLI::Range(least, most));
+  return {[least, most](const std::string& text) -> std::string {
+            const auto value = decimal_number<int64_t>(text);
+            if (value && *value >= least && *value <= most) return "";
+            return fmt::format("must be a whole number from {} to {}, got {}", least, most, text);
+          },
+          fmt::format("INT in [{} - {}]", least, most)};
 }
 
 Check between(double least, double most) {
@@ -167,12 +211,16 @@ Option Command::add_option(const std::string& names, std::vector<std::string>& v
 
 Option Command::add_option(const std::string& names, int32_t& value,
                            const std::string& about) const {
-  return add(*command_, names, value, about);
+  return add_integer<int32_t>(
+      *command_, names, [&value](int32_t given) { value = given; }, about,
+      [&value] { return std::to_string(value); });
 }
 
 Option Command::add_option(const std::string& names, int64_t& value,
                            const std::string& about) const {
-  return add(*command_, names, value, about);
+  return add_integer<int64_t>(
+      *command_, names, [&value](int64_t given) { value = given; }, about,
+      [&value] { return std::to_string(value); });
 }
 
 Option Command::add_option(const std::string& names, double& value,
@@ -187,7 +235,8 @@ Option Command::add_option(const std::string& names, std::optional<std::string>&
 
 Option Command::add_option(const std::string& names, std::optional<int64_t>& value,
                            const std::string& about) const {
-  return add(*command_, names, value, about);
+  return add_integer<int64_t>(
+      *command_, names, [&value](int64_t given) { value = given; }, about);
 }
 
 Option Command::add_option(const std::string& names, std::optional<double>& value,
@@ -204,7 +253,7 @@ Option Command::add_text_callback(const std::string& names,
 Option Command::add_number_callback(const std::string& names,
                                     const std::function<void(int64_t)>& given,
                                     const std::string& about) const {
-  return Option(*command_->add_option_function<int64_t>(names, given, about));
+  return add_integer<int64_t>(*command_, names, given, about);
 }
 
 Option Command::add_flag(const std::string& names, bool& value, const std::string& about) const {

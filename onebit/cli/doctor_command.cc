@@ -193,7 +193,7 @@ int run(const Arguments& given) {
   check(given);
   if (given.hosts.any()) return run_on_hosts(given);
   if (given.json) {
-    fmt::print("{}\n", to_json(find_host_facts(given.question)).dump(2));
+    fmt::print("{}\n", json_text(to_json(find_host_facts(given.question)), 2));
     return kSuccess;
   }
   require_writable_file(given.output);

@@ -34,7 +34,7 @@ class Progress {
     since_shown_.restart();
     const std::string line = text();
     if (is_terminal_) {
-      fmt::print(stderr, "\r{}\033[K", line);
+      show(fmt::format("\r{}\033[K", line));
       std::fflush(stderr);
       is_open_ = true;
     } else {
@@ -42,7 +42,7 @@ class Progress {
     }
   }
   ~Progress() {
-    if (is_open_) fmt::print(stderr, "\r\033[K");
+    if (is_open_) show("\r\033[K");
   }
   std::string text() const {
     return fmt::format("{} texts, {:.1f} per second", texts_,

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/embed_command.h"
@@ -53,8 +54,8 @@ int run(Arguments& given) {
   const embed::Scores scores = embed::score(examples, vectors, context.threads());
   Json json = {{"file", given.data}};
   json.update(embed::json_of(scores));
-  if (!given.output.empty()) write_file_atomically(given.output, json.dump(2) + "\n");
-  fmt::print("{}", given.json ? json.dump() + "\n" : embed::text_of(scores));
+  if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
+  fmt::print("{}", given.json ? json_text(json) + "\n" : embed::text_of(scores));
   return kSuccess;
 }
 

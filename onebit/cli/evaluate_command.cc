@@ -47,7 +47,7 @@ int run(const Arguments& given) {
       json["nsp_accuracy"] = result.nsp_accuracy;
     }
     json["seconds"] = result.seconds;
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return 0;
   }
   fmt::print("samples       {}\nmasked words  {}\n", result.samples, result.masked);

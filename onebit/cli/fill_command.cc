@@ -29,7 +29,7 @@ void print_json(const std::vector<tasks::FilledMask>& masks) {
     }
     all.push_back(std::move(candidates));
   }
-  fmt::print("{}\n", all.dump());
+  fmt::print("{}\n", json_text(all));
 }
 
 int run(const Arguments& given) {

@@ -19,7 +19,7 @@ int run(const Arguments& given) {
   const Json inspected =
       tasks::inspect(given.path, {.verify = given.verify, .statistics = given.statistics});
   if (given.json) {
-    fmt::print("{}\n", inspected.dump(2));
+    fmt::print("{}\n", json_text(inspected, 2));
   } else {
     fmt::print("{}", tasks::inspection_text(inspected));
   }

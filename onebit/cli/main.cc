@@ -1,3 +1,4 @@
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -5,11 +6,13 @@
 #include <exception>
 #include <string>
 
+#include "onebit/base/failure_text.h"
 #include "onebit/base/log.h"
 #include "onebit/base/lost_maps.h"
 #include "onebit/base/run_event.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/log_level_option.h"
+#include "onebit/cli/standard_streams.h"
 #include "onebit/cli/usage.h"
 #include "onebit/comm/communicator.h"
 
@@ -30,10 +33,17 @@ void limit_spinning(char** argv) {
   execv("/proc/self/exe", argv);  // returns only if that is not possible
 }
 
-}  // namespace
+void report_failure(const std::exception& failure) {
+  // Printing throws as well: what is reported is that the output cannot be written.
+  if (onebit::cli::output_has_failed()) return;
+  const std::string text = onebit::failure_text(failure);
+  onebit::log_error("{}", text);
+  // A PeerError repeats the failure of another rank, which reports it itself.
+  if (dynamic_cast<const onebit::comm::PeerError*>(&failure) != nullptr) return;
+  onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = text});
+}
 
-int main(int argc, char** argv) {
-  limit_spinning(argv);
+int run_program(int argc, char** argv) {
   onebit::explain_lost_maps();
   CLI::App program(kAbout, "onebit");
   program.set_version_flag("--version", ONEBIT_VERSION);
@@ -51,11 +61,17 @@ int main(int argc, char** argv) {
   } catch (const onebit::cli::UsageError& error) {
     return onebit::cli::end_of_parsing(program, error);
   } catch (const std::exception& error) {
-    onebit::log_error("{}", error.what());
-    // A PeerError repeats the failure of another rank, which reports it itself.
-    if (dynamic_cast<const onebit::comm::PeerError*>(&error) == nullptr) {
-      onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = error.what()});
-    }
+    report_failure(error);
     return onebit::cli::kFailure;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  onebit::cli::open_missing_streams();
+  limit_spinning(argv);
+  // A program that was started as /proc/self/exe is called "exe".
+  prctl(PR_SET_NAME, "onebit");
+  return onebit::cli::status_with_output(run_program(argc, argv));
 }

@@ -7,6 +7,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/place.h"
 #include "onebit/base/run_files.h"
 #include "onebit/training/model_folder.h"
 
@@ -29,13 +30,6 @@ bool is_of_model_or_run(const Path& path) {
          std::find(std::begin(kOfModel), std::end(kOfModel), name) != std::end(kOfModel);
 }
 
-bool is_device(const Path& path) {
-  // /dev/stdout may be a link to a file, which is then written to.
-  if (path.parent_path() == "/dev" || path.parent_path() == "/dev/fd") return true;
-  std::error_code ignored;
-  return std::filesystem::is_other(std::filesystem::status(path, ignored));
-}
-
 bool same_file(const Path& one, const Path& other) {
   std::error_code ignored;
   return std::filesystem::weakly_canonical(one, ignored) ==
@@ -53,7 +47,7 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
     }
   }
   for (const Path& output : outputs) {
-    if (output.empty() || is_device(output)) continue;
+    if (output.empty() || is_written_into(output)) continue;
     require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
             output.string());
     for (const Path& other : taken) {
@@ -65,10 +59,11 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
 }
 
 void require_writable_file(const Path& output) {
-  if (output.empty() || is_device(output)) return;
+  if (output.empty() || is_written_into(output)) return;
   require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
           output.string());
-  const Path folder = std::filesystem::absolute(output).parent_path();
+  // A link is written where it leads.
+  const Path folder = std::filesystem::absolute(where_it_leads(output)).parent_path();
   require(std::filesystem::is_directory(folder),
           "{}: cannot be written: {} is not a folder; create it", output.string(), folder.string());
   const std::string obstacle = obstacle_to_writing(folder);

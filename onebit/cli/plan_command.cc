@@ -102,7 +102,7 @@ int run(const Arguments& given) {
   const costs::MachineCosts machine = machine_of(given, context);
   const plan::RunPlan made = plan::make_plan(context, config, machine, request);
   if (given.json) {
-    fmt::print("{}\n", plan::to_json(made).dump(2));
+    fmt::print("{}\n", json_text(plan::to_json(made), 2));
   } else {
     const std::string measured = given.measured.empty() ? "measured now" : "from " + given.measured;
     fmt::print("{}", plan::plan_text(made, measured));

@@ -33,7 +33,7 @@ void show_progress(const corpus::PrepareProgress& progress) {
                   static_cast<double>(progress.text_bytes) / 1e6, progress.megabytes_per_second);
   if (progress.seconds_left >= 0) line += fmt::format(", {:.0f} s left", progress.seconds_left);
   if (isatty(STDERR_FILENO) != 0) {
-    fmt::print(stderr, "\r{}\033[K", line);
+    show(fmt::format("\r{}\033[K", line));
   } else {
     log_info("{}", line);
   }
@@ -104,7 +104,7 @@ int run(const Arguments& given) {
     show_progress(progress);
   };
   const corpus::PrepareReport report = corpus::prepare(options);
-  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  if (isatty(STDERR_FILENO) != 0) show("\r\033[K");
   for (const auto& decision : report.decisions) log_info("{}", decision);
   const auto& manifest = report.manifest;
   fmt::print(

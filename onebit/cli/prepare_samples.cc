@@ -25,7 +25,7 @@ void show_progress(const samples::ImportProgress& progress) {
                                  progress.samples);
   if (progress.seconds_left >= 0) line += fmt::format(", {:.0f} s left", progress.seconds_left);
   if (terminal) {
-    fmt::print(stderr, "\r{}\033[K", line);
+    show(fmt::format("\r{}\033[K", line));
   } else {
     log_info("{}", line);
   }
@@ -82,7 +82,7 @@ int prepare_samples(const SampleArguments& given) {
     show_progress(progress);
   };
   const samples::ImportReport report = samples::import_samples(options);
-  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  if (isatty(STDERR_FILENO) != 0) show("\r\033[K");
   for (const auto& decision : report.decisions) log_info("{}", decision);
   print_summary(given.output, report);
   return 0;

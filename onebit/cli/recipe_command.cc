@@ -50,7 +50,7 @@ void add_schema(Command recipe, Action& chosen) {
   command.add_option("--task", *task, "Only recipes for this task").check(one_of(names));
   command.callback([task, &chosen] {
     chosen = [task] {
-      fmt::print("{}\n", tasks::recipe_schema(*task).dump(2));
+      fmt::print("{}\n", json_text(tasks::recipe_schema(*task), 2));
       return kSuccess;
     };
   });

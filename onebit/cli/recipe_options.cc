@@ -126,6 +126,8 @@ int train_on_ranks(const RecipeOptions& given, training::RunOptions& run,
       [&] {
         run.recipe = engine::load_recipe(given.recipe, given.overrides);
         complete(run.recipe);
+        // The run saves the recipe, and is resumed with it.
+        require_utf8(run.recipe, "the options for the recipe");
         return engine::requested_transport(run.recipe, run.recipe_place);
       },
       train);

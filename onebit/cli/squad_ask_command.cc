@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <memory>
 
+#include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/base/printable.h"
@@ -26,7 +28,9 @@ struct Arguments {
 
 std::string text_of(const std::string& path) {
   if (path != "-") return read_file(path);
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  require(std::ferror(stdin) == 0, "standard input: cannot be read");
+  return text;
 }
 
 // The model's training decides. A model that does not say gives an answer.
@@ -54,7 +58,7 @@ int run(Arguments& given) {
     for (size_t i = 0; i < shown; ++i) {
       all.push_back({{"text", answer.best[i].text}, {"probability", answer.best[i].probability}});
     }
-    fmt::print("{}\n", all.dump());
+    fmt::print("{}\n", json_text(all));
     return 0;
   }
   for (size_t i = 0; i < shown; ++i) {

@@ -49,7 +49,7 @@ int run(const Arguments& given) {
   const squad::Features features(dataset, model.vocabulary, model.casing, options);
   squad::SpanBatch rows;
   for (size_t i = 0; i < features.windows().size(); ++i) {
-    fmt::print("{}\n", line_of(features, i, rows).dump());
+    fmt::print("{}\n", json_text(line_of(features, i, rows)));
   }
   return 0;
 }

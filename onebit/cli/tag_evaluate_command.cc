@@ -51,8 +51,8 @@ int run(Arguments& given) {
                                         scheme);
   Json json = {{"file", given.data}};
   json.update(tag::json_of(scores));
-  if (!given.output.empty()) write_file_atomically(given.output, json.dump(2) + "\n");
-  fmt::print("{}", given.json ? json.dump() + "\n" : tag::text_of(scores));
+  if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
+  fmt::print("{}", given.json ? json_text(json) + "\n" : tag::text_of(scores));
   return kSuccess;
 }
 

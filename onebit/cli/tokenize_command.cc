@@ -35,11 +35,13 @@ int run(const Arguments& given) {
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
     tasks::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
+    require(!std::cin.bad(), "standard input: cannot be read");
     return 0;
   }
   std::ifstream file(given.input, std::ios::binary);
   require(file.is_open(), "{}: cannot open", given.input);
   tasks::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
+  require(!file.bad(), "{}: cannot be read", given.input);
   return 0;
 }
 

@@ -153,7 +153,7 @@ int end_of_parsing(const CLI::App& program, const std::exception& error) {
   const std::string text = fmt::format("{}: {}", name, words(command, error));
   log_error("{}", text);
   report_run_event({.kind = RunEvent::Kind::kFailedUsage, .text = text});
-  fmt::print(stderr, "{} --help lists its options.\n", name);
+  show(fmt::format("{} --help lists its options.\n", name));
   return kUsageError;
 }
 

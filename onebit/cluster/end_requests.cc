@@ -4,20 +4,22 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "onebit/base/clock.h"
-#include "onebit/base/error.h"
+#include "onebit/base/ignored_signal.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit::cluster {
 
 EndRequests::EndRequests() : pipe_before_(::signal(SIGPIPE, SIG_IGN)) {
   sigemptyset(&signals_);
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) sigaddset(&signals_, number);
+  for (const int number : {SIGTERM, SIGUSR1}) sigaddset(&signals_, number);
+  // A signal that is blocked arrives even if it is ignored.
+  for (const int number : {SIGINT, SIGHUP}) {
+    if (!is_ignored(number)) sigaddset(&signals_, number);
+  }
   sigprocmask(SIG_BLOCK, &signals_, &before_);
   descriptor_ = ::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
-  require(descriptor_ >= 0, "cannot wait for signals: {}", std::strerror(errno));
+  require_call(descriptor_, "cannot wait for signals");
 }
 
 EndRequests::~EndRequests() {
@@ -28,7 +30,11 @@ EndRequests::~EndRequests() {
 
 int EndRequests::count() {
   signalfd_siginfo signal{};
-  while (::read(descriptor_, &signal, sizeof signal) == sizeof signal) ++count_;
+  while (::read(descriptor_, &signal, sizeof signal) == sizeof signal) {
+    const bool is_hangup = signal.ssi_signo == SIGHUP;
+    if (!is_hangup || !hung_up_) ++count_;
+    hung_up_ = hung_up_ || is_hangup;
+  }
   return count_;
 }
 

@@ -1,5 +1,6 @@
 // Signals that ask the launcher to end: SIGTERM, SIGINT (Ctrl-C), SIGUSR1 (a batch system's
-// warning) and SIGHUP.
+// warning) and SIGHUP (a closed terminal). SIGINT and SIGHUP keep being ignored if the launcher was
+// started so, as `nohup` does.
 #pragma once
 
 #include <signal.h>
@@ -17,7 +18,8 @@ class EndRequests {
 
   // A descriptor for poll(), readable when a signal has arrived.
   int descriptor() const { return descriptor_; }
-  // The number of signals so far.
+  // The number of signals so far. SIGHUP counts once: the kernel and the shell send several when a
+  // terminal closes, while other signals are repeated only by somebody who insists.
   int count();
   bool any() { return count() > 0; }
   // Waits until the first signal, at most `seconds`; returns any().
@@ -27,6 +29,7 @@ class EndRequests {
   sigset_t signals_{}, before_{};
   int descriptor_ = -1;
   int count_ = 0;
+  bool hung_up_ = false;
   void (*pipe_before_)(int) = nullptr;
 };
 

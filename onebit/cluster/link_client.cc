@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <set>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/base/system_call.h"
 #include "onebit/cluster/link_server.h"
 #include "onebit/cluster/socket.h"
 
@@ -50,7 +50,7 @@ class Attempt {
   explicit Attempt(const LinkTarget& target)
       : target_(target), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
     if (!socket_.is_open() || (!connects(socket_, target) && errno != EINPROGRESS)) {
-      end(std::strerror(errno));
+      end(reason_of(errno));
     }
   }
 
@@ -65,7 +65,7 @@ class Attempt {
       int error = 0;
       socklen_t length = sizeof error;
       ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-      if (error != 0) return end(std::strerror(error));
+      if (error != 0) return end(reason_of(error));
       connected_ = true;
       return;
     }
@@ -73,7 +73,7 @@ class Attempt {
     const ssize_t count =
         ::recv(socket_.get(), bytes.data(), kTokenBytes - greeting_.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count < 0) return end(std::strerror(errno));
+    if (count < 0) return end(reason_of(errno));
     greeting_.append(bytes.data(), static_cast<size_t>(count));
     if (greeting_.size() < kTokenBytes && count > 0) return;
     result_.reached = greeting_ == target_.token;
@@ -184,10 +184,11 @@ class Line {
 
  private:
   void check(bool well) const {
+    const int reason = errno;
     if (well) return;
+    const bool is_timeout = reason == EAGAIN || reason == EINPROGRESS;
     fail("{}: {}", target_.address,
-         errno == EAGAIN || errno == EINPROGRESS ? "no data was transferred (timeout)"
-                                                 : std::strerror(errno));
+         is_timeout ? "no data was transferred (timeout)" : reason_of(reason));
   }
 
   void send_all(std::string_view bytes) const {

@@ -37,7 +37,7 @@ std::string line_of(const LinkRequest& request) {
   Json json = {{kLink, kRequests[static_cast<size_t>(request.kind)]}};
   if (request.kind != LinkRequest::Kind::kTry) json["peer"] = request.peer;
   if (request.kind == LinkRequest::Kind::kPeer) json["place"] = to_json(request.place);
-  return json.dump();
+  return json_text(json);
 }
 
 std::string line_of(const LinkReply& reply) {
@@ -51,7 +51,7 @@ std::string line_of(const LinkReply& reply) {
                  {"bytes_per_second", reply.bytes_per_second}});
   }
   // Texts of the system need not be UTF-8.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<LinkRequest> parse_link_request(std::string_view line) {

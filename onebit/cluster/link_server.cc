@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "onebit/base/error.h"
 #include "onebit/base/random_id.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit::cluster {
 namespace {
@@ -39,8 +39,7 @@ Addresses addresses_from(const std::vector<std::string>& texts) {
 // A closed socket if the port is taken.
 Socket listening_at(in_addr where, int port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int reason = errno;
-  require(socket.is_open(), "a socket cannot be opened: {}", std::strerror(reason));
+  require_call(socket.is_open(), "a socket cannot be opened");
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};

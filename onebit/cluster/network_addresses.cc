@@ -8,13 +8,13 @@
 #include <netinet/in.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <sstream>
 
 #include "onebit/base/error.h"
 #include "onebit/base/number.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit::cluster {
 namespace {
@@ -27,8 +27,7 @@ struct Address {
 
 std::vector<Address> all_addresses() {
   ifaddrs* list = nullptr;
-  require(::getifaddrs(&list) == 0, "the network's interfaces cannot be read: {}",
-          std::strerror(errno));
+  require_call(::getifaddrs(&list), "the network's interfaces cannot be read");
   std::vector<Address> found;
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;

@@ -10,11 +10,11 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "onebit/base/clock.h"
-#include "onebit/base/error.h"
+#include "onebit/base/ignored_signal.h"
+#include "onebit/base/system_call.h"
 #include "onebit/cluster/rank_line.h"
 #include "onebit/cluster/subprocess.h"
 
@@ -40,7 +40,7 @@ class Guard {
     ::signal(SIGPIPE, SIG_IGN);
     for (Stream& stream : streams_) {
       std::array<int, 2> ends{};
-      require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: {}", std::strerror(errno));
+      require_call(::pipe2(ends.data(), O_CLOEXEC), "cannot make a pipe");
       stream.read = ends[0];
       stream.write = ends[1];
       ::fcntl(stream.read, F_SETFL, O_NONBLOCK);
@@ -70,11 +70,13 @@ class Guard {
  private:
   void block_signals() {
     sigemptyset(&signals_);
-    for (const int number : kPassedOn) sigaddset(&signals_, number);
+    for (const int number : kPassedOn) {
+      if (!is_ignored(number)) sigaddset(&signals_, number);
+    }
     sigaddset(&signals_, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals_, &before_);
     arrived_ = ::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
-    require(arrived_ >= 0, "cannot wait for signals: {}", std::strerror(errno));
+    require_call(arrived_, "cannot wait for signals");
   }
 
   void start(const Words& words) {
@@ -84,7 +86,7 @@ class Guard {
     const std::string rank = std::to_string(rank_), events = std::to_string(streams_[2].write);
     const pid_t self = ::getpid();
     child_ = ::fork();
-    require(child_ >= 0, "cannot start a process: {}", std::strerror(errno));
+    require_call(child_, "cannot start a process");
     if (child_ != 0) return;
     // A group of its own, so that a signal to the guard's group reaches the rank once.
     ::setpgid(0, 0);
@@ -99,8 +101,9 @@ class Guard {
     ::setenv(kRankVariable, rank.c_str(), 1);
     ::setenv(events_variable_.c_str(), events.c_str(), 1);
     ::execvp(arguments[0], arguments.data());
+    const int reason = errno;
     const std::string message =
-        fmt::format("error: {}: cannot be started: {}\n", arguments[0], std::strerror(errno));
+        fmt::format("error: {}: cannot be started: {}\n", arguments[0], reason_of(reason));
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
     ::_exit(127);
   }

@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/base/shell_quoted.h"
+
 namespace onebit::cluster {
 
 using Words = std::vector<std::string>;
 
-// The word, quoted if a shell would read it differently otherwise.
-std::string shell_quoted(std::string_view word);
-// The words, quoted where necessary and separated by spaces.
+// The words, quoted where necessary (base/shell_quoted.h) and separated by spaces.
 std::string shell_line(const Words& words);
 // Splits at blanks. 'quoted', "quoted" and \escaped characters are read as in a shell; nothing is
 // expanded. Error: an unclosed quote; `place` names the text in the message.

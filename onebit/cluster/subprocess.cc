@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "onebit/base/error.h"
+#include "onebit/base/system_call.h"
 
 extern char** environ;
 
@@ -25,7 +26,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
-  require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: {}", std::strerror(errno));
+  require_call(::pipe2(ends.data(), O_CLOEXEC), "cannot make a pipe");
   return {.read = ends[0], .write = ends[1]};
 }
 
@@ -109,7 +110,7 @@ Subprocess::Subprocess(const Words& words, const std::vector<std::string>& varia
   if (code == 0) return;
   pid_ = -1;
   for (int* end : {&input_, &output_, &error_}) close_end(*end);
-  fail("{}: cannot be started: {}", words[0], std::strerror(code));
+  fail("{}: cannot be started: {}", words[0], reason_of(code));
 }
 
 Subprocess::~Subprocess() {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "onebit/base/failure_text.h"
 #include "onebit/base/run_event.h"
 #include "onebit/device/memory.h"
 
@@ -292,7 +293,7 @@ void run_rank(Communicator& communicator, const std::function<void()>& work) {
     announce(error.what(), Kind::kFailedNetwork);
     throw;
   } catch (const std::exception& error) {
-    announce(error.what());
+    announce(failure_text(error));
     throw;
   } catch (...) {
     announce("an exception of unknown type");

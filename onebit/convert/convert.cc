@@ -174,7 +174,7 @@ class Conversion {
     formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
     const auto bytes = files::file_size(output.path() / formats::kTensors);
     take_sentence_files(output.path(), model.config.hidden_size);
-    output.finish();
+    output.finish("config.json");
     lines_.push_back(
         fmt::format("{}: {}, {} tensors, {}{}", options_.output.string(), model.config.architecture,
                     tensors->entries().size(), metrics::human_bytes(static_cast<double>(bytes)),

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit::corpus {
 namespace {
@@ -23,7 +24,7 @@ class PlainStream : public ByteStream {
       return;
     }
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    require(descriptor_ >= 0, "{}: cannot open: {}", name_, std::strerror(errno));
+    require_call(descriptor_, "{}: cannot open", name_);
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
   ~PlainStream() override {
@@ -61,9 +62,9 @@ class PlainStream : public ByteStream {
   size_t read_file(char* buffer, size_t size_bytes) {
     for (;;) {
       const ssize_t got = ::read(descriptor_, buffer, size_bytes);
-      if (got < 0 && errno == EINTR) continue;
-      require(got >= 0, "{}: cannot read at byte {}: {}", name_, consumed_bytes_,
-              std::strerror(errno));
+      const CallResult result = got;
+      if (result.failed() && result.error() == EINTR) continue;
+      require_call(result, "{}: cannot read at byte {}", name_, consumed_bytes_);
       consumed_bytes_ += static_cast<uint64_t>(got);
       return static_cast<size_t>(got);
     }

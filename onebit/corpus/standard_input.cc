@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "onebit/base/error.h"
+#include "onebit/base/system_call.h"
 
 namespace onebit::corpus {
 namespace {
@@ -17,8 +17,9 @@ uint64_t copy_standard_input(const Path& path) {
   std::vector<char> buffer(size_t{1} << 20);
   for (;;) {
     const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, "standard input: cannot read: {}", std::strerror(errno));
+    const CallResult result = got;
+    if (result.failed() && result.error() == EINTR) continue;
+    require_call(result, "standard input: cannot read");
     if (got == 0) break;
     writer.write(buffer.data(), static_cast<size_t>(got));
   }

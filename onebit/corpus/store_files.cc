@@ -5,6 +5,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/base/partial_file.h"
+#include "onebit/base/partial_folder.h"
 #include "onebit/corpus/crc32.h"
 
 namespace onebit::corpus {
@@ -28,14 +29,13 @@ std::string store_format(const Path& folder) {
 }
 
 void require_free_output(const Path& output, bool overwrite) {
-  if (!fs::exists(output)) return;
   const std::string format = store_format(output);
   if (format == kTokenStoreFormat || format == kSampleStoreFormat) {
     require(overwrite, "{}: contains a finished store: use --overwrite to replace it",
             output.string());
     return;
   }
-  require(fs::is_directory(output) && fs::is_empty(output),
+  require(is_free_for_folder(output),
           "{}: exists and is not a onebit store: choose another output folder", output.string());
 }
 

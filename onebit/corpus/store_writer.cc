@@ -171,8 +171,8 @@ StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format
   }
   manifest_.files.push_back(store_file(partial_folder() / kVocabularyName));
   write_file_atomically(partial_folder() / kManifestName,
-                        manifest_to_json(manifest_).dump(2) + "\n");
-  folder_->finish();
+                        json_text(manifest_to_json(manifest_), 2) + "\n");
+  folder_->finish(kManifestName);
   return manifest_;
 }
 

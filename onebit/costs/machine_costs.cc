@@ -186,7 +186,7 @@ MachineCosts read_machine_costs(const Path& path) {
 }
 
 void write_machine_costs(const Path& path, const MachineCosts& costs) {
-  write_file_atomically(path, to_json(costs).dump(2) + "\n");
+  write_file_atomically(path, json_text(to_json(costs), 2) + "\n");
 }
 
 }  // namespace onebit::costs

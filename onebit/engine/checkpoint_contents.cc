@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/base/failure_text.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/state_shard.h"
@@ -20,7 +22,7 @@ constexpr const char* kGeneration = "generation";
 // A checkpoint on a single disk has no generation; the checksum of its contents replaces it.
 std::string generation_of(const Json& state) {
   if (state.contains(kGeneration)) return state.at(kGeneration).get<std::string>();
-  return fmt::format("crc32c {}", state.value("crc32c", Json()).dump());
+  return fmt::format("crc32c {}", json_text(state.value("crc32c", Json())));
 }
 
 std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder) {
@@ -61,11 +63,8 @@ HeldCheckpoint read_contents(const Path& folder, const std::string& tag, bool pu
 
 // Adds the path, which errors of a missing key or of its type lack.
 std::string problem_of(const Path& folder, const std::exception& error) {
-  const std::string path = (folder / run_files::kState).string(), text = error.what();
-  if (text.starts_with(path)) return text;
-  const size_t name_end = text.find("] ");  // "[json.exception.out_of_range.403] key ..."
-  return fmt::format("{}: damaged: {}", path,
-                     name_end == std::string::npos ? text : text.substr(name_end + 2));
+  const std::string path = (folder / run_files::kState).string(), text = failure_text(error);
+  return text.starts_with(path) ? text : fmt::format("{}: damaged: {}", path, text);
 }
 
 }  // namespace
@@ -149,7 +148,7 @@ std::string flaw_of_shard(const Path& folder, int shard, int world_size) {
     require_of_checkpoint(state, folder, name);
     return {};
   } catch (const Error& error) {
-    return error.what();
+    return failure_text(error);
   }
 }
 
@@ -167,7 +166,7 @@ std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held)
     }
     return {};
   } catch (const std::exception& error) {
-    return error.what();
+    return failure_text(error);
   }
 }
 

@@ -14,8 +14,10 @@ namespace {
 constexpr std::string_view kTagPrefix = "global_step";
 constexpr uint64_t kMaxTagBytes = 4096;
 
+// Folders of the user may have these suffixes, too.
 bool is_left_over(const std::string& name) {
-  return name.ends_with(kPartialSuffix) || name.ends_with(kReplacedSuffix);
+  const bool is_tag = step_of_tag(name.substr(0, name.find('.'))) >= 0;
+  return is_tag && (name.ends_with(kPartialSuffix) || name.ends_with(kReplacedSuffix));
 }
 
 }  // namespace
@@ -108,6 +110,7 @@ void CheckpointFolder::begin(const std::string& tag) const {
       std::filesystem::remove_all(item.path());
     }
   }
+  std::filesystem::remove_all(partial_folder(tag));
   make_folder(partial_folder(tag));
 }
 

@@ -15,8 +15,9 @@ namespace {
 
 std::vector<DiskContents> gather_contents(comm::Communicator& communicator,
                                           const CheckpointFolder& folder, const Disks& disks) {
-  const std::string mine =
-      disks.leads(communicator.rank()) ? contents_of_disk(folder).to_json().dump() : std::string();
+  const std::string mine = disks.leads(communicator.rank())
+                               ? json_text(contents_of_disk(folder).to_json())
+                               : std::string();
   const std::vector<std::string> texts = gather_texts(communicator, mine);
   std::vector<DiskContents> contents;
   for (int disk = 0; disk < disks.count(); ++disk) {
@@ -153,7 +154,7 @@ FoundCheckpoints find_checkpoints(comm::Communicator& communicator, const Checkp
 void verify_checkpoint(comm::Communicator& communicator, const CheckpointFolder& folder,
                        const Disks& disks, CheckpointCandidate& candidate) {
   const Json mine = flaws_found(folder, disks, communicator.rank(), candidate);
-  const std::vector<std::string> texts = gather_texts(communicator, mine.dump());
+  const std::vector<std::string> texts = gather_texts(communicator, json_text(mine));
   for (int rank = 0; rank < communicator.world_size(); ++rank) {
     const auto disk = static_cast<size_t>(disks.disk_of(rank));
     const auto add_flaw = [&](int shard, const std::string& flaw) {

@@ -14,7 +14,7 @@ constexpr const char* kChecksum = "crc32c";
 
 uint32_t checksum_of(Json state) {
   state.erase(kChecksum);
-  const std::string text = state.dump();
+  const std::string text = json_text(state);
   return crc32c(text.data(), text.size());
 }
 
@@ -25,7 +25,7 @@ void require_one_step(const Json& state, const Path& path) {
   require(
       state.at("step") == state.at(counted),
       "{}: damaged: `step` is {}, but `state.engine.completed_steps` is {}; the two must be equal",
-      path.string(), state.at("step").dump(), state.at(counted).dump());
+      path.string(), json_text(state.at("step")), json_text(state.at(counted)));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Json read_checkpoint_state(const Path& folder) {
     require(state.at("step") == of_folder,
             "{}: belongs to step {}, but its folder belongs to step {}: copy the file from another "
             "copy of this checkpoint, or restore the name of the folder",
-            path.string(), state.at("step").dump(), of_folder);
+            path.string(), json_text(state.at("step")), of_folder);
   }
   if (!state.contains(kChecksum)) {
     require_one_step(state, path);
@@ -82,7 +82,7 @@ void require_of_checkpoint(const Json& state, const Path& folder, const std::str
   require(found.empty() || *written == found,
           "{}: is not the file that was written with this checkpoint: its checksum is \"{}\", but "
           "{} records {}; copy the file from another copy of this checkpoint",
-          file.string(), found, run_files::kState, written->dump());
+          file.string(), found, run_files::kState, json_text(*written));
 }
 
 }  // namespace onebit::engine

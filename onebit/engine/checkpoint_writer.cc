@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/failure_text.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_event.h"
 #include "onebit/base/run_files.h"
@@ -48,7 +50,8 @@ void CheckpointWriter::settle() {
     wait();
   } catch (const std::exception& error) {
     if (failed_before) throw;
-    if (communicator_->rank() == 0) log_warning("{}; trying the next checkpoint", error.what());
+    if (communicator_->rank() == 0)
+      log_warning("{}; trying the next checkpoint", failure_text(error));
   }
 }
 
@@ -64,7 +67,7 @@ void CheckpointWriter::prune(int64_t keep_last) const {
   try {
     folder_.prune(keep_last);
   } catch (const std::exception& error) {
-    log_warning("an old checkpoint could not be removed: {}", error.what());
+    log_warning("an old checkpoint could not be removed: {}", failure_text(error));
   }
 }
 
@@ -124,7 +127,7 @@ void CheckpointWriter::write_parts(const CheckpointJob& job) {
   // Written last: it marks this disk's part as complete, in case only another disk publishes it.
   run_on_all(*communicator_, kWhat, [&] {
     if (!leads) return;
-    write_file_atomically(partial / run_files::kState, state.dump(2) + "\n");
+    write_file_atomically(partial / run_files::kState, json_text(state, 2) + "\n");
     if (disks_.count() > 1) sync_tree(partial);
   });
 }

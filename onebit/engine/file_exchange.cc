@@ -7,7 +7,9 @@
 #include <string>
 
 #include "onebit/base/error.h"
+#include "onebit/base/failure_text.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/partial_file.h"
 
 namespace onebit::engine {
 namespace {
@@ -52,7 +54,7 @@ class FileExchange {
     try {
       work();
     } catch (const std::exception& error) {
-      error_ = error.what();
+      error_ = failure_text(error);
       writers_.clear();
     }
   }
@@ -132,17 +134,17 @@ class FileExchange {
               });
   }
 
-  FileWriter& writer(size_t index) {
-    std::unique_ptr<FileWriter>& writer = writers_[index];
+  PartialFile& writer(size_t index) {
+    std::unique_ptr<PartialFile>& writer = writers_[index];
     if (writer == nullptr) {
       make_folder(transfers_[index].target.parent_path());
-      writer = std::make_unique<FileWriter>(transfers_[index].target);
+      writer = std::make_unique<PartialFile>(transfers_[index].target);
     }
     return *writer;
   }
 
   void finish(size_t index) {
-    FileWriter& file = writer(index);
+    PartialFile& file = writer(index);
     ONEBIT_INVARIANT(static_cast<int64_t>(file.size_bytes()) == sizes_[index]);
     file.finish();
   }
@@ -153,7 +155,7 @@ class FileExchange {
   std::vector<MappedFile> sources_;  // [transfers]: mapped for those from this rank
   std::vector<int64_t> sizes_;       // [transfers]
   std::map<int, Stream> to_, from_;  // by the other rank
-  std::map<size_t, std::unique_ptr<FileWriter>> writers_;
+  std::map<size_t, std::unique_ptr<PartialFile>> writers_;
   std::string error_;
 };
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <span>
 
+#include "onebit/base/failure_text.h"
+
 namespace onebit::engine {
 
 std::vector<std::string> gather_texts(comm::Communicator& communicator, const std::string& mine) {
@@ -32,7 +34,7 @@ void run_on_all(comm::Communicator& communicator, const char* what,
   try {
     work();
   } catch (const std::exception& error) {
-    message = error.what();
+    message = failure_text(error);
     if (message.empty()) message = "?";
   }
   const std::vector<std::string> all = gather_texts(communicator, message);

@@ -78,6 +78,7 @@ Json load_recipe(const Path& path, const std::vector<std::string>& overrides) {
   Json recipe = parse_json(without_hjson(read_file(path)), path.string());
   require(recipe.is_object(), "{}: a recipe must be one JSON object in braces", path.string());
   for (const auto& assignment : overrides) apply_override(recipe, assignment);
+  require_utf8(recipe, overrides.empty() ? path.string() : "--set");
   return recipe;
 }
 

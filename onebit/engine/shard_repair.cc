@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "onebit/base/error.h"
+#include "onebit/base/failure_text.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/run_files.h"
@@ -77,7 +78,7 @@ class Repair {
     try {
       work();
     } catch (const std::exception& error) {
-      error_ = error.what();
+      error_ = failure_text(error);
     }
   }
 

@@ -176,7 +176,7 @@ std::string bert_config_text(const BertConfigFile& config) {
     json["num_labels"] = config.labels.empty() ? 2 : config.labels.size();
   }
   if (config.may_be_unanswerable) json[kMayBeUnanswerable] = *config.may_be_unanswerable;
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace onebit::formats

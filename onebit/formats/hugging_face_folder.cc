@@ -6,6 +6,7 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/error.h"
+#include "onebit/base/file.h"
 #include "onebit/base/regular_file.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/formats/sharded_source.h"
@@ -13,12 +14,6 @@
 
 namespace onebit::formats {
 namespace {
-
-void write_text(const Path& path, std::string_view text) {
-  FileWriter writer(path);
-  writer.write(text);
-  writer.finish();
-}
 
 // What a folder's reader looks at, and the largest size that makes sense.
 constexpr std::pair<const char*, uint64_t> kFiles[] = {
@@ -65,8 +60,7 @@ FileMetadata checksums_of(const std::vector<Description>& descriptions) {
 }
 
 void write_descriptions(const Path& folder, const std::vector<Description>& descriptions) {
-  for (const auto& [name, text] : descriptions) write_text(folder / name, text);
-  sync_folder(folder);
+  for (const auto& [name, text] : descriptions) write_file_atomically(folder / name, text);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Labels {
 
 std::optional<std::string> name_in(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number() || value.is_boolean()) return value.dump();
+  if (value.is_number() || value.is_boolean()) return json_text(value);
   return std::nullopt;
 }
 

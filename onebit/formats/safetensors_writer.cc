@@ -61,7 +61,7 @@ std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadat
         {"dtype", file_dtype(entry.dtype)}, {"shape", shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
-  std::string text = header.dump();
+  std::string text = exact_json_text(header, place);
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;

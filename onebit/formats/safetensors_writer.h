@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/base/partial_file.h"
 #include "onebit/formats/tensor_source.h"
 #include "onebit/tensor/view.h"
 
@@ -22,8 +22,8 @@ using FileMetadata = std::vector<std::pair<std::string, std::string>>;
 class SafetensorsWriter {
  public:
   // `entries` are in writing order with non-increasing element sizes, so that every tensor is
-  // aligned. Errors: a duplicate or reserved name, the file cannot be created. The file is removed
-  // unless finish() is reached.
+  // aligned. Errors: a duplicate or reserved name, the file cannot be created. Until finish() is
+  // reached an existing file keeps its content (PartialFile).
   SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries,
                     const FileMetadata& metadata = {});
 
@@ -33,7 +33,7 @@ class SafetensorsWriter {
   void finish();
 
  private:
-  FileWriter file_;
+  PartialFile file_;
   std::string place_;
   uint64_t expected_bytes_ = 0, written_bytes_ = 0, checksum_offset_ = 0;
   uint32_t crc32c_ = 0;

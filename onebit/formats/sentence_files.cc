@@ -89,9 +89,7 @@ void read_sentence_bert(const Path& folder, SentenceFiles& files) {
 }
 
 void write_json(const Path& path, const Json& json) {
-  FileWriter writer(path);
-  writer.write(json.dump(2) + "\n");
-  writer.finish();
+  write_file_atomically(path, json_text(json, 2) + "\n");
 }
 
 }  // namespace

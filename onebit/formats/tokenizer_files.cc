@@ -190,7 +190,7 @@ std::string tokenizer_config_text(const TokenizerConfigFile& config) {
       {"unk_token", config.unk_token},
   };
   if (config.strip_accents) json["strip_accents"] = *config.strip_accents;
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string tokenizer_json_text(const std::vector<std::string>& vocabulary,
@@ -215,7 +215,7 @@ std::string tokenizer_json_text(const std::vector<std::string>& vocabulary,
         {"continuing_subword_prefix", "##"},
         {"max_input_chars_per_word", 100},
         {"vocab", ids_of(vocabulary)}}}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 std::string special_tokens_map_text(const TokenizerConfigFile& config) {
@@ -224,7 +224,7 @@ std::string special_tokens_map_text(const TokenizerConfigFile& config) {
       {"pad_token", config.pad_token}, {"sep_token", config.sep_token},
       {"unk_token", config.unk_token},
   };
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace onebit::formats

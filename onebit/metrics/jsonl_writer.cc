@@ -64,7 +64,7 @@ void drop_later_lines(const Path& path, int64_t last_step) {
 
 int64_t count_steps(const Path& path, int64_t last_step) {
   if (!std::filesystem::exists(path)) return 0;
-  const std::string whole = log_line::begun(log_line::Kind::kStep, 0).dump();
+  const std::string whole = json_text(log_line::begun(log_line::Kind::kStep, 0));
   const std::string_view beginning = std::string_view(whole).substr(0, whole.size() - 2);
   const MappedFile file(path);
   std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -95,7 +95,7 @@ JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
 
 void JsonLinesWriter::write(const Json& object) {
   ONEBIT_INVARIANT(object.is_object() && object.contains(log_line::kStep));
-  file_->append(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  file_->append(json_text(object) + "\n");
 }
 
 }  // namespace onebit::metrics

@@ -37,7 +37,7 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   require(!compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
           "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: the set of "
           "held rows cannot change after the freeze",
-          Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
+          json_text(Json(options_.exchange.moving_rows)), json_text(reader.scalar("exp_avg_mask")));
   require(!compressed || !reader.scalar("travels").is_null(),
           "the checkpoint was made in the compressed phase of an older version of onebit, whose "
           "1-bit Adam exchanged momentum: continue from a checkpoint of its warm-up (--resume "

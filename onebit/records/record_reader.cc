@@ -43,7 +43,7 @@ std::string scalar_text(const Json& value) {
   if (value.is_number_float() && is_whole(value)) {
     return std::to_string(static_cast<int64_t>(value.get<double>()));
   }
-  return value.dump();
+  return json_text(value);
 }
 
 bool is_scalar(const Json& value) {

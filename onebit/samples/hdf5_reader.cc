@@ -10,10 +10,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/failure_text.h"
+#include "onebit/base/system_call.h"
 #include "onebit/samples/hdf5_rows.h"
 #include "onebit/samples/sample.h"
 
@@ -88,9 +89,7 @@ class PipeSink : public Hdf5RowsSink {
     std::signal(signal, SIG_DFL);
   }
   // The parent handles interruptions.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_IGN);
-  std::signal(SIGUSR1, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) std::signal(signal, SIG_IGN);
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -103,7 +102,7 @@ class PipeSink : public Hdf5RowsSink {
     read_hdf5(path, sink);
     sink.header(Word::kEnd, 0);
   } catch (const std::exception& error) {
-    const std::string message = error.what();
+    const std::string message = failure_text(error);
     sink.header(Word::kError, message.size());
     sink.write(message.data(), message.size());
   }
@@ -115,8 +114,7 @@ class Hdf5Reader : public SampleReader {
   explicit Hdf5Reader(const Path& path) : name_(path.string()) {
     require(std::filesystem::exists(path), "{}: no such file", name_);
     int ends[2];
-    require(::pipe2(ends, O_CLOEXEC) == 0, "{}: cannot create a pipe: {}", name_,
-            std::strerror(errno));
+    require_call(::pipe2(ends, O_CLOEXEC), "{}: cannot create a pipe", name_);
     ::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
     child_ = ::fork();
     const int reason = errno;
@@ -128,7 +126,7 @@ class Hdf5Reader : public SampleReader {
     pipe_ = ends[0];
     if (child_ > 0) return;
     ::close(pipe_);
-    fail("{}: cannot start a process: {}", name_, std::strerror(reason));
+    fail("{}: cannot start a process: {}", name_, reason_of(reason));
   }
   ~Hdf5Reader() override {
     if (pipe_ >= 0) ::close(pipe_);

@@ -91,8 +91,8 @@ SampleManifest SampleWriter::finish(const std::string& format,
   }
   manifest_.files.push_back(corpus::store_file(folder_.path() / corpus::kVocabularyName));
   write_file_atomically(folder_.path() / corpus::kManifestName,
-                        manifest_to_json(manifest_).dump(2) + "\n");
-  folder_.finish();
+                        json_text(manifest_to_json(manifest_), 2) + "\n");
+  folder_.finish(corpus::kManifestName);
   return manifest_;
 }
 

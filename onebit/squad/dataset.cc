@@ -53,7 +53,7 @@ class Place {
     return value_.get_ref<const std::string&>();
   }
   // Programs for annotation write ids and versions as numbers.
-  std::string text_or_number() const { return value_.is_number() ? value_.dump() : text(); }
+  std::string text_or_number() const { return value_.is_number() ? json_text(value_) : text(); }
   int64_t integer() const {
     // Some writers write 16 as 16.0.
     const bool whole =
@@ -78,7 +78,7 @@ class Place {
 
  private:
   static std::string shown(const Json& value) {
-    return value.is_structured() ? value.type_name() : value.dump();
+    return value.is_structured() ? value.type_name() : json_text(value);
   }
 
   const Json& value_;

@@ -34,9 +34,9 @@ class Writer {
       write_list(value, depth, '[', ']', [](const auto&) {});
     } else if (value.is_object() && !value.empty()) {
       write_list(value, depth, '{', '}',
-                 [&](const auto& item) { text_ += Json(item.key()).dump(-1, ' ', true) + ": "; });
+                 [&](const auto& item) { text_ += ascii_json_text(Json(item.key())) + ": "; });
     } else {
-      text_ += value.dump(-1, ' ', true);
+      text_ += ascii_json_text(value);
     }
   }
   std::string finish() { return std::move(text_); }

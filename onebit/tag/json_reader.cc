@@ -149,7 +149,7 @@ const Json& JsonReader::value_of(const Json& object, const std::string& key) con
 void JsonReader::name_tag(const Json& number, std::string& tag) {
   const std::vector<std::string>& names = options_.tag_names;
   if (names.empty()) return;
-  const auto index = whole_number<size_t>(number.dump());
+  const auto index = whole_number<size_t>(json_text(number));
   require(index && *index < names.size(),
           "{}: the tag {} has no name: there are {}, from 0 ({}); name them all in tag.labels",
           lines_.place(), tag, names.size(), listed(names));
@@ -166,8 +166,8 @@ std::vector<std::string> JsonReader::list_of(const Json& object, const std::stri
   for (const Json& one : list) {
     require(one.is_string() || one.is_number_integer(),
             "{}: member {} of `{}` is {}; it must be a string or a whole number", lines_.place(),
-            texts.size() + 1, key, one.dump());
-    texts.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+            texts.size() + 1, key, json_text(one));
+    texts.push_back(one.is_string() ? one.get<std::string>() : json_text(one));
     if (are_tags && !one.is_string()) name_tag(one, texts.back());
     require(!corpus::stripped(texts.back()).empty() &&
                 texts.back().find_first_of("\t\r\n") == std::string::npos,
@@ -196,21 +196,21 @@ JsonReader::Span JsonReader::span_of(const Json& one, const std::vector<uint32_t
              label = member("label", "label", 2);
   require(start.is_number_integer() && end.is_number_integer() && label.is_string(),
           "{}: the entity {} must have \"start\", \"end\" (whole numbers) and \"label\"",
-          lines_.place(), one.dump());
+          lines_.place(), json_text(one));
   const auto characters = static_cast<int64_t>(places.size()) - 1;
   const auto from = start.get<int64_t>(), to = end.get<int64_t>();
   require(from < to, "{}: the entity {} is empty: its end must be above its start", lines_.place(),
-          one.dump());
+          json_text(one));
   require(from >= 0 && to <= characters,
           "{}: the entity {} is not inside the text, which has {} characters (code points; the end "
           "is exclusive)",
-          lines_.place(), one.dump(), characters);
+          lines_.place(), json_text(one), characters);
   Span span{places[static_cast<size_t>(from)], places[static_cast<size_t>(to)],
             label.get<std::string>()};
   require(!corpus::stripped(span.label).empty() &&
               span.label.find_first_of("\t\r\n") == std::string::npos,
           "{}: the label of the entity {} is empty or contains a tab or a line end", lines_.place(),
-          one.dump());
+          json_text(one));
   return span;
 }
 

@@ -77,7 +77,7 @@ Json entities_json(const Sentence& sentence, const Predicted& predicted,
   return list;
 }
 
-std::string json_text(const Sentence& sentence, const Predicted& predicted, bool has_entities) {
+std::string json_line(const Sentence& sentence, const Predicted& predicted, bool has_entities) {
   const std::vector<Word> places = in_characters(sentence);
   Json line = {{"text", sentence.text},
                {"tokens", Json::array()},
@@ -90,7 +90,7 @@ std::string json_text(const Sentence& sentence, const Predicted& predicted, bool
     line["probabilities"].push_back(rounded(predicted.probabilities[i]));
   }
   if (has_entities) line["entities"] = entities_json(sentence, predicted, places);
-  return line.dump() + "\n";
+  return json_text(line) + "\n";
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ PredictionFile::PredictionFile(const Path& path, Options options)
     require(!label.empty() && label.find_first_of("\t\r\n") == std::string::npos,
             "{}: the model's label {} is empty or contains a tab or a line end, which a column "
             "cannot: write predictions as .jsonl",
-            path.string(), Json(label).dump(-1, ' ', false, Json::error_handler_t::replace));
+            path.string(), json_text(label));
   }
   file_.write(std::string_view(kHeader));
 }
@@ -121,7 +121,7 @@ void PredictionFile::add(const Sentence& sentence, std::span<const float> output
   const Predicted predicted = predict(outputs, options_.labels);
   file_.write(options_.format == PredictionFormat::kConll
                   ? conll_text(sentence, predicted)
-                  : json_text(sentence, predicted, options_.has_entities));
+                  : json_line(sentence, predicted, options_.has_entities));
   ++sentences_;
   words_ += static_cast<int64_t>(sentence.words.size());
 }

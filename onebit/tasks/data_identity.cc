@@ -1,6 +1,7 @@
 #include "onebit/tasks/data_identity.h"
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::tasks {
 namespace {
@@ -17,7 +18,7 @@ std::vector<std::string> DataIdentity::continued(const Json& saved,
         "{}: the run was started on other training data, or they were split differently: it "
         "had the {} {}, {} has {}; give the data it was started with, or start a new run (another "
         "--output)",
-        place, key, saved.at(key).dump(), source_, here.dump());
+        place, key, json_text(saved.at(key)), source_, json_text(here));
   }
   if (saved.value(kChecksum, Json()) == members_.at(kChecksum)) return {};
   return {fmt::format("changed: --train contains other {}", contents_)};

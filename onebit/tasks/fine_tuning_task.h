@@ -71,7 +71,7 @@ class FineTuningTask : public training::Task {
   }
 
   static void write_scores(const Path& folder, const Json& scores) {
-    write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
+    write_file_atomically(folder / run_files::kScores, json_text(scores, 2) + "\n");
   }
 
   Path model_folder_;

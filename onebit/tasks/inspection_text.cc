@@ -20,7 +20,7 @@ std::string words_of(std::string key) {
 std::string number_text(const std::string& key, const Json& value) {
   if (key.ends_with("_bytes")) return metrics::human_bytes(value.get<double>());
   if (key == "parameters") return metrics::human_count(value.get<double>());
-  return value.is_number_float() ? fmt::format("{:g}", value.get<double>()) : value.dump();
+  return value.is_number_float() ? fmt::format("{:g}", value.get<double>()) : json_text(value);
 }
 
 std::string inline_text(const std::string& key, const Json& value) {
@@ -36,7 +36,7 @@ std::string inline_text(const std::string& key, const Json& value) {
     }
     return text.empty() ? "none" : text;
   }
-  if (!value.is_object()) return value.dump();
+  if (!value.is_object()) return json_text(value);
   for (const auto& [name, one] : value.items()) {
     text +=
         fmt::format("{}{} {}", text.empty() ? "" : ", ", words_of(name), inline_text(name, one));

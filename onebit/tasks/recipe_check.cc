@@ -1,5 +1,6 @@
 #include "onebit/tasks/recipe_check.h"
 
+#include "onebit/base/json.h"
 #include "onebit/base/key_rows.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/metrics/text_table.h"
@@ -10,7 +11,7 @@ namespace {
 
 std::string default_of(const KeyRow& row) {
   if (!row.otherwise.empty()) return row.otherwise;
-  return row.fallback.is_null() ? "none" : row.fallback.dump();
+  return row.fallback.is_null() ? "none" : json_text(row.fallback);
 }
 
 void add_changes(const KeyRow& section, const std::string& path, metrics::TextTable& table) {
@@ -19,7 +20,7 @@ void add_changes(const KeyRow& section, const std::string& path, metrics::TextTa
     if (row.form.type == KeyType::kSection) {
       add_changes(row, inner, table);
     } else if (row.given && !row.value.is_null() && row.value != row.fallback) {
-      table.add_row({inner, row.value.dump(), default_of(row)});
+      table.add_row({inner, json_text(row.value), default_of(row)});
     }
   }
 }

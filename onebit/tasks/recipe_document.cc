@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/base/key_rows.h"
 #include "onebit/tasks/task_list.h"
 
@@ -45,7 +46,7 @@ std::string cell(const std::string& text) {
 std::string default_of(const KeyRow& row) {
   if (row.required) return "required";
   if (!row.otherwise.empty()) return row.otherwise;
-  return row.fallback.is_null() ? "" : code(row.fallback.dump());
+  return row.fallback.is_null() ? "" : code(json_text(row.fallback));
 }
 
 std::string value_of(const KeyRow& row) {

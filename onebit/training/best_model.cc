@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "onebit/base/folder.h"
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/metrics/metric_json.h"
 
@@ -100,7 +101,7 @@ void BestModel::write(const params::Table& table, const ModelDescription& descri
   }
   std::filesystem::remove(beside);
   if (best_)
-    write_file_atomically(output_ / run_files::kEvaluation, to_json(*best_).dump(2) + "\n");
+    write_file_atomically(output_ / run_files::kEvaluation, json_text(to_json(*best_), 2) + "\n");
 }
 
 }  // namespace onebit::training

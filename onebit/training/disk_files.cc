@@ -53,7 +53,8 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
   for (const auto& file : files::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     const bool is_kept = name == run_files::kScores || !run_files::is_of_run(name);
-    if (file.is_regular_file() && is_kept && name != run_files::kReport &&
+    // The names are compared between disks as JSON. Those of a model are UTF-8.
+    if (file.is_regular_file() && is_kept && is_utf8(name) && name != run_files::kReport &&
         !name.ends_with(kPartialSuffix) && !name.starts_with(run_files::kDiskToken)) {
       found.model.push_back(name);
     }
@@ -72,8 +73,8 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Di
   std::string mine;
   if (disks.leads(communicator.rank())) {
     const DiskFiles own = read_disk_files(output, step);
-    mine =
-        Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}).dump();
+    mine = json_text(
+        Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}));
   }
   const std::vector<std::string> texts = engine::gather_texts(communicator, mine);
   std::vector<DiskFiles> all;

@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "onebit/base/ignored_signal.h"
+
 namespace onebit::training {
 namespace {
 
@@ -16,19 +18,23 @@ void note_signal(int) {
 
 Interruption::Interruption() {
   asked_to_end = 0;  // an earlier run of this process may have been asked
-  struct sigaction action {};
+  for (const int signal : {SIGTERM, SIGUSR1}) record(signal, static_cast<int>(SA_RESETHAND));
+  if (!is_ignored(SIGINT)) record(SIGINT, static_cast<int>(SA_RESETHAND));
+  if (!is_ignored(SIGHUP)) record(SIGHUP, 0);
+}
+
+void Interruption::record(int signal, int flags) {
+  struct sigaction action {
+  }, before{};
   action.sa_handler = note_signal;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  action.sa_flags = flags | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGTERM, &action, &before_terminate_);
-  sigaction(SIGINT, &action, &before_interrupt_);
-  sigaction(SIGUSR1, &action, &before_user_);
+  sigaction(signal, &action, &before);
+  before_.emplace_back(signal, before);
 }
 
 Interruption::~Interruption() {
-  sigaction(SIGTERM, &before_terminate_, nullptr);
-  sigaction(SIGINT, &before_interrupt_, nullptr);
-  sigaction(SIGUSR1, &before_user_, nullptr);
+  for (const auto& [signal, before] : before_) sigaction(signal, &before, nullptr);
 }
 
 bool Interruption::asked() const {

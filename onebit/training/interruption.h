@@ -1,15 +1,18 @@
 // Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun forwards SIGUSR1 and
-// keeps running) and SIGINT (Ctrl-C).
+// keeps running), SIGINT (Ctrl-C) and SIGHUP (a closed terminal).
 #pragma once
 
 #include <csignal>
+#include <utility>
+#include <vector>
 
 #include "onebit/comm/communicator.h"
 
 namespace onebit::training {
 
 // During its lifetime, the first of these signals is recorded instead of ending the process; a
-// second one ends it.
+// second one of its kind ends it, except SIGHUP: the kernel and the shell send several when a
+// terminal closes. SIGINT and SIGHUP keep being ignored if they were, as `nohup` starts a program.
 class Interruption {
  public:
   Interruption();
@@ -23,9 +26,9 @@ class Interruption {
   bool agreed(comm::Communicator& communicator) const;
 
  private:
-  struct sigaction before_terminate_ {};
-  struct sigaction before_interrupt_ {};
-  struct sigaction before_user_ {};
+  void record(int signal, int flags);
+
+  std::vector<std::pair<int, struct sigaction>> before_;
 };
 
 }  // namespace onebit::training

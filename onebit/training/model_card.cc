@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
 #include "onebit/model/head_names.h"
 
 namespace onebit::training {
@@ -40,7 +42,7 @@ Rows rows_of(const ModelCard& card, const ModelDescription& description) {
 
 std::string block(const char* title, const Json& json) {
   if (json.empty()) return "";
-  return fmt::format("\n## {}\n\n```json\n{}\n```\n", title, json.dump(2));
+  return fmt::format("\n## {}\n\n```json\n{}\n```\n", title, json_text(json, 2));
 }
 
 }  // namespace
@@ -76,9 +78,7 @@ std::string model_card_text(const ModelCard& card, const ModelDescription& descr
 
 void write_model_card(const Path& model_folder, const ModelCard& card,
                       const ModelDescription& description) {
-  FileWriter writer(model_folder / "README.md");
-  writer.write(model_card_text(card, description));
-  writer.finish();
+  write_file_atomically(model_folder / "README.md", model_card_text(card, description));
 }
 
 }  // namespace onebit::training

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "onebit/base/partial_file.h"
+
 namespace onebit::training {
 namespace {
 
@@ -43,7 +45,7 @@ std::string trace_name(int rank) {
 }
 
 void write_trace(const Path& path, const Profile& profile, int rank) {
-  FileWriter file(path);
+  PartialFile file(path);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   file.write(metadata("process_name", rank, 0, fmt::format("rank {}", rank)));
   int64_t dropped = 0;

@@ -30,7 +30,7 @@ bool is_same_on_all(comm::Communicator& communicator, const std::string& text) {
 void require_same_on_all(comm::Communicator& communicator, const Json& mine, std::string_view what,
                          std::string_view remedy) {
   // Flat, as differences are found: texts differ only if there is one.
-  const std::string text = mine.flatten().dump();
+  const std::string text = json_text(mine.flatten());
   if (communicator.world_size() == 1 || is_same_on_all(communicator, text)) return;
   const std::vector<std::string> texts = engine::gather_texts(communicator, text);
   const auto other = std::ranges::find_if(texts, [&](const auto& one) { return one != texts[0]; });

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "onebit/base/json.h"
+
 namespace onebit::training {
 namespace {
 
@@ -21,7 +23,7 @@ std::vector<Difference> differences(const Json& old_object, const Json& new_obje
   for (const auto& [pointer, value] : was.items()) pointers.insert(pointer);
   for (const auto& [pointer, value] : is.items()) pointers.insert(pointer);
   const auto shown = [](const Json& from, const std::string& pointer) {
-    return from.contains(pointer) ? from.at(pointer).dump() : std::string("absent");
+    return from.contains(pointer) ? json_text(from.at(pointer)) : std::string("absent");
   };
   std::vector<Difference> found;
   for (const std::string& pointer : pointers) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "onebit/base/log.h"
 #include "onebit/metrics/text_table.h"
 
 namespace onebit::training {
@@ -9,7 +10,7 @@ namespace onebit::training {
 void print_rows(const Rows& rows) {
   metrics::TextTable table;
   for (const auto& [name, value] : rows) table.add_row({name, value});
-  fmt::print(stderr, "{}\n", table.text(2));
+  show(fmt::format("{}\n", table.text(2)));
 }
 
 }  // namespace onebit::training

@@ -2,6 +2,7 @@
 
 #include "onebit/base/counted.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/formats/hugging_face_folder.h"
@@ -43,8 +44,8 @@ void check_run_folder(const Path& output, bool resume) {
 
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved) {
   make_folder(output);
-  write_file_atomically(output / run_files::kRecipe, recipe.dump(2) + "\n");
-  write_file_atomically(output / run_files::kResolvedRecipe, resolved.dump(2) + "\n");
+  write_file_atomically(output / run_files::kRecipe, json_text(recipe, 2) + "\n");
+  write_file_atomically(output / run_files::kResolvedRecipe, json_text(resolved, 2) + "\n");
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,

@@ -8,6 +8,7 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
+#include "onebit/base/shell_quoted.h"
 #include "onebit/device/profile.h"
 #include "onebit/engine/rank_texts.h"
 #include "onebit/metrics/log_line.h"
@@ -244,11 +245,11 @@ void TrainingLoop::require_agreement(int64_t step) {
 void TrainingLoop::report_end() {
   if (profile_ != nullptr) {
     const std::string table = profile_->write(options_.output, communicator_);
-    if (shows_tables()) fmt::print(stderr, "{}", table);
+    if (shows_tables()) show(table);
   }
   if (!shows_tables()) return;
   if (const std::string curves = log_->curves(); !curves.empty()) {
-    fmt::print(stderr, "\n{}\n", curves);
+    show(fmt::format("\n{}\n", curves));
   }
   const Rows end = end_table(log_->totals(), start_, run_);
   log_table(log_line::Kind::kEnd, end, Json::object());
@@ -263,7 +264,7 @@ void TrainingLoop::report_model() const {
   const std::optional<Path> folder = model_folder_in(options_.output);
   if (!folder) return;
   const std::string use =
-      fmt::format(fmt::runtime(run_.task().facts().use), options_.output.string());
+      fmt::format(fmt::runtime(run_.task().facts().use), shell_quoted(options_.output.string()));
   const engine::Disks& disks = run_.disks();
   // The terminal need not be on a machine that sees the folder.
   const bool is_here = disks.count() == 1;

@@ -116,26 +116,79 @@ TEST(FileWriter, CannotCreate) {
   EXPECT_THAT(message, HasSubstr((folder / "no/such/folder").string()));
 }
 
-// Uses /dev/full via a link, because an unfinished writer removes its file.
 TEST(FileWriter, AFullDiskIsAnErrorWhereverItIsNoticed) {
-  const TemporaryFolder folder;
-  const Path full = folder / "full";
-  const auto refill = [&] { std::filesystem::create_symlink("/dev/full", full); };
-  refill();
+  const Path full = "/dev/full";
   EXPECT_THAT(message_of([&] {
-                FileWriter writer(full);
+                FileWriter writer(full, FileWriter::Kind::kExisting);
                 writer.write(some_bytes(3000000));
               }),
-              HasSubstr("the disk is full"));
-  EXPECT_EQ(folder.entries(), 0);
-  refill();
+              HasSubstr("/dev/full: cannot write: No space left on device: the disk is full"));
   EXPECT_THAT(message_of([&] {
-                FileWriter writer(full);
+                FileWriter writer(full, FileWriter::Kind::kExisting);
                 writer.write("short, noticed when it is flushed");
                 writer.finish();
               }),
               HasSubstr("the disk is full"));
-  EXPECT_EQ(folder.entries(), 0);
+  EXPECT_TRUE(std::filesystem::is_character_file(full));
+}
+
+TEST(FileWriter, NeitherTruncatesNorRemovesWhatItDidNotCreate) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f", "mine");
+  EXPECT_THAT(message_of([&] { FileWriter writer(folder / "f"); }), HasSubstr("File exists"));
+  EXPECT_EQ(read_file(folder / "f"), "mine");
+  {
+    FileWriter writer(folder / "g");
+    writer.write("a part");
+    // Somebody else replaces the file in the meantime.
+    std::filesystem::rename(folder / "f", folder / "g");
+  }
+  EXPECT_EQ(read_file(folder / "g"), "mine");
+}
+
+TEST(FileWriter, ATemporaryFileTakesAnotherNameIfItsOwnIsTaken) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f.partial", "mine");
+  FileWriter writer(folder / "f.partial", FileWriter::Kind::kTemporary);
+  writer.write("new");
+  writer.finish();
+  EXPECT_NE(writer.path(), folder / "f.partial");
+  EXPECT_EQ(writer.path().extension(), ".partial");
+  EXPECT_EQ(read_file(writer.path()), "new");
+  EXPECT_EQ(read_file(folder / "f.partial"), "mine");
+}
+
+TEST(FileWriter, RefusesAHeaderKnownLastInAPipe) {
+  FileWriter writer("/dev/null", FileWriter::Kind::kExisting);
+  writer.write("....body");
+  EXPECT_THAT(message_of([&] { writer.write_at(0, "head", 4); }),
+              HasSubstr("needs an ordinary file"));
+}
+
+mode_t mode_of(const Path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 0777;
+}
+
+TEST(FileWriter, TheUmaskAloneLimitsThePermissionsOfANewFile) {
+  const TemporaryFolder folder;
+  const mode_t before = ::umask(002);
+  write_file_atomically(folder / "temporary", "x");
+  FileWriter(folder / "new").finish();
+  ::umask(before);
+  EXPECT_EQ(mode_of(folder / "temporary"), 0664u);
+  EXPECT_EQ(mode_of(folder / "new"), 0664u);
+}
+
+TEST(WriteFileAtomically, KeepsThePermissionsOfTheFile) {
+  const TemporaryFolder folder;
+  for (const mode_t mode : {0600u, 0640u, 0666u}) {
+    write_file_atomically(folder / "f", "old");
+    ASSERT_EQ(::chmod((folder / "f").c_str(), mode), 0);
+    write_file_atomically(folder / "f", "new");
+    EXPECT_EQ(mode_of(folder / "f"), mode);
+  }
 }
 
 // A file system of 64 KiB, which only root can mount.

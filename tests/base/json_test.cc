@@ -26,6 +26,30 @@ TEST(ParseJson, KeepsTheOrderOfKeysAndAllowsComments) {
   EXPECT_EQ(json.dump(), R"({"b":1,"a":[2,3]})");
 }
 
+TEST(JsonText, ReplacesWhatIsNotUtf8) {
+  const Json json = {{"name", "b\xff.txt"}, {"k\xe9y", 1}};
+  EXPECT_EQ(json_text(json), "{\"name\":\"b\xEF\xBF\xBD.txt\",\"k\xEF\xBF\xBDy\":1}");
+  EXPECT_EQ(ascii_json_text(Json("\xc3\xa9\xff")), R"("\u00e9\ufffd")");
+  EXPECT_EQ(json_text(Json{{"a", 1}}, 2), "{\n  \"a\": 1\n}");
+}
+
+TEST(ExactJsonText, RefusesWhatIsNotUtf8AndNamesIt) {
+  EXPECT_EQ(exact_json_text(Json{{"a", "\xc3\xa9"}}, "f"), "{\"a\":\"\xc3\xa9\"}");
+  const Json json = {{"outer", {{"name", "b\xff"}}}};
+  const std::string message = message_of([&] { exact_json_text(json, "recipe.json"); });
+  EXPECT_THAT(message, StartsWith("recipe.json: {\"/outer/name\":\"b\xEF\xBF\xBD\"} is not UTF-8"));
+  EXPECT_THAT(message_of([&] {
+                require_utf8(Json{{"k\xff", 1}}, "here");
+              }),
+              HasSubstr("is not UTF-8"));
+  require_utf8(json_text(json), "here");
+}
+
+TEST(IsUtf8, KnowsWholeAndBrokenCharacters) {
+  EXPECT_TRUE(is_utf8("") && is_utf8("plain") && is_utf8("\xf0\x9f\x98\x80"));
+  EXPECT_FALSE(is_utf8("\xff") || is_utf8("\xc3") || is_utf8("a\xed\xa0\x80"));
+}
+
 TEST(ParseJson, MistakesCarryLineAndColumn) {
   EXPECT_THAT(parse_message("{\n  \"a\": 1,\n  \"b\" 2\n}"), StartsWith("recipe.json:3:7: "));
   EXPECT_THAT(parse_message("{\"a\": }"), StartsWith("recipe.json:1:7: "));

@@ -1,7 +1,9 @@
 #include "onebit/base/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace onebit {
 namespace {
@@ -60,6 +62,24 @@ TEST(Log, TheLevelCanBeLoweredAndRaised) {
               log_warning("slow");
             }),
             "");
+}
+
+TEST(Show, WritesTheTextAsItIs) {
+  EXPECT_EQ(logged([] { show("\rtable {}\n"); }), "\rtable {}\n");
+}
+
+// Nothing that is shown may end a run.
+TEST(Show, AndTheLogGoOnWhereNothingCanBeWritten) {
+  const int kept = ::dup(STDERR_FILENO), full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  for (const int target : {full, -1}) {
+    target < 0 ? ::close(STDERR_FILENO) : ::dup2(target, STDERR_FILENO);
+    show("a table\n");
+    log_warning("a line");
+  }
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  ::close(full);
+  EXPECT_EQ(logged([] { show("again\n"); }), "again\n");
 }
 
 TEST(Log, BracesInTextAreNoFormat) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -53,21 +54,56 @@ TEST(PartialFile, LeavesNothingIfItsProcessIsKilled) {
   EXPECT_EQ(folder.entries(), 0);
 }
 
-// Of a program that was killed where files have names from the beginning.
-TEST(PartialFile, ReplacesWhatWasLeftBehind) {
+TEST(PartialFile, LeavesAPartialFileOfTheUserAlone) {
   const TemporaryFolder folder;
-  FileWriter(folder / "f.partial").finish();
+  FileWriter mine(folder / "f.partial");
+  mine.write("mine");
+  mine.finish();
   write_file_atomically(folder / "f", "whole");
   EXPECT_EQ(read_file(folder / "f"), "whole");
-  EXPECT_EQ(folder.entries(), 1);
+  EXPECT_EQ(read_file(folder / "f.partial"), "mine");
+  EXPECT_EQ(folder.entries(), 2);
 }
 
-TEST(PartialFile, LeavesNothingWhereItCannotBeRenamed) {
+TEST(PartialFile, KeepsWhatCannotBeRenamedAndNamesIt) {
   const TemporaryFolder folder;
   PartialFile file(folder / "f");
+  file.write("text");
   std::filesystem::create_directories(folder / "f" / "in");
-  EXPECT_THAT(message_of([&] { file.finish(); }), HasSubstr("cannot rename"));
-  EXPECT_EQ(folder.entries(), 1);
+  const std::string message = message_of([&] { file.finish(); });
+  EXPECT_THAT(message, HasSubstr("cannot rename"));
+  EXPECT_THAT(message, HasSubstr("what was written is in " + (folder / "f.partial").string()));
+  EXPECT_EQ(read_file(folder / "f.partial"), "text");
+}
+
+// As `docker -v file:/file` does. Only root can mount.
+TEST(PartialFile, RewritesAFileThatIsMounted) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "source", "old and longer");
+  write_file_atomically(folder / "f", "hidden by the mount");
+  if (::mount((folder / "source").c_str(), (folder / "f").c_str(), "", MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "mounting is not allowed here";
+  }
+  std::string message;
+  try {
+    write_file_atomically(folder / "f", "new");
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  ::umount2((folder / "f").c_str(), MNT_DETACH);
+  EXPECT_EQ(message, "");
+  EXPECT_EQ(read_file(folder / "source"), "new");
+  EXPECT_EQ(folder.entries(), 2);
+}
+
+TEST(PartialFile, WritesIntoDevicesAndLeavesThem) {
+  PartialFile file("/dev/null");
+  file.write("text");
+  file.finish();
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THAT(message_of([] { write_file_atomically("/dev/full", "text"); }),
+              HasSubstr("the disk is full"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 TEST(PartialFile, IsWrittenWhereALinkLeads) {

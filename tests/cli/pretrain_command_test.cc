@@ -1,4 +1,13 @@
 // Continued pre-training on the command line: from a model and the user's text to a new model.
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "onebit/base/json.h"
 #include "tests/cli/small_bert.h"
 
@@ -15,6 +24,36 @@ TEST(PretrainCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"prepare --input x --output y --vocab m --vocab-size 5", "onebit prepare", "--vocab-size"},
   };
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
+}
+
+class ClosedTerminal : public ProgramFolder {};
+
+// The kernel sends SIGHUP, and nothing can be shown any more.
+TEST_F(ClosedTerminal, EndsARunWithACheckpoint) {
+  write_documents("text.txt", {"king", "bird", "river", "child"});
+  pretrain_bert("text.txt", 80, 1);
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string command = fmt::format(
+        "exec {} pretrain --recipe {} --data {} --output {} --device cpu --threads 1 --set "
+        "run.steps=1000000",
+        ONEBIT_PROGRAM, at("pretrain.json"), at("corpus"), at("run"));
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  std::array<char, 4096> shown{};
+  while (!std::filesystem::exists(folder_ / "run/metrics.jsonl")) {
+    if (::read(terminal, shown.data(), shown.size()) <= 0) break;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/latest"));
 }
 
 // A small BERT that has seen old text, and new text for it.

@@ -25,8 +25,8 @@ class Launcher(launched_run.FolderTest):
         cls.unbroken = LaunchedRun(cls.program, cls.folder, "unbroken", HERE)
         cls.status = cls.unbroken.wait()
 
-    def launch(self, output, *options, more=()):
-        run = LaunchedRun(self.program, self.folder, output, [*HERE, *options], more)
+    def launch(self, output, *options, more=(), before=()):
+        run = LaunchedRun(self.program, self.folder, output, [*HERE, *options], more, before)
         self.addCleanup(run.close)
         return run
 
@@ -168,6 +168,25 @@ class Launcher(launched_run.FolderTest):
         again = self.launch(output, more=["--resume"])
         self.assertEqual(again.wait(), 0, again.text())
         self.same_as_unbroken(again)
+
+    def test_signals_that_nohup_ignores_stay_ignored(self):
+        ignoring = ["sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh"]
+        run = self.launch("nohup", before=ignoring)
+        run.reach(30)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            run.process.send_signal(number)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertNotIn("asked to end", run.text())
+        self.same_as_unbroken(run)
+
+    def test_a_closed_terminal_asks_once(self):
+        run = self.launch("closed")
+        run.reach(30)
+        for _ in range(3):
+            run.process.send_signal(signal.SIGHUP)
+            time.sleep(0.1)
+        self.assertEqual(run.wait(), 75, run.text())
+        self.assertIn("asked to end and has saved step", run.text())
 
     def test_an_error_that_repeats_is_not_tried_for_ever(self):
         run = self.launch("wrong", "--restart-pause", "100ms", "--max-restarts", "50",

@@ -25,9 +25,15 @@ TEST(StoreWriter, LeavesNothingUnlessFinished) {
 
 TEST(StoreWriter, ClearsWhatAKilledRunLeft) {
   const TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "store.partial");
-  write_file_atomically(folder / "store.partial" / "rubbish", "x");
-  write_file_atomically(folder / "store.partial" / "lock", "");
+  const Path partial = folder / "store.partial";
+  std::string lock;
+  {
+    const StoreWriter killed(folder / "store", false);
+    lock = read_file(partial / "lock");
+  }
+  std::filesystem::create_directory(partial);
+  write_file_atomically(partial / "rubbish", "x");
+  write_file_atomically(partial / "lock", lock);
   make_store(folder / "store", {{2}});
   EXPECT_FALSE(std::filesystem::exists(folder / "store" / "rubbish"));
   EXPECT_EQ(folder.entries(), 1);

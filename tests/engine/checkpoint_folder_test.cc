@@ -39,8 +39,10 @@ TEST_F(CheckpointFolderTest, UnfinishedTagIsNeverSeen) {
   write_file_atomically(folder_.partial_folder(tag_of_step(4)) / "state.json", "half");
   EXPECT_EQ(folder_.latest(), "global_step2");
   EXPECT_EQ(folder_.tags(), std::vector<std::string>{"global_step2"});
+  make_folder(root_ / "mine.partial");
   folder_.begin(tag_of_step(6));
   EXPECT_FALSE(std::filesystem::exists(folder_.partial_folder(tag_of_step(4))));
+  EXPECT_TRUE(std::filesystem::exists(root_ / "mine.partial"));
 }
 
 TEST_F(CheckpointFolderTest, SameTagIsReplacedWhole) {

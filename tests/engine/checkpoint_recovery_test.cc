@@ -159,7 +159,7 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunContinuesFromAnOlderCheckpoint) {
       {[&](int) { files::remove(newest / "state.json"); }, "global_step9 cannot be used: "},
       {[&](int) { write_file_atomically(newest / "state.json", "{"); }, "state.json:1:"},
       {[&](int) { write_file_atomically(newest / "state.json", "{}"); },
-       "state.json: damaged: key 'step' "},
+       "state.json: damaged: a JSON text is not as expected: key 'step' "},
       {[&](int) { change_last_byte(newest / "model/model.safetensors"); }, "safetensors: damaged"},
       {[&](int) { files::remove_all(newest); }, "latest: names the checkpoint \"global_step9\""}};
   for (const Layout& layout : {Layout{0}, Layout{0, 0, 0}}) {
