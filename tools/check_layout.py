@@ -31,6 +31,19 @@ PROTOCOL_MACRO = re.compile(r"HWY_\w+|\w+_INL_H_|__(global|device|host|launch_bo
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
 MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|build))[/-][\w.-]")
 EXACT_EXP2 = re.compile(r"\b(exp2f?|__exp2f)\(")
+# Calls that belong to one place: the pattern, the files that are this place, what others use.
+ONE_PLACE = [
+    (re.compile(r"(\.|->)dump\("), {"onebit/base/json.cc"},
+     "throws for bytes that are not UTF-8, at the end of the work: json_text() or exact_json_text() "
+     "of onebit/base/json.h"),
+    (re.compile(r"\bstrerror\("), {"onebit/base/system_call.cc"},
+     "reason_of() or require_call() of onebit/base/system_call.h"),
+    (re.compile(r"\b(require|fail|format|log_\w+)\([^;]*\berrno\b"), set(),
+     "errno is read before or after the call that is meant, as arguments are evaluated in any "
+     "order: require_call() of onebit/base/system_call.h, or read it into a variable first"),
+    (re.compile(r"\bfmt::print\(\s*stderr|\bstd::cerr\b"), set(),
+     "ends a run if the terminal or the disk of the log fails: show() of onebit/base/log.h"),
+]
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
@@ -114,6 +127,17 @@ def check_words(report, path, text):
             if host.rstrip(".") not in LINK_HOSTS:
                 report.add(path, number, f"links to {host}, which is not in LINK_HOSTS of "
                                          "tools/check_layout.py")
+
+
+def check_one_place(report, path, text):
+    code = without_comments_and_strings(text)
+    for pattern, exempt, instead in ONE_PLACE:
+        if str(path) in exempt:
+            continue
+        for match in pattern.finditer(code):
+            number = code.count("\n", 0, match.start()) + 1
+            word = re.match(r"\W*([\w:]+)", match.group()).group(1)
+            report.add(path, number, f"{word}: {instead}")
 
 
 def check_kernel_functions(report, path, text):
@@ -206,6 +230,8 @@ def main(root=ROOT):
         if path in sources:
             check_preprocessor(report, path, text, macros)
             check_comments(report, path, text)
+            if path.parts[0] == "onebit":
+                check_one_place(report, path, text)
             if path.parts[0] == "onebit" and path.stem.endswith("_cuda"):
                 check_kernel_functions(report, path, text)
         if path.suffix == ".h":

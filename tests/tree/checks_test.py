@@ -189,6 +189,18 @@ class Layout(unittest.TestCase):
         self.breach("onebit/kernels/a_cuda.h", "#pragma once\nfloat y = exp2f(x);\n",
                     "approximate_exp2()")
 
+    def test_calls_that_belong_to_one_place(self):
+        for code, expected in (
+                ("text = value->dump();", "dump: throws for bytes that are not UTF-8"),
+                ("text = std::strerror(code);", "reason_of()"),
+                ('require(::f() == 0,\n        "{}", reason_of(errno));', "a.cc:1: require: errno"),
+                ('std::cerr << 1;', "show()"), ('fmt::print(stderr, "{}", t);', "show()")):
+            self.breach("onebit/base/a.cc", code + "\n", expected)
+        status, printed = output_of(check_layout, {
+            "onebit/base/json.cc": "text = json.dump(2);\n",
+            "onebit/base/b.cc": "// json.dump() throws\nconst int reason = errno;\nfail(reason);\n"})
+        self.assertEqual(status, 0, printed)
+
     def test_op_family(self):
         status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": ""})
         self.assertEqual(status, 1)
