@@ -35,7 +35,7 @@ void run_on_all(comm::Communicator& communicator, const char* what,
     work();
   } catch (const std::exception& error) {
     message = failure_text(error);
-    if (message.empty()) message = "?";
+    if (message.empty()) message.push_back('?');  // no text is no failure
   }
   const std::vector<std::string> all = gather_texts(communicator, message);
   for (size_t rank = 0; rank < all.size(); ++rank) {
