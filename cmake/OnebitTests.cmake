@@ -34,7 +34,7 @@ endfunction()
 # instruction sets); the first of them compiles the headers for the others.
 set(ONEBIT_TESTS_FROM "" CACHE PATH "A release build whose test objects a build for tests takes")
 mark_as_advanced(ONEBIT_TESTS_FROM)
-set(ONEBIT_COMPILED_TESTS emulated_cuda compress kernels)
+set(ONEBIT_COMPILED_TESTS emulated_cuda emulated_backend compress kernels)
 # With the thread sanitizer, tests that start threads of their own are compiled, too.
 if(ONEBIT_SANITIZE MATCHES "thread")
   list(APPEND ONEBIT_COMPILED_TESTS base comm data)

@@ -50,7 +50,7 @@ LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "p
               "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
 TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "plain",
-                "sanitizers", "emulated_cuda"}
+                "sanitizers", "emulated_cuda", "emulated_backend"}
 # Headers that are named as the vendor names them.
 VENDOR_HEADERS = Path("tests/emulated_cuda/include")
 

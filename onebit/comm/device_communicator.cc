@@ -127,8 +127,8 @@ void DeviceCommunicator::abort(const std::string& message) {
 }
 
 std::unique_ptr<Request::State> DeviceCommunicator::start(Messages messages) {
-  const auto on_device = [](const auto& span) {
-    return !span.empty() && !memory::device_of(span.data()).is_cpu();
+  const auto on_device = [this](const auto& span) {
+    return !span.empty() && !memory::device_of(device_.index, span.data()).is_cpu();
   };
   const bool any = std::any_of(messages.send.begin(), messages.send.end(), on_device) ||
                    std::any_of(messages.receive.begin(), messages.receive.end(), on_device);
@@ -136,10 +136,13 @@ std::unique_ptr<Request::State> DeviceCommunicator::start(Messages messages) {
 }
 
 void DeviceCommunicator::copy_own(std::byte* to, const std::byte* from, int64_t size_bytes) {
-  if (memory::device_of(to).is_cpu() && memory::device_of(from).is_cpu()) {
+  const auto in_host_memory = [this](const void* data) {
+    return memory::device_of(device_.index, data).is_cpu();
+  };
+  if (in_host_memory(to) && in_host_memory(from)) {
     std::memcpy(to, from, static_cast<size_t>(size_bytes));
   } else {
-    memory::copy_beside(to, from, size_bytes);
+    memory::copy_beside(device_.index, to, from, size_bytes);
   }
 }
 

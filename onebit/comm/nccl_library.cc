@@ -39,8 +39,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return call<ncclGetUniqueId>(__func__, id);
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return call<ncclCommInitRank>(__func__, comm, ranks, id, rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  return call<ncclCommInitRankConfig>(__func__, comm, ranks, id, rank, config);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {

@@ -8,72 +8,121 @@
 namespace onebit::comm {
 namespace {
 
+// Where parts of device memory lie in a block of host memory. Those that follow each other there,
+// for example the pieces of a bucket, are one run and one copy; a part that goes to every rank lies
+// there once.
 template <typename Byte>
-int64_t total_bytes(const std::vector<std::span<Byte>>& parts) {
-  int64_t total = 0;
-  for (const auto& part : parts) total += static_cast<int64_t>(part.size());
-  return total;
-}
+class StagedParts {
+ public:
+  struct Run {
+    Byte* device;
+    int64_t offset, size_bytes;
+  };
+
+  explicit StagedParts(const std::vector<std::span<Byte>>& parts) {
+    const std::span<Byte>* last = nullptr;
+    for (const auto& part : parts) {
+      const bool repeats = last != nullptr && !part.empty() && part.data() == last->data() &&
+                           part.size() == last->size();
+      if (!repeats) {
+        add(part);
+        if (!part.empty()) last = &part;
+      }
+      offsets_.push_back(size_bytes_ - static_cast<int64_t>(part.size()));
+    }
+  }
+
+  int64_t size_bytes() const { return size_bytes_; }
+  const std::vector<Run>& runs() const { return runs_; }
+  // The parts in a block of host memory.
+  std::vector<std::span<Byte>> in(std::byte* block,
+                                  const std::vector<std::span<Byte>>& parts) const {
+    std::vector<std::span<Byte>> there(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!parts[i].empty()) there[i] = {block + offsets_[i], parts[i].size()};
+    }
+    return there;
+  }
+
+ private:
+  void add(std::span<Byte> part) {
+    if (part.empty()) return;
+    const auto bytes = static_cast<int64_t>(part.size());
+    if (!runs_.empty() && runs_.back().device + runs_.back().size_bytes == part.data()) {
+      runs_.back().size_bytes += bytes;
+    } else {
+      runs_.push_back({part.data(), size_bytes_, bytes});
+    }
+    size_bytes_ += bytes;
+  }
+
+  std::vector<Run> runs_;
+  std::vector<int64_t> offsets_;
+  int64_t size_bytes_ = 0;
+};
 
 // Copies messages to the host, sends them by the host's transport, and copies received ones back.
 class StagedState final : public Request::State {
  public:
-  StagedState(std::shared_ptr<StagingPool> pool, Communicator& host,
+  // `send`, `receive`: in device memory.
+  StagedState(std::shared_ptr<StagingPool> pool,
               const std::vector<std::span<const std::byte>>& send,
-              std::vector<std::span<std::byte>> receive)
+              const std::vector<std::span<std::byte>>& receive)
       : pool_(std::move(pool)),
-        receive_(std::move(receive)),
-        outgoing_(pool_->take(total_bytes(send))),
-        incoming_(pool_->take(total_bytes(receive_))) {
-    std::byte* to = outgoing_.data;
-    for (const auto& part : send) {
-      sizes_out_.push_back(static_cast<int64_t>(part.size()));
-      memory::copy_beside(to, part.data(), sizes_out_.back());
-      to += part.size();
+        sent_(send),
+        received_(receive),
+        outgoing_(pool_->take(sent_.size_bytes())),
+        incoming_(pool_->take(received_.size_bytes())) {
+    for (const auto& run : sent_.runs()) {
+      memory::copy_beside(pool_->device_index(), outgoing_.data + run.offset, run.device,
+                          run.size_bytes);
     }
-    for (const auto& part : receive_) sizes_in_.push_back(static_cast<int64_t>(part.size()));
-    request_ = host.start_all_to_all_v(
-        {.send = {outgoing_.data, static_cast<size_t>(total_bytes(send))},
-         .send_bytes = sizes_out_,
-         .receive = {incoming_.data, static_cast<size_t>(total_bytes(receive_))},
-         .receive_bytes = sizes_in_});
   }
   ~StagedState() override {
-    request_ = Request();  // abandons the transfer before its memory is returned
+    transfer_.reset();  // abandons the transfer before its memory is returned
     pool_->give_back(outgoing_);
     pool_->give_back(incoming_);
   }
 
+  std::vector<std::span<const std::byte>> outgoing(
+      const std::vector<std::span<const std::byte>>& send) const {
+    return sent_.in(outgoing_.data, send);
+  }
+  std::vector<std::span<std::byte>> incoming(
+      const std::vector<std::span<std::byte>>& receive) const {
+    return received_.in(incoming_.data, receive);
+  }
+  void set_transfer(std::unique_ptr<Request::State> transfer) { transfer_ = std::move(transfer); }
+
   bool test() override {
-    if (!request_.test()) return false;
+    if (!transfer_->test()) return false;
     complete();
     return true;
   }
   void wait() override {
-    request_.wait();
+    transfer_->wait();
     complete();
   }
 
  private:
   void complete() {
-    const std::byte* from = incoming_.data;
-    for (const auto& part : receive_) {
-      memory::copy_beside(part.data(), from, static_cast<int64_t>(part.size()));
-      from += part.size();
+    for (const auto& run : received_.runs()) {
+      memory::copy_beside(pool_->device_index(), run.device, incoming_.data + run.offset,
+                          run.size_bytes);
     }
   }
 
   std::shared_ptr<StagingPool> pool_;
-  std::vector<std::span<std::byte>> receive_;
+  StagedParts<const std::byte> sent_;
+  StagedParts<std::byte> received_;
   StagingPool::Block outgoing_, incoming_;
-  std::vector<int64_t> sizes_out_, sizes_in_;
-  Request request_;
+  std::unique_ptr<Request::State> transfer_;
 };
 
 }  // namespace
 
 StagingPool::~StagingPool() {
-  for (const Block& block : free_) memory::release_staging(block.data);
+  for (const Block& block : free_) memory::release_staging(device_index_, block.data);
 }
 
 StagingPool::Block StagingPool::take(int64_t size_bytes) {
@@ -81,7 +130,8 @@ StagingPool::Block StagingPool::take(int64_t size_bytes) {
   const std::lock_guard lock(mutex_);
   const auto fits = [&](const Block& block) { return block.size_bytes >= size_bytes; };
   const auto found = std::find_if(free_.begin(), free_.end(), fits);
-  if (found == free_.end()) return {memory::allocate_staging(size_bytes), size_bytes};
+  if (found == free_.end())
+    return {memory::allocate_staging(device_index_, size_bytes), size_bytes};
   const Block block = *found;
   free_.erase(found);
   return block;
@@ -102,7 +152,11 @@ std::unique_ptr<Communicator> StagedCommunicator::make_split(int color, const st
 }
 
 std::unique_ptr<Request::State> StagedCommunicator::start_on_device(Messages messages) {
-  return std::make_unique<StagedState>(pool_, host(), messages.send, std::move(messages.receive));
+  auto state = std::make_unique<StagedState>(pool_, messages.send, messages.receive);
+  state->set_transfer(start_on(host(), {.operation = messages.operation,
+                                        .send = state->outgoing(messages.send),
+                                        .receive = state->incoming(messages.receive)}));
+  return state;
 }
 
 }  // namespace onebit::comm

@@ -10,10 +10,10 @@
 
 namespace onebit::comm {
 
-// Page-locked memory that is reused for later messages.
+// Page-locked memory that is reused for later messages of CUDA device `device_index`.
 class StagingPool {
  public:
-  StagingPool() = default;
+  explicit StagingPool(int device_index) : device_index_(device_index) {}
   ~StagingPool();
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
@@ -22,11 +22,13 @@ class StagingPool {
     std::byte* data = nullptr;
     int64_t size_bytes = 0;
   };
+  int device_index() const { return device_index_; }
   // A block of at least size_bytes, allocated if no free block is large enough.
   Block take(int64_t size_bytes);
   void give_back(Block block);
 
  private:
+  int device_index_;
   std::mutex mutex_;
   std::vector<Block> free_;
 };
@@ -42,7 +44,7 @@ class StagedCommunicator final : public DeviceCommunicator {
   std::unique_ptr<Request::State> start_on_device(Messages messages) override;
 
  private:
-  std::shared_ptr<StagingPool> pool_ = std::make_shared<StagingPool>();
+  std::shared_ptr<StagingPool> pool_ = std::make_shared<StagingPool>(device().index);
 };
 
 }  // namespace onebit::comm

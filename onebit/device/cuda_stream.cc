@@ -33,25 +33,24 @@ std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
   }
   require(index >= 0 && index < count, "no CUDA device {}: {} visible to this process", index,
           count);
+  const std::string why = memory::why_cuda_device_is_unusable(index);
+  require(why.empty(), "{}; or use --device cpu", why);
   return std::make_unique<CudaStream>(index);
 }
 
 CudaStream::CudaStream(int device_index)
     : device_index_(device_index),
       has_warpgroup_products_(runs_sm_90a(device_index)),
+      staging_(Device{DeviceType::kCuda, device_index}, kStagingBytes),
       scratch_(Device{DeviceType::kCuda, device_index}) {
   check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate");
-  void* staging = nullptr;
-  check_cuda(cudaMallocHost(&staging, kStagingBytes), "cudaMallocHost");
-  staging_ = static_cast<std::byte*>(staging);
 }
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device_index_);
   cudaStreamSynchronize(stream_);
   if (cublas_ != nullptr) cublasLtDestroy(cublas_);
-  cudaFreeHost(staging_);
   cudaStreamDestroy(stream_);
 }
 
@@ -62,6 +61,7 @@ CudaStream& CudaStream::of(const Context& context) {
 }
 
 void CudaStream::synchronize() {
+  check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
   check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
@@ -69,8 +69,10 @@ std::shared_ptr<void> CudaStream::record() {
   check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  const std::shared_ptr<void> owner(
-      event, [](void* dead) { cudaEventDestroy(static_cast<cudaEvent_t>(dead)); });
+  const std::shared_ptr<void> owner(event, [index = device_index_](void* dead) {
+    cudaSetDevice(index);
+    cudaEventDestroy(static_cast<cudaEvent_t>(dead));
+  });
   check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
   return owner;
 }
@@ -82,6 +84,7 @@ void CudaStream::wait_for(const std::shared_ptr<void>& event) {
 }
 
 void CudaStream::await(const std::shared_ptr<void>& event) {
+  check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
   check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event.get())), "cudaEventSynchronize");
 }
 
@@ -116,11 +119,11 @@ void CudaStream::upload(void* to, const void* from, int64_t size_bytes) {
 
 void CudaStream::download(void* to, const void* from, int64_t size_bytes) {
   ONEBIT_INVARIANT(size_bytes <= kStagingBytes);
-  check_cuda(cudaMemcpyAsync(staging_, from, static_cast<size_t>(size_bytes),
+  check_cuda(cudaMemcpyAsync(staging_.data(), from, static_cast<size_t>(size_bytes),
                              cudaMemcpyDeviceToHost, stream_),
              "cudaMemcpyAsync");
   synchronize();
-  std::memcpy(to, staging_, static_cast<size_t>(size_bytes));
+  std::memcpy(to, staging_.data(), static_cast<size_t>(size_bytes));
 }
 
 int cuda_version() {

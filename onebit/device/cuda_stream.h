@@ -17,6 +17,7 @@
 #include "onebit/device/context.h"
 #include "onebit/device/device_stream.h"
 #include "onebit/device/scratch.h"
+#include "onebit/device/staging.h"
 
 namespace onebit {
 
@@ -53,8 +54,6 @@ class CudaStream final : public DeviceStream {
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
   // Device memory that later work on this stream may reuse.
   Scratch& scratch() { return scratch_; }
-  // Page-locked host memory for small results.
-  std::byte* staging() const { return staging_; }
   // Copies small pageable host memory to the device in stream order; the caller may reuse `from` on
   // return.
   void upload(void* to, const void* from, int64_t size_bytes);
@@ -64,9 +63,9 @@ class CudaStream final : public DeviceStream {
  private:
   int device_index_;
   bool has_warpgroup_products_;
+  Staging staging_;  // for small results
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
-  std::byte* staging_ = nullptr;
   Buffer workspace_;
   Scratch scratch_;
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>> products_;

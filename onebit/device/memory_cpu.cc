@@ -40,7 +40,7 @@ void release(Device device, std::byte* data, int64_t size_bytes) noexcept {
   if (device.is_cpu()) {
     std::free(data);
   } else {
-    cuda_release(data);
+    cuda_release(device.index, data);
   }
 }
 

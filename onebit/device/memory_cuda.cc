@@ -2,9 +2,21 @@
 // waited for, because the streams of transports do not synchronise with it.
 #include "onebit/base/error.h"
 #include "onebit/device/cuda_check.h"
+#include "onebit/device/device_code_cuda.h"
 #include "onebit/device/memory.h"
 
 namespace onebit::memory {
+namespace {
+
+constexpr int kLeastMajor = 8;  // tensor_core_cuda.h needs its instructions
+
+cudaDeviceProp properties_of(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return properties;
+}
+
+}  // namespace
 
 std::byte* cuda_allocate(int device_index, int64_t size_bytes) {
   check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
@@ -14,14 +26,16 @@ std::byte* cuda_allocate(int device_index, int64_t size_bytes) {
     cudaGetLastError();
     size_t free_bytes = 0, total_bytes = 0;
     check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    fail("out of memory on cuda:{}: {} bytes requested, {} of {} free; {}", device_index,
-         size_bytes, free_bytes, total_bytes, kOutOfMemoryAdvice);
+    throw OutOfMemory(fmt::format("out of memory on cuda:{}: {} bytes requested, {} of {} free; {}",
+                                  device_index, size_bytes, free_bytes, total_bytes,
+                                  kOutOfMemoryAdvice));
   }
   check_cuda(status, "cudaMalloc");
   return static_cast<std::byte*>(data);
 }
 
-void cuda_release(std::byte* data) noexcept {
+void cuda_release(int device_index, std::byte* data) noexcept {
+  cudaSetDevice(device_index);
   cudaFree(data);
 }
 
@@ -39,8 +53,9 @@ void cuda_copy(int device_index, void* to, const void* from, int64_t size_bytes)
   check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
 }
 
-void copy_beside(void* to, const void* from, int64_t size_bytes) {
+void copy_beside(int device_index, void* to, const void* from, int64_t size_bytes) {
   if (size_bytes == 0) return;
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes), cudaMemcpyDefault,
                              cudaStreamPerThread),
              "cudaMemcpyAsync");
@@ -73,15 +88,37 @@ std::string why_no_cuda_device() {
       text(driver), text(CUDART_VERSION));
 }
 
+std::vector<int> capable_cuda_devices() {
+  std::vector<int> capable;
+  for (int index = 0; index < cuda_device_count(); ++index) {
+    if (properties_of(index).major >= kLeastMajor) capable.push_back(index);
+  }
+  return capable;
+}
+
+std::string why_cuda_device_is_unusable(int index) {
+  const cudaDeviceProp properties = properties_of(index);
+  const std::string device =
+      fmt::format("{} (cuda:{}) has compute capability {}.{}", properties.name, index,
+                  properties.major, properties.minor);
+  if (properties.major < kLeastMajor) {
+    return fmt::format("{}, and onebit's kernels need {}.0 or newer", device, kLeastMajor);
+  }
+  if (has_device_code(index)) return "";
+  return fmt::format(
+      "{}, for which this onebit contains no code: build it with -DCMAKE_CUDA_ARCHITECTURES={}{}",
+      device, properties.major, properties.minor);
+}
+
 bool cuda_device_is_checked(int index) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = properties_of(index);
   return properties.major == 9 && properties.minor == 0;  // an H100
 }
 
-Device device_of(const void* data) {
+Device device_of(int device_index, const void* data) {
   cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+  if (cudaSetDevice(device_index) != cudaSuccess ||
+      cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
     cudaGetLastError();  // no driver
     return {};
   }
@@ -89,19 +126,20 @@ Device device_of(const void* data) {
   return {DeviceType::kCuda, attributes.device};
 }
 
-std::byte* allocate_staging(int64_t size_bytes) {
+std::byte* allocate_staging(int device_index, int64_t size_bytes) {
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   void* data = nullptr;
   check_cuda(cudaMallocHost(&data, static_cast<size_t>(size_bytes)), "cudaMallocHost");
   return static_cast<std::byte*>(data);
 }
 
-void release_staging(std::byte* data) noexcept {
+void release_staging(int device_index, std::byte* data) noexcept {
+  cudaSetDevice(device_index);
   cudaFreeHost(data);
 }
 
 std::string cuda_device_uuid(int index) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = properties_of(index);
   std::string text;
   for (size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
     const bool dash = i == 4 || i == 6 || i == 8 || i == 10;
@@ -112,8 +150,7 @@ std::string cuda_device_uuid(int index) {
 }
 
 std::string describe_cuda_device(int index) {
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  const cudaDeviceProp properties = properties_of(index);
   return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB",
                      properties.name, properties.major, properties.minor,
                      properties.multiProcessorCount,

@@ -14,14 +14,14 @@ namespace {
 std::byte* cuda_allocate(int, int64_t) {
   absent();
 }
-void cuda_release(std::byte*) noexcept {}
+void cuda_release(int, std::byte*) noexcept {}
 void cuda_fill_zero(int, void*, int64_t) {
   absent();
 }
 void cuda_copy(int, void*, const void*, int64_t) {
   absent();
 }
-void copy_beside(void*, const void*, int64_t) {
+void copy_beside(int, void*, const void*, int64_t) {
   absent();
 }
 int cuda_device_count() {
@@ -29,6 +29,12 @@ int cuda_device_count() {
 }
 std::string why_no_cuda_device() {
   return "";
+}
+std::vector<int> capable_cuda_devices() {
+  return {};
+}
+std::string why_cuda_device_is_unusable(int) {
+  absent();
 }
 bool cuda_device_is_checked(int) {
   absent();
@@ -39,12 +45,12 @@ std::string cuda_device_uuid(int) {
 std::string describe_cuda_device(int) {
   absent();
 }
-Device device_of(const void*) {
+Device device_of(int, const void*) {
   return {};
 }
-std::byte* allocate_staging(int64_t) {
+std::byte* allocate_staging(int, int64_t) {
   absent();
 }
-void release_staging(std::byte*) noexcept {}
+void release_staging(int, std::byte*) noexcept {}
 
 }  // namespace onebit::memory

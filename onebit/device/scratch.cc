@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/base/log.h"
 
 namespace onebit {
 namespace {
@@ -33,8 +34,14 @@ void Scratch::give_back(int64_t size_bytes) {
   main_ = Buffer();
   try {
     main_ = Buffer(device_, peak_bytes_);
-  } catch (const Error&) {
+  } catch (const Error& error) {
     // An exception may be in flight, and throwing here would end the process; take() throws later.
+    if (!warned_) {
+      log_warning(
+          "every operation allocates its temporary memory anew from here on, which is slow: {}",
+          error.what());
+    }
+    warned_ = true;
   }
 }
 

@@ -38,7 +38,8 @@ class Scratch {
     int64_t size_bytes_;
   };
 
-  // Error: out of memory.
+  // Error: out of memory. Warns once if the blocks fit one by one, but not as the single piece of
+  // memory that would last.
   [[nodiscard]] Block take(int64_t size_bytes);
 
  private:
@@ -49,6 +50,7 @@ class Scratch {
   std::vector<Buffer>
       overflow_;  // used while main_ is too small; merged into it once all blocks are released
   int64_t taken_bytes_ = 0, peak_bytes_ = 0;
+  bool warned_ = false;  // that main_ could not be made as large as needed
 };
 
 }  // namespace onebit

@@ -11,13 +11,14 @@ namespace onebit {
 
 Staging::Staging(Device device, int64_t size_bytes) : device_(device), size_bytes_(size_bytes) {
   if (size_bytes == 0) return;
-  data_ =
-      device.is_cpu() ? memory::allocate(device, size_bytes) : memory::allocate_staging(size_bytes);
+  data_ = device.is_cpu() ? memory::allocate(device, size_bytes)
+                          : memory::allocate_staging(device.index, size_bytes);
 }
 
 Staging::~Staging() {
   if (data_ == nullptr) return;
-  device_.is_cpu() ? memory::release(device_, data_, size_bytes_) : memory::release_staging(data_);
+  device_.is_cpu() ? memory::release(device_, data_, size_bytes_)
+                   : memory::release_staging(device_.index, data_);
 }
 
 Staging::Staging(Staging&& other) noexcept {

@@ -8,6 +8,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/device/cuda_check.h"
+#include "onebit/device/memory.h"
 #include "onebit/kernels/cublas_problem.h"
 #include "onebit/kernels/product_sample_cuda.h"
 
@@ -223,7 +224,13 @@ std::optional<Algorithm> choose_algorithm(CudaStream& cuda, const MatrixProduct&
       !ProductSample::fits(like) || !takes(candidates.front())) {
     return candidates.front();
   }
-  const std::vector<Measured> equals = measure(cuda, product, sampled, candidates);
+  std::vector<Measured> equals;
+  try {
+    equals = measure(cuda, product, sampled, candidates);
+  } catch (const memory::OutOfMemory&) {
+    // Another process on the device has taken the memory that was free.
+    return candidates.front();
+  }
   for (const Measured& one : equals) {
     if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
     log_debug(

@@ -34,7 +34,8 @@ ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
 namespace {
 
 constexpr int64_t kKeysOfWord = 64;
-constexpr int64_t kTileHeadSize = 64;  // of CUDA's kernels that keep the bits
+constexpr int64_t kTileHeadSize = 64;         // of CUDA's kernels that keep the bits
+constexpr int64_t kMaxCudaSequences = 65535;  // of the third extent of a grid
 constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for the key's position
 
 void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& starts,
@@ -44,6 +45,10 @@ void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& 
   check.view("sequence_starts.device", starts.device, DType::kI32, {count});
   check.that(starts.host.front() == 0 && starts.host.back() == rows,
              "sequence_starts must begin with 0 and end with the number of rows");
+  const bool on_cpu = starts.device.device().is_cpu();
+  require(on_cpu || count - 1 <= kMaxCudaSequences,
+          "attention: a batch has {} sequences, CUDA devices take {}: use a smaller micro-batch",
+          count - 1, kMaxCudaSequences);
   for (size_t i = 1; i < starts.host.size(); ++i) {
     const int64_t length = int64_t{starts.host[i]} - starts.host[i - 1];
     require(0 <= length && length <= kMaxLength,

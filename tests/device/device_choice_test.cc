@@ -9,6 +9,7 @@
 
 #include "onebit/base/parallel_for.h"
 #include "onebit/device/memory.h"
+#include "tests/base/message_of.h"
 
 namespace onebit {
 namespace {
@@ -50,6 +51,49 @@ TEST(CudaDeviceChoice, AutoSaysWhyNoDeviceIsUsed) {
   }
   EXPECT_THAT(logged_by(1), Not(HasSubstr("using the CPU")));
   unsetenv("ONEBIT_EMULATED_CUDA_DRIVER");
+}
+
+// Sets the compute capabilities of the emulated devices for its lifetime; others keep theirs.
+class Capabilities {
+ public:
+  explicit Capabilities(const char* text) { setenv("ONEBIT_EMULATED_CUDA_CAPABILITY", text, 1); }
+  ~Capabilities() { unsetenv("ONEBIT_EMULATED_CUDA_CAPABILITY"); }
+};
+
+bool is_emulated() {
+  return memory::cuda_device_count() > 0 &&
+         memory::describe_cuda_device(0).find("emulated") != std::string::npos;
+}
+
+// A T4 and a V100 are devices, but not of a kind that kernels are compiled for.
+TEST(CudaDeviceChoice, ADeviceWithoutCodeIsLeftToOthers) {
+  if (!is_emulated()) GTEST_SKIP() << "about devices of other kinds";
+  const Capabilities old("7.5");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(open_device("auto", {0, 2}, 1).device().is_cpu());
+  const std::string logged = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(logged, HasSubstr("using the CPU"));
+  EXPECT_THAT(logged, HasSubstr("compute capability 7.5, and onebit's kernels need 8.0"));
+  EXPECT_EQ(logged.find("using the CPU"), logged.rfind("using the CPU"));
+  EXPECT_THAT(logged, Not(HasSubstr("gpu-check")));
+  const std::string error = message_of([] { open_device("cuda", {0, 2}, 1); });
+  EXPECT_THAT(error, HasSubstr("compute capability 7.5"));
+  EXPECT_THAT(error, HasSubstr("--device cpu"));
+}
+
+TEST(CudaDeviceChoice, RanksTakeTheDevicesWithCode) {
+  if (!is_emulated() || memory::cuda_device_count() != 2) {
+    GTEST_SKIP() << "about two emulated devices";
+  }
+  const Capabilities mixed("7.5,9.0");
+  for (const char* device : {"auto", "cuda"}) {
+    for (int rank = 0; rank < 2; ++rank) {
+      testing::internal::CaptureStderr();
+      EXPECT_EQ(open_device(device, {rank, 2}, 1).device(), (Device{DeviceType::kCuda, 1}));
+      const std::string logged = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(logged.find("not used: emulated") != std::string::npos, rank == 0) << logged;
+    }
+  }
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ TEST_F(CudaDevice, BytesGoThereAndBack) {
   memory::copy(kFirst, first.data(), Device{}, bytes.data(), 100003);
   memory::copy(kFirst, second.data(), kFirst, first.data(), 100003);
   EXPECT_EQ(contents(second), bytes);
-  std::byte* const staging = memory::allocate_staging(100003);
-  memory::copy_beside(staging, second.data(), 100003);
+  std::byte* const staging = memory::allocate_staging(0, 100003);
+  memory::copy_beside(0, staging, second.data(), 100003);
   EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), staging));
-  memory::release_staging(staging);
+  memory::release_staging(0, staging);
 }
 
 TEST_F(CudaDevice, FillZeroReachesEveryByte) {
@@ -54,8 +54,8 @@ TEST_F(CudaDevice, FillZeroReachesEveryByte) {
 
 TEST_F(CudaDevice, FindsTheDeviceOfMemory) {
   const Buffer there(kFirst, 64), here(Device{}, 64);
-  EXPECT_EQ(memory::device_of(there.data()), kFirst);
-  EXPECT_EQ(memory::device_of(here.data()), Device{});
+  EXPECT_EQ(memory::device_of(0, there.data()), kFirst);
+  EXPECT_EQ(memory::device_of(0, here.data()), Device{});
 }
 
 TEST_F(CudaDevice, TooLargeIsAnErrorWithTheSize) {
@@ -113,7 +113,7 @@ TEST(Milestone, OfACpuIsReachedAlready) {
 
 TEST(DeviceOf, HostMemoryIsTheCpus) {
   const int here = 0;
-  EXPECT_EQ(memory::device_of(&here), Device{});
+  EXPECT_EQ(memory::device_of(0, &here), Device{});
 }
 
 }  // namespace

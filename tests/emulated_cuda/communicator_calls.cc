@@ -2,10 +2,12 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,10 @@ namespace emulated_cuda {
 namespace {
 
 constexpr std::chrono::seconds kLongestStart{30};
+// The first questions about a group of messages are always answered "in progress".
+constexpr int kPollsBeforeStarted = 2;
+
+using Clock = std::chrono::steady_clock;
 
 struct Group;
 using GroupRef = std::shared_ptr<Group>;
@@ -46,6 +52,10 @@ struct World {
 struct ncclComm {
   std::shared_ptr<emulated_cuda::World> world;
   int rank = 0, device = 0;
+  emulated_cuda::Clock::time_point latest_start;
+  // A group that is not on its stream yet, as the calls of a communicator return at once.
+  emulated_cuda::GroupRef pending;
+  int polls = 0;
 };
 
 namespace emulated_cuda {
@@ -53,6 +63,7 @@ namespace {
 
 // The messages of one rank between ncclGroupStart and ncclGroupEnd.
 struct Group {
+  ncclComm_t communicator = nullptr;
   std::shared_ptr<World> world;
   cudaStream_t stream = nullptr;
   std::vector<MessageRef> messages;
@@ -71,7 +82,7 @@ struct Group {
     if (message.sender == nullptr || message.receiver == nullptr) return false;
     Group& other = message.sender.get() == this ? *message.receiver : *message.sender;
     // A real device would reach the group on its own; the emulated one runs only when called.
-    if (!other.arrived) Machine::one().advance(other.work);
+    if (!other.arrived && other.work != nullptr) Machine::one().advance(other.work);
     if (message.moved) return true;
     if (!other.arrived) return false;
     if (message.sent_bytes != message.received_bytes) {
@@ -108,6 +119,7 @@ MessageRef meet(std::deque<MessageRef>& theirs, std::deque<MessageRef>& ours) {
 GroupRef group_for(ncclComm_t communicator, cudaStream_t stream) {
   if (open_group == nullptr) {
     open_group = std::make_shared<Group>();
+    open_group->communicator = communicator;
     open_group->world = communicator->world;
     open_group->stream = stream;
   }
@@ -118,12 +130,30 @@ ncclResult_t check_call(ncclComm_t communicator, const void* data, size_t size_b
                         cudaStream_t stream) {
   Machine& machine = Machine::one();
   const Region* const region = machine.regions().of(data);
-  if (group_depth == 0 || peer < 0 || peer >= communicator->world->ranks) return ncclInvalidUsage;
+  const World& world = *communicator->world;
+  if (group_depth == 0 || peer < 0 || peer >= world.ranks) return ncclInvalidUsage;
+  // The previous call is still in progress.
+  if (world.joined < world.ranks || communicator->pending != nullptr) return ncclInvalidArgument;
   if (region == nullptr || region->device != communicator->device ||
       static_cast<const char*>(data) + size_bytes > region->begin + region->size_bytes ||
       machine.device_of(stream) != communicator->device) {
     return ncclInvalidArgument;
   }
+  return ncclSuccess;
+}
+
+// The state of a communicator. Puts a group on its stream once it has been asked for often enough.
+ncclResult_t state_of(ncclComm& communicator) {
+  World& world = *communicator.world;
+  if (world.aborted) return ncclRemoteError;
+  if (world.joined < world.ranks) {
+    return Clock::now() > communicator.latest_start ? ncclSystemError : ncclInProgress;
+  }
+  if (world.duplicate) return ncclInvalidUsage;  // "Duplicate GPU detected"
+  if (communicator.pending == nullptr) return ncclSuccess;
+  if (communicator.polls-- > 0) return ncclInProgress;
+  const GroupRef group = std::exchange(communicator.pending, nullptr);
+  group->work = Machine::one().append(group->stream, -1, [group] { return group->run(); });
   return ncclSuccess;
 }
 
@@ -147,26 +177,24 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// Waits for all ranks, like the real function; ranks of other processes can never join.
-ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
-  if (is_to_fail("ncclCommInitRank")) return ncclSystemError;
-  auto lock = Machine::lock();
+// Returns at once; the state of the communicator says when all ranks have joined. Ranks of other
+// processes can never join, and none does with ONEBIT_EMULATED_NCCL_CONNECTS=0.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (is_to_fail("ncclCommInitRankConfig")) return ncclSystemError;
+  if (config->blocking != 0) fault("the emulated NCCL does not block: set blocking to 0");
+  const auto lock = Machine::lock();
   std::shared_ptr<World>& place = worlds[number_of(id)];
   if (place == nullptr) place = std::make_shared<World>();
   const std::shared_ptr<World> world = place;
   world->ranks = ranks;
   for (const int device : world->devices) world->duplicate |= device == current_device();
   world->devices.push_back(current_device());
-  ++world->joined;
+  const char* const connects = std::getenv("ONEBIT_EMULATED_NCCL_CONNECTS");
+  if (connects == nullptr || std::string_view(connects) != "0") ++world->joined;
   Machine::one().announce();
-  const auto limit = std::chrono::steady_clock::now() + kLongestStart;
-  while (world->joined < ranks) {
-    if (std::chrono::steady_clock::now() > limit) return ncclSystemError;
-    Machine::one().pause(lock);
-  }
-  if (world->duplicate) return ncclInvalidUsage;  // "Duplicate GPU detected"
-  *communicator = new ncclComm{world, rank, current_device()};
-  return ncclSuccess;
+  *communicator = new ncclComm{world, rank, current_device(), Clock::now() + kLongestStart, {}, 0};
+  return ncclInProgress;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
@@ -188,7 +216,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
   if (is_to_fail("ncclCommGetAsyncError")) return ncclSystemError;
   const auto lock = Machine::lock();
-  *error = communicator->world->aborted ? ncclRemoteError : ncclSuccess;
+  *error = state_of(*communicator);
   return ncclSuccess;
 }
 
@@ -204,8 +232,9 @@ ncclResult_t ncclGroupEnd() {
   if (is_to_fail("ncclGroupEnd")) return ncclSystemError;
   if (group == nullptr) return ncclSuccess;
   const auto lock = Machine::lock();
-  group->work = Machine::one().append(group->stream, -1, [group] { return group->run(); });
-  return ncclSuccess;
+  group->communicator->pending = group;
+  group->communicator->polls = kPollsBeforeStarted;
+  return ncclInProgress;
 }
 
 ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t, int peer,

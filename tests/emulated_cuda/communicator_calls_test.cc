@@ -9,10 +9,28 @@
 namespace emulated_cuda {
 namespace {
 
+// The state of a communicator once nothing is in progress.
+ncclResult_t state_at_last(ncclComm_t communicator) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    EXPECT_EQ(ncclCommGetAsyncError(communicator, &state), ncclSuccess);
+    std::this_thread::yield();
+  }
+  return state;
+}
+
 int devices() {
   int count = 0;
   cudaGetDeviceCount(&count);
   return count;
+}
+
+// Connects a rank; the result is that of the whole start.
+ncclResult_t connect(ncclComm_t* communicator, int ranks, const ncclUniqueId& id, int rank) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  EXPECT_EQ(ncclCommInitRankConfig(communicator, ranks, id, rank, &config), ncclInProgress);
+  return state_at_last(*communicator);
 }
 
 // Runs body(rank, communicator, result of the start) for each rank on its device (`device_of`).
@@ -25,7 +43,7 @@ void run_ranks(int ranks, int (*device_of)(int), const Body& body) {
     threads.emplace_back([&, rank] {
       cudaSetDevice(device_of(rank));
       ncclComm_t communicator = nullptr;
-      const ncclResult_t started = ncclCommInitRank(&communicator, ranks, id, rank);
+      const ncclResult_t started = connect(&communicator, ranks, id, rank);
       body(rank, communicator, started);
     });
   }
@@ -53,7 +71,10 @@ TEST(EmulatedMessages, RanksExchangeInOrder) {
               EXPECT_EQ(
                   ncclRecv(memory.data() + 2 + i, 4, ncclUint8, 1 - rank, communicator, stream),
                   ncclSuccess);
-              EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+              EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+              EXPECT_EQ(ncclSend(memory.data() + i, 4, ncclUint8, 1 - rank, communicator, stream),
+                        ncclInvalidUsage);  // outside of a group
+              EXPECT_EQ(state_at_last(communicator), ncclSuccess);
             }
             cudaStreamSynchronize(stream);
             EXPECT_EQ(memory.values()[2], (1 - rank) * 10 + 1);
@@ -90,6 +111,7 @@ TEST(EmulatedMessages, AMessageThatNobodySendsDoesNotArrive) {
         ncclGroupStart();
         ncclRecv(memory.data(), 4, ncclUint8, 1, communicator, stream);
         ncclGroupEnd();
+        EXPECT_EQ(state_at_last(communicator), ncclSuccess);
         cudaEventRecord(event, stream);
         for (int i = 0; i < 20; ++i) EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
         ncclCommAbort(communicator);

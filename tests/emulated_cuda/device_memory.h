@@ -11,6 +11,9 @@
 
 namespace emulated_cuda {
 
+// The threads of the tests that do not choose a device use the first one.
+inline const cudaError_t main_thread_uses_device_0 = cudaSetDevice(0);
+
 template <typename T>
 class DeviceMemory {
  public:

@@ -37,6 +37,7 @@ cudaError_t allocate(MemoryKind kind, void** data, size_t size_bytes) {
 
 // Frees memory; waits for the device, like the real functions.
 cudaError_t release(MemoryKind kind, void* data) {
+  current_device();
   if (data == nullptr) return cudaSuccess;
   auto lock = Machine::lock();
   Machine& machine = Machine::one();
@@ -56,6 +57,7 @@ bool holds(const Region* region, const void* data, size_t size_bytes) {
 // Copies from pageable memory immediately, like the runtime, because the caller may then reuse it.
 cudaError_t copy(Machine::Lock& lock, void* to, const void* from, size_t size_bytes,
                  cudaStream_t stream) {
+  current_device();
   Machine& machine = Machine::one();
   if (!machine.is_stream(stream)) return remember(cudaErrorInvalidResourceHandle);
   const Region* const target = machine.regions().of(to);
@@ -124,8 +126,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = kDeviceBytes;
   properties->sharedMemPerBlock = kSharedBytes;
-  properties->major = capability() / 10;
-  properties->minor = capability() % 10;
+  properties->major = capability(device) / 10;
+  properties->minor = capability(device) % 10;
   properties->multiProcessorCount = 1;
   return cudaSuccess;
 }
@@ -157,6 +159,7 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
+  current_device();
   const auto lock = Machine::lock();
   const Region* const region = Machine::one().regions().of(data);
   const bool inside = region != nullptr && holds(region, data, 1);
@@ -233,7 +236,9 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
-    case cudaErrorUnknown:
+    case cudaErrorNoKernelImageForDevice:
+      return "cudaErrorNoKernelImageForDevice";
+    default:
       break;
   }
   return "cudaErrorUnknown";

@@ -13,6 +13,8 @@ namespace {
 
 // The first queries of an event always return "not ready".
 constexpr int kPollsBeforeReady = 2;
+// The emulated program has code for these devices.
+constexpr int kLeastCapability = 80;
 
 // Whether a device accepts a launch of this shape.
 bool suits_device(const dim3& grid, const dim3& block) {
@@ -55,6 +57,8 @@ bool takes_word(const Regions& regions, const void* word, int device) {
 cudaError_t launch(const cudaLaunchConfig_t& shape, const void* kernel,
                    const ParameterWords& parameters, std::function<void()> thread) {
   if (is_to_fail("cudaLaunchKernelEx")) return remember(cudaErrorUnknown);
+  if (capability(current_device()) < kLeastCapability)
+    return remember(cudaErrorNoKernelImageForDevice);
   const auto lock = Machine::lock();
   Machine& machine = Machine::one();
   const int device = current_device();
@@ -90,9 +94,18 @@ using namespace emulated_cuda;
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   if (is_to_fail("cudaFuncSetAttribute")) return remember(cudaErrorUnknown);
   const auto lock = Machine::lock();
-  const size_t most = capability() == 90 ? kMostSharedBytes : kMostSharedBytes80;
+  const size_t most = capability(current_device()) == 90 ? kMostSharedBytes : kMostSharedBytes80;
   if (value < 0 || static_cast<size_t>(value) > most) return remember(cudaErrorInvalidValue);
   Machine::one().allow_dynamic_shared_bytes(kernel, static_cast<size_t>(value));
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  current_device();
+  const bool fails = is_to_fail("cudaFuncGetAttributes");
+  *attributes = {.maxThreadsPerBlock = 1024};
+  if (fails || capability(current_device()) < kLeastCapability)
+    return remember(cudaErrorNoKernelImageForDevice);
   return cudaSuccess;
 }
 
@@ -110,6 +123,7 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 
 // The real function returns before the work ends; callers cannot observe the difference.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  current_device();
   auto lock = Machine::lock();
   Machine& machine = Machine::one();
   if (!machine.is_stream(stream)) return remember(cudaErrorInvalidResourceHandle);
@@ -119,6 +133,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  current_device();
   if (is_to_fail("cudaStreamSynchronize")) return remember(cudaErrorUnknown);
   auto lock = Machine::lock();
   Machine& machine = Machine::one();
@@ -130,6 +145,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (is_to_fail("cudaStreamWaitEvent")) return remember(cudaErrorUnknown);
+  current_device();
   const auto lock = Machine::lock();
   Machine& machine = Machine::one();
   if (!machine.is_stream(stream)) return remember(cudaErrorInvalidResourceHandle);
@@ -151,6 +167,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  current_device();
   const auto lock = Machine::lock();
   delete event;
   return cudaSuccess;
@@ -158,6 +175,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (is_to_fail("cudaEventRecord")) return remember(cudaErrorUnknown);
+  current_device();
   const auto lock = Machine::lock();
   Machine& machine = Machine::one();
   if (!machine.is_stream(stream) || machine.device_of(stream) != event->device) {
@@ -170,6 +188,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (is_to_fail("cudaEventSynchronize")) return remember(cudaErrorUnknown);
+  current_device();
   auto lock = Machine::lock();
   Machine::one().complete(lock, event->work);
   return cudaSuccess;
@@ -177,6 +196,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (is_to_fail("cudaEventQuery")) return remember(cudaErrorUnknown);
+  current_device();
   const auto lock = Machine::lock();
   const bool waits = event->work != nullptr && !event->work->done;
   if (waits && event->polls++ < kPollsBeforeReady) return remember(cudaErrorNotReady);

@@ -1,6 +1,7 @@
 #include "tests/emulated_cuda/work.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
@@ -12,7 +13,8 @@
 namespace emulated_cuda {
 namespace {
 
-thread_local int device_of_thread = 0;
+thread_local int device_of_thread = -1;
+std::atomic<unsigned> contexts{0};  // a bit for each device
 
 // The per-thread streams of one thread, created at first use.
 struct ThreadStreams {
@@ -35,18 +37,30 @@ bool is_legacy(cudaStream_t handle) {
 
 }  // namespace
 
-int capability() {
+int capability(int device) {
   const char* const text = std::getenv("ONEBIT_EMULATED_CUDA_CAPABILITY");
-  const std::string_view given = text == nullptr ? "9.0" : text;
-  if (given != "8.0" && given != "9.0") fault("ONEBIT_EMULATED_CUDA_CAPABILITY is 8.0 or 9.0");
+  std::string_view given = text == nullptr ? "9.0" : text;
+  for (int i = 0; i < device && given.find(',') != std::string_view::npos; ++i) {
+    given.remove_prefix(given.find(',') + 1);
+  }
+  given = given.substr(0, given.find(','));
+  if (given == "7.5") return 75;
+  if (given != "8.0" && given != "9.0") fault("ONEBIT_EMULATED_CUDA_CAPABILITY is 7.5, 8.0 or 9.0");
   return given == "8.0" ? 80 : 90;
 }
 
 int current_device() {
+  if (device_of_thread < 0) {
+    fault("a thread uses the device before cudaSetDevice: CUDA would make a context on device 0");
+  }
   return device_of_thread;
 }
 void set_current_device(int device) {
   device_of_thread = device;
+  contexts |= 1u << device;
+}
+bool has_context(int device) {
+  return (contexts >> device & 1u) != 0;
 }
 
 Machine& Machine::one() {

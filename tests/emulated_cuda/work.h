@@ -96,10 +96,15 @@ class Machine {
   std::map<const void*, size_t> dynamic_shared_bytes_;
 };
 
-// The compute capability of all devices, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY, default "9.0".
-int capability();
-// The calling thread's current device.
+// The compute capability of a device, 75, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY ("7.5,9.0"; the
+// last one is also that of the devices beyond), default "9.0". Nothing can be launched on 75.
+int capability(int device);
+// The calling thread's current device, on which this process gets a context. CUDA would take device
+// 0 on a thread that has chosen none; here that is an error, because it makes a context that the
+// program has not asked for.
 int current_device();
+// Whether this process has a context on the device.
+bool has_context(int device);
 void set_current_device(int device);
 // Returns `error` and remembers it for cudaGetLastError.
 cudaError_t remember(cudaError_t error);

@@ -8,7 +8,8 @@ enum ncclResult_t {
   ncclSystemError = 2,
   ncclInvalidArgument = 4,
   ncclInvalidUsage = 5,
-  ncclRemoteError = 6
+  ncclRemoteError = 6,
+  ncclInProgress = 7
 };
 enum ncclDataType_t { ncclUint8 = 1 };
 
@@ -17,10 +18,15 @@ struct ncclUniqueId {
 };
 struct ncclComm;
 using ncclComm_t = ncclComm*;
+struct ncclConfig_t {
+  int blocking;
+};
+#define NCCL_CONFIG_INITIALIZER {1}
 
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
 ncclResult_t ncclCommAbort(ncclComm_t communicator);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error);
