@@ -23,18 +23,20 @@ inline constexpr bool kHasWarpgroupProducts = true;
 inline constexpr bool kHasWarpgroupProducts = false;
 #endif
 
-// Where an operand lies in shared memory: rows of 64 16-bit values, 128 bytes; the 16-byte pieces
-// of row r, counted from the beginning of memory aligned to 1024 bytes, are in the order of their
-// number exclusive-or r % 8 ("128-byte swizzling").
+// Where an operand lies in shared memory: rows of 64 or 32 16-bit values, kRowBytes = 128 or 64.
+// The 16-byte pieces of row r, counted from the beginning of memory aligned to 1024 bytes, are in
+// the order of their number exclusive-or r % 8, or r / 2 % 4 ("128-byte", "64-byte swizzling").
+template <int kRowBytes>
 struct SwizzledRows {
+  static_assert(kRowBytes == 128 || kRowBytes == 64);
   uint64_t descriptor;
 
   // `address`: of the first row, a multiple of 8 rows after the aligned beginning.
   __device__ static SwizzledRows at(uint32_t address) {
-    constexpr uint64_t kEightRows = 1024 >> 4, kSwizzle128 = 1;
-    return {(address & 0x3FFFFu) >> 4 | kEightRows << 16 | kEightRows << 32 | kSwizzle128 << 62};
+    constexpr uint64_t kEightRows = 8 * kRowBytes >> 4, kSwizzle = kRowBytes == 128 ? 1 : 2;
+    return {(address & 0x3FFFFu) >> 4 | kEightRows << 16 | kEightRows << 32 | kSwizzle << 62};
   }
-  __device__ SwizzledRows rows_on(int rows) const { return {descriptor + rows * 128 / 16}; }
+  __device__ SwizzledRows rows_on(int rows) const { return {descriptor + rows * kRowBytes / 16}; }
   __device__ SwizzledRows columns_on(int columns) const { return {descriptor + columns * 2 / 16}; }
 };
 
@@ -72,39 +74,48 @@ __device__ void finished(float (&result)[kBlocks][4]) {
       "+f"((c)[(j) + 3][1]), "+f"((c)[(j) + 3][2]), "+f"((c)[(j) + 3][3])
 
 // start_product<adds>: c = a . b^T or c += a . b^T, where c is 64 x 32 or 64, a 64 x 16 and b 32 or
-// 64 x 16. start_adding: c += a . b, where b is 16 x 64, and of a and c a thread has the registers
-// of multiply_add for its warp's 16 rows.
-#define ONEBIT_WARPGROUP_PRODUCTS(T, type)                                                    \
-  template <bool adds>                                                                        \
-  __device__ void start_product(float(&c)[4][4], SwizzledRows a, SwizzledRows b, T) {         \
-    asm volatile(                                                                             \
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"                                          \
-        "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type                           \
-        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "           \
-        "%16, %17, p, 1, 1, 0, 0;\n}"                                                         \
-        : ONEBIT_FOUR_BLOCKS(c, 0)                                                            \
-        : "l"(a.descriptor), "l"(b.descriptor), "n"(adds ? 1 : 0));                           \
-  }                                                                                           \
-  template <bool adds>                                                                        \
-  __device__ void start_product(float(&c)[8][4], SwizzledRows a, SwizzledRows b, T) {         \
-    asm volatile(                                                                             \
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"                                          \
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                           \
-        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "            \
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "   \
-        "%32, %33, p, 1, 1, 0, 0;\n}"                                                         \
-        : ONEBIT_FOUR_BLOCKS(c, 0), ONEBIT_FOUR_BLOCKS(c, 4)                                  \
-        : "l"(a.descriptor), "l"(b.descriptor), "n"(adds ? 1 : 0));                           \
-  }                                                                                           \
-  __device__ inline void start_adding(float(&c)[8][4], const Quad& a, SwizzledRows b, T) {    \
-    asm volatile(                                                                             \
-        "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                            \
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                           \
-        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "            \
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "   \
-        "{%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}"                                           \
-        : ONEBIT_FOUR_BLOCKS(c, 0), ONEBIT_FOUR_BLOCKS(c, 4)                                  \
-        : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b.descriptor)); \
+// 64 x 16. start_adding: c += a . b, where b is 16 x 32 or 64, and of a and c a thread has the
+// registers of multiply_add for its warp's 16 rows.
+#define ONEBIT_WARPGROUP_PRODUCTS(T, type)                                                      \
+  template <bool adds, class Rows>                                                              \
+  __device__ void start_product(float(&c)[4][4], Rows a, Rows b, T) {                           \
+    asm volatile(                                                                               \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"                                            \
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type                             \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "             \
+        "%16, %17, p, 1, 1, 0, 0;\n}"                                                           \
+        : ONEBIT_FOUR_BLOCKS(c, 0)                                                              \
+        : "l"(a.descriptor), "l"(b.descriptor), "n"(adds ? 1 : 0));                             \
+  }                                                                                             \
+  template <bool adds, class Rows>                                                              \
+  __device__ void start_product(float(&c)[8][4], Rows a, Rows b, T) {                           \
+    asm volatile(                                                                               \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"                                            \
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                             \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "              \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "     \
+        "%32, %33, p, 1, 1, 0, 0;\n}"                                                           \
+        : ONEBIT_FOUR_BLOCKS(c, 0), ONEBIT_FOUR_BLOCKS(c, 4)                                    \
+        : "l"(a.descriptor), "l"(b.descriptor), "n"(adds ? 1 : 0));                             \
+  }                                                                                             \
+  __device__ inline void start_adding(float(&c)[4][4], const Quad& a, SwizzledRows<64> b, T) {  \
+    asm volatile(                                                                               \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                              \
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type                             \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "             \
+        "{%16, %17, %18, %19}, %20, p, 1, 1, 1;\n}"                                             \
+        : ONEBIT_FOUR_BLOCKS(c, 0)                                                              \
+        : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b.descriptor));   \
+  }                                                                                             \
+  __device__ inline void start_adding(float(&c)[8][4], const Quad& a, SwizzledRows<128> b, T) { \
+    asm volatile(                                                                               \
+        "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                              \
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type                             \
+        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "              \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "     \
+        "{%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}"                                             \
+        : ONEBIT_FOUR_BLOCKS(c, 0), ONEBIT_FOUR_BLOCKS(c, 4)                                    \
+        : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b.descriptor));   \
   }
 
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)

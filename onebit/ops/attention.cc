@@ -34,7 +34,6 @@ ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
 namespace {
 
 constexpr int64_t kKeysOfWord = 64;
-constexpr int64_t kTileHeadSize = 64;         // of CUDA's kernels that keep the bits
 constexpr int64_t kMaxCudaSequences = 65535;  // of the third extent of a grid
 constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for the key's position
 
@@ -78,9 +77,12 @@ void check_kept(const kernels::ArgumentCheck& check, const ConstView& kept, cons
 
 }  // namespace
 
+bool attention_uses_tiles(DType dtype, int64_t head_size) {
+  return dtype != DType::kF32 && (head_size == 32 || head_size == 64 || head_size == 128);
+}
+
 int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, int64_t longest) {
-  const bool in_tiles =
-      device == DeviceType::kCuda && dtype != DType::kF32 && head_size == kTileHeadSize;
+  const bool in_tiles = device == DeviceType::kCuda && attention_uses_tiles(dtype, head_size);
   return in_tiles ? (longest + kKeysOfWord - 1) / kKeysOfWord : 0;
 }
 

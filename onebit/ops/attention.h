@@ -34,6 +34,9 @@ struct Attention {
   // device's kernels keep them; empty: they are computed again.
   View kept;
 };
+// Whether CUDA devices compute attention in tiles, on tensor cores: for 16-bit types and the head
+// sizes of published models. Others take a kernel that is many times slower.
+bool attention_uses_tiles(DType dtype, int64_t head_size);
 // How many words a row has in `kept` if no sequence has more than `longest` tokens; 0 where the
 // device computes the bits again.
 int64_t attention_kept_words(DeviceType device, DType dtype, int64_t head_size, int64_t longest);

@@ -20,23 +20,24 @@ namespace {
 constexpr int kHalf = 32;  // half a tile: scores are computed in halves to stay in registers
 constexpr int kBlocks = kHalf / 8;
 
-// sums [heads, rows]: log_sum_exp in powers of two, and grad_context . context of one head of 64
-// columns. Eight threads per row and head.
-template <typename T>
+// sums [heads, rows]: log_sum_exp in powers of two, and grad_context . context of one head. A
+// thread for eight of its columns.
+template <typename T, int kHead>
 __global__ void tile_row_sums(const T* grad_context, const T* context, const float* log_sum_exp,
                               int64_t rows, int64_t heads, float2* sums) {
-  const int64_t index = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kEight;
+  constexpr int kThreads = kHead / kEight;
+  const int64_t index = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kThreads;
   const int64_t row = index / heads, head = index % heads;
   float sum = 0;
   if (row < rows) {
-    const int64_t at = index * kTileHead + threadIdx.x % kEight * kEight;
+    const int64_t at = index * kHead + threadIdx.x % kThreads * kEight;
     const Eight left = load_whole(grad_context + at), right = load_whole(context + at);
     for (int i = 0; i < kEight; ++i) sum = fmaf(left.lane[i], right.lane[i], sum);
   }
-  for (int distance = kEight / 2; distance > 0; distance /= 2) {
+  for (int distance = kThreads / 2; distance > 0; distance /= 2) {
     sum += __shfl_xor_sync(kAllLanes, sum, distance);
   }
-  if (row >= rows || threadIdx.x % kEight != 0) return;
+  if (row >= rows || threadIdx.x % kThreads != 0) return;
   const int64_t at = head * rows + row;
   sums[at] = {log_sum_exp[at] * kLog2E, sum};
 }
@@ -49,7 +50,7 @@ struct QueryShared {
   RowKeys<kRows> row_keys;
   KeptKeys<kRows> kept[kTileSlots];
 
-  __device__ auto& sums() { return over<ColumnSums<kRows>>(key); }
+  __device__ auto& sums() { return over<ColumnSums<kRows, Products::kHead>>(key); }
 };
 
 template <typename T, class Products>
@@ -121,7 +122,7 @@ __device__ void query_rows(const AttentionCall<T>& a) {
   using Memory = QueryShared<T, Products>;
   auto& shared = block_shared<Memory>();
   const TilePlace at(a.starts, Memory::kRows);
-  if (!at.exists()) return write_no_sums(a, 0, at.head);
+  if (!at.exists()) return write_no_sums<Products::kHead>(a, 0, at.head);
   start_own_queries(shared, a, at);
   start_keys(shared, a, at, 0, 0);
   const bool draws = a.dropout.threshold > 0 && !a.has_kept;
@@ -133,7 +134,7 @@ __device__ void query_rows(const AttentionCall<T>& a) {
     row_sums[half] = exists ? a.row_sums[at.head * a.rows + at.first + query] : float2{INFINITY, 0};
   }
   typename Products::template Rows<T> query, grad;
-  float sum[8][4] = {};
+  float sum[Products::kHead / 8][4] = {};
   for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
@@ -188,7 +189,7 @@ struct KeyShared {
   alignas(16) float2 row_sums[kTileSlots][kTile];  // of queries; zeros for those that do not exist
   uint64_t kept[kTileSlots][kGroups][kTile];       // a query's bits over each tile of keys
 
-  __device__ auto& sums() { return over<ColumnSums<kRowsOf<Products>>>(query); }
+  __device__ auto& sums() { return over<ColumnSums<kRowsOf<Products>, Products::kHead>>(query); }
 
   // Of the thread's elements in the blocks of queries from `first` of the tile on: bit
   // 16 (i % 2) + 8 (i / 2) belongs to element i.
@@ -269,13 +270,14 @@ __device__ void key_rows(const AttentionCall<T>& a) {
   auto& shared = block_shared<KeyShared<T, Products>>();
   const TilePlace at(a.starts, kRowsOf<Products>);
   if (!at.exists()) {
-    write_no_sums(a, 1, at.head);
-    return write_no_sums(a, 2, at.head);
+    write_no_sums<Products::kHead>(a, 1, at.head);
+    return write_no_sums<Products::kHead>(a, 2, at.head);
   }
   start_own_keys(shared, a, at);
   start_queries(shared, a, at, 0, 0);
   typename Products::template Rows<T> key, value;
-  float grad_key[8][4] = {}, grad_value[8][4] = {};
+  constexpr int kHeadBlocks = Products::kHead / 8;
+  float grad_key[kHeadBlocks][4] = {}, grad_value[kHeadBlocks][4] = {};
   for (int query = 0, slot = 0; query < at.length; query += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
@@ -328,9 +330,9 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a) {
   constexpr int kSumThreads = 128;
   const int64_t rows = a.qkv.extent(0);
   const Scratch::Block sums = cuda.scratch().take(a.heads * rows * int64_t{sizeof(float2)});
-  launch("tile_row_sums", cuda, blocks_of(rows * a.heads * kEight, kSumThreads), kSumThreads,
-         tile_row_sums<T>, pointer<T>(a.grad_context), pointer<T>(a.context),
-         a.log_sum_exp.data<float>(), rows, a.heads, sums.as<float2>());
+  launch("tile_row_sums", cuda, blocks_of(rows * a.heads * (Products::kHead / kEight), kSumThreads),
+         kSumThreads, tile_row_sums<T, Products::kHead>, pointer<T>(a.grad_context),
+         pointer<T>(a.context), a.log_sum_exp.data<float>(), rows, a.heads, sums.as<float2>());
   auto call = attention_call<T>(a);
   call.row_sums = sums.as<float2>();
   call.grad_context = pointer<T>(a.grad_context);
@@ -360,7 +362,7 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   if (rows * head_size == 0) return;
   CudaStream& cuda = CudaStream::of(context);
   if (suits_tiles(a.qkv, a.grad_context, a.heads) && suits_tiles(a.qkv, a.context, a.heads)) {
-    return with_products(cuda, a.qkv.dtype(), [&](auto type, auto products) {
+    return with_products(cuda, a.qkv.dtype(), head_size, [&](auto type, auto products) {
       run_tiles<decltype(type), decltype(products)>(cuda, a);
     });
   }

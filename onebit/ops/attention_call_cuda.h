@@ -88,14 +88,13 @@ inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t 
               static_cast<unsigned>(starts.host.size() - 1));
 }
 
-// The head size of the tensor-core kernels, which every published BERT has.
-inline constexpr int kTileHead = 64;
+// Whether the kernels in tiles can compute on these.
 inline bool suits_tiles(const ConstView& qkv, const ConstView& context, int64_t heads) {
   const auto is_whole = [](const ConstView& view) {
     return reinterpret_cast<uintptr_t>(view.raw()) % 16 == 0;
   };
-  return qkv.dtype() != DType::kF32 && qkv.extent(1) == 3 * heads * kTileHead && is_whole(qkv) &&
-         is_whole(context);
+  const int64_t head_size = qkv.extent(1) / 3 / heads;
+  return attention_uses_tiles(qkv.dtype(), head_size) && is_whole(qkv) && is_whole(context);
 }
 
 }  // namespace onebit::ops::cuda

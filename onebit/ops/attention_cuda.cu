@@ -32,8 +32,9 @@ __device__ float quad_sum(float value) {
 
 // Turns products into exp(score - maximum); the tile has `keys` keys. Rescales the earlier sums,
 // which are zero before the first tile.
+template <int kHeadBlocks>
 __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_first, int lane,
-                        Running& running, float (&context)[8][4]) {
+                        Running& running, float (&context)[kHeadBlocks][4]) {
   if (keys < kTile) {
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -58,7 +59,7 @@ __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_fi
     running.sum[half] *= shrink;
     if (is_first) continue;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < kHeadBlocks; ++j) {
       context[j][2 * half] *= shrink;
       context[j][2 * half + 1] *= shrink;
     }
@@ -93,9 +94,9 @@ __device__ void start_keys(Shared<T, Products>& shared, const AttentionCall<T>& 
   end_copy_group();
 }
 
-template <typename T>
+template <typename T, int kHeadBlocks>
 __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& running,
-                      const float (&context)[8][4]) {
+                      const float (&context)[kHeadBlocks][4]) {
   for (float& sum : running.sum) sum = quad_sum(sum);
   // Kept probabilities are scaled here, once a row.
   store_rows(context, a.dropout.scale / running.sum[0], a.dropout.scale / running.sum[1],
@@ -127,7 +128,7 @@ __device__ void forward_rows(const AttentionCall<T>& a) {
   if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   Running running;
   typename Products::template Rows<T> query;
-  float context[8][4] = {};
+  float context[Products::kHead / 8][4] = {};
   for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
@@ -183,7 +184,7 @@ void attention(Context& context, const Attention& a) {
   if (a.qkv.extent(0) * head_size == 0) return;
   CudaStream& cuda = CudaStream::of(context);
   if (!suits_tiles(a.qkv, a.context, a.heads)) return plain_attention(cuda, a);
-  with_products(cuda, a.qkv.dtype(), [&](auto type, auto products) {
+  with_products(cuda, a.qkv.dtype(), head_size, [&](auto type, auto products) {
     run_tiles<decltype(type), decltype(products)>(cuda, a);
   });
 }

@@ -1,5 +1,5 @@
-// Tiles of 64 tokens by one head of 64 columns in shared memory, and what attention's kernels do
-// with them however they multiply (attention_warp_products_cuda.h,
+// Tiles of 64 tokens by one head of 32, 64 or 128 columns in shared memory, and what attention's
+// kernels do with them however they multiply (attention_warp_products_cuda.h,
 // attention_warpgroup_products_cuda.h). For *_cuda.cu only.
 //
 // A warp owns 16 rows of a product. With g = lane / 4 and t = lane % 4 a thread holds elements (g,
@@ -16,16 +16,17 @@ inline constexpr int kTile = 64;  // tokens
 inline constexpr int kTileSlots = 2;
 inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
 
-// Starts copying `count` rows of 64 columns, `stride` elements apart, to a tile; its other rows are
-// zeroed. All `kThreads` threads of the block take part. Addresses within a tile are computed in 32
+// Starts copying `count` rows of a tile, `stride` elements apart; the tile's other rows are zeroed.
+// All `kThreads` threads of the block take part. Addresses within a tile are computed in 32
 // bits, which a third of the instructions suffices for.
 template <int kThreads, class Tile, typename T>
 __device__ void start_load(Tile& tile, const T* from, uint32_t stride, int count) {
-  const int first = static_cast<int>(threadIdx.x) / 8,
-            column = static_cast<int>(threadIdx.x) % 8 * 8;
+  constexpr int kPieces = Tile::kHead / 8;
+  const int first = static_cast<int>(threadIdx.x) / kPieces,
+            column = static_cast<int>(threadIdx.x) % kPieces * 8;
 #pragma unroll
-  for (int i = 0; i < kTile * 8 / kThreads; ++i) {
-    const int row = first + i * (kThreads / 8);
+  for (int i = 0; i < kTile * kPieces / kThreads; ++i) {
+    const int row = first + i * (kThreads / kPieces);
     const bool exists = row < count;
     const uint32_t offset = static_cast<uint32_t>(exists ? row : 0) * stride;
     kernels::cuda::start_copy(tile.address(row, column), from + (offset + column), exists);
@@ -53,12 +54,12 @@ __device__ void pack(const float (&product)[kBlocks][4], kernels::cuda::Quad (&l
 }
 
 // Writes the rows below `count` of this warp's 16, times the factors of rows g and g + 8.
-template <typename T>
-__device__ void store_rows(const float (&sum)[8][4], float first, float second, T* to,
+template <typename T, int kBlocks>
+__device__ void store_rows(const float (&sum)[kBlocks][4], float first, float second, T* to,
                            int64_t stride, int count, int warp, int lane) {
   const int row = warp * 16 + lane / 4;
 #pragma unroll
-  for (int j = 0; j < 8; ++j) {
+  for (int j = 0; j < kBlocks; ++j) {
     const int column = j * 8 + lane % 4 * 2;
     if (row < count) {
       *reinterpret_cast<uint32_t*>(to + row * stride + column) =

@@ -6,10 +6,10 @@
 
 namespace onebit::ops::cuda {
 
-// Rows of 144 bytes avoid bank conflicts.
-template <typename T>
+// Rows of 80, 144 or 272 bytes avoid bank conflicts.
+template <typename T, int kHeadSize>
 struct alignas(16) PaddedTile {
-  static constexpr int kRow = kTile + 8;
+  static constexpr int kHead = kHeadSize, kRow = kHead + 8;
   T data[kTile * kRow];
 
   __device__ uint32_t address(int row, int column) const {
@@ -19,13 +19,22 @@ struct alignas(16) PaddedTile {
   }
 };
 
+template <int kHeadSize>
 struct WarpProducts {
   static constexpr bool kExists = true;
+  static constexpr int kHead = kHeadSize;
   static constexpr int kGroups = 1;  // of 64 rows that a thread block owns
-  // Blocks on a multiprocessor.
-  static constexpr int kForwardBlocks = 4, kQueryBlocks = 4, kKeyBlocks = 3;
+  // Blocks on a multiprocessor, by its registers (kLarge: the sums alone take 64 to 128) and by its
+  // shared memory: a block of heads of 64 columns has 39 or 47 KB.
+  static constexpr bool kLarge = kHead > 64;
+  static constexpr int fitting(int wanted, int block_kilobytes) {
+    const int fits = kernels::cuda::kMultiprocessorKilobytes / block_kilobytes;
+    return kLarge ? 2 : kHead == 64 && fits < wanted ? fits : wanted;
+  }
+  static constexpr int kForwardBlocks = fitting(4, 48), kQueryBlocks = fitting(4, 40),
+                       kKeyBlocks = fitting(3, 40);
   template <typename T>
-  using Tile = PaddedTile<T>;
+  using Tile = PaddedTile<T, kHead>;
 
   // In the backward pass the block's own rows go through the last slot into registers.
   static constexpr int kBackwardTiles = kTileSlots;
@@ -35,13 +44,13 @@ struct WarpProducts {
   // This warp's 16 rows of a tile as left operands.
   template <typename T>
   struct Rows {
-    kernels::cuda::Quad part[4];
+    kernels::cuda::Quad part[kHead / 16];
   };
   template <typename T>
   __device__ static Rows<T> rows(const Tile<T>& tile, int warp, int lane) {
     Rows<T> rows;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < kHead / 16; ++k) {
       rows.part[k] = kernels::cuda::load_matrices(
           tile.address(warp % 4 * 16 + lane % 16, k * 16 + lane / 16 * 8));
     }
@@ -58,7 +67,7 @@ struct WarpProducts {
     for (int j = 0; j < kBlocks; ++j) {
       for (float& one : result[j]) one = 0;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
+      for (int half = 0; half < kHead / 32; ++half) {
         const kernels::cuda::Quad b = kernels::cuda::load_matrices(
             tile.address(begin + j * 8 + lane % 8, half * 32 + lane / 8 * 8));
         kernels::cuda::multiply_add(result[j], rows.part[2 * half], b.word[0], b.word[1], T{});
@@ -66,15 +75,15 @@ struct WarpProducts {
       }
     }
   }
-  // sum (16 x 64) += weights (16 x 8 kBlocks) . rows [begin, ...) of the tile.
+  // sum (16 x kHead) += weights (16 x 8 kBlocks) . rows [begin, ...) of the tile.
   template <typename T, int kParts>
   __device__ static void start_adding(const kernels::cuda::Quad (&left)[kParts],
                                       const Tile<T>& tile, int begin, int lane,
-                                      float (&sum)[8][4]) {
+                                      float (&sum)[kHead / 8][4]) {
 #pragma unroll
     for (int k = 0; k < kParts; ++k) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < kHead / 16; ++j) {
         const kernels::cuda::Quad b = kernels::cuda::load_transposed(
             tile.address(begin + k * 16 + lane % 16, j * 16 + lane / 16 * 8));
         kernels::cuda::multiply_add(sum[2 * j], left[k], b.word[0], b.word[1], T{});

@@ -7,25 +7,39 @@
 
 namespace onebit::ops::cuda {
 
-template <typename T>
+// Rows of 32 or 64 columns. A head of 128 columns is two such halves of 64, one after the other.
+template <typename T, int kHeadSize>
 struct alignas(1024) SwizzledTile {
-  T data[kTile * kTile];
+  static constexpr int kHead = kHeadSize, kColumns = kHead < 64 ? kHead : 64;
+  static constexpr int kRowBytes = kColumns * 2, kHalfBytes = kTile * kRowBytes;
+  using Rows = kernels::cuda::SwizzledRows<kRowBytes>;
+  T data[kTile * kHead];
 
   __device__ uint32_t address(int row, int column) const {
+    const int mixed = kColumns == 64 ? row % 8 : row / 2 % 4;
+    const int half = kHead > kColumns ? column / kColumns : 0;
+    const int piece = (column - half * kColumns) / 8;
     return kernels::cuda::shared_address(data) +
-           static_cast<uint32_t>(row * kTile * 2 + ((column / 8) ^ (row % 8)) * 16);
+           static_cast<uint32_t>(half * kHalfBytes + row * kRowBytes + (piece ^ mixed) * 16);
   }
-  __device__ kernels::cuda::SwizzledRows rows() const {
-    return kernels::cuda::SwizzledRows::at(kernels::cuda::shared_address(data));
+  __device__ Rows rows() const { return Rows::at(kernels::cuda::shared_address(data)); }
+  // Of rows(): 16 columns from the `k`-th 16 on; the half with the `j`-th 64.
+  __device__ static Rows sixteen(Rows rows, int k) {
+    constexpr int kParts = kColumns / 16;
+    return half(rows, k / kParts).columns_on(k % kParts * 16);
   }
+  __device__ static Rows half(Rows rows, int j) { return rows.columns_on(j * (kHalfBytes / 2)); }
 };
 
+template <int kHeadSize>
 struct WarpgroupProducts {
   static constexpr bool kExists = kernels::cuda::kHasWarpgroupProducts;
-  static constexpr int kGroups = 2;  // of 64 rows that a thread block owns
-  static constexpr int kForwardBlocks = 2, kQueryBlocks = 2, kKeyBlocks = 2;
+  static constexpr int kHead = kHeadSize;
+  static constexpr int kGroups = 2;                   // of 64 rows that a thread block owns
+  static constexpr int kBlocks = kHead > 64 ? 1 : 2;  // on a multiprocessor
+  static constexpr int kForwardBlocks = kBlocks, kQueryBlocks = kBlocks, kKeyBlocks = kBlocks;
   template <typename T>
-  using Tile = SwizzledTile<T>;
+  using Tile = SwizzledTile<T, kHead>;
 
   static constexpr int kBackwardTiles = kTileSlots + kGroups;
   __device__ static constexpr int own_tile(int group) { return kTileSlots + group; }
@@ -34,7 +48,7 @@ struct WarpgroupProducts {
   // The 64 rows of a tile as left operands; they stay in shared memory.
   template <typename T>
   struct Rows {
-    kernels::cuda::SwizzledRows all;
+    typename Tile<T>::Rows all;
   };
   template <typename T>
   __device__ static Rows<T> rows(const Tile<T>& tile, int, int) {
@@ -43,14 +57,14 @@ struct WarpgroupProducts {
 
   __device__ static void publish_copies() { kernels::cuda::publish_shared_writes(); }
 
-  template <typename T, int kBlocks>
+  template <typename T, int kResults>
   __device__ static void start_product(const Rows<T>& rows, const Tile<T>& tile, int begin, int,
-                                       float (&result)[kBlocks][4]) {
-    const kernels::cuda::SwizzledRows right = tile.rows().rows_on(begin);
+                                       float (&result)[kResults][4]) {
+    const auto right = tile.rows().rows_on(begin);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const kernels::cuda::SwizzledRows a = rows.all.columns_on(16 * k);
-      const kernels::cuda::SwizzledRows b = right.columns_on(16 * k);
+    for (int k = 0; k < kHead / 16; ++k) {
+      const auto a = Tile<T>::sixteen(rows.all, k);
+      const auto b = Tile<T>::sixteen(right, k);
       if (k == 0) {
         kernels::cuda::start_product<false>(result, a, b, T{});
       } else {
@@ -60,10 +74,17 @@ struct WarpgroupProducts {
   }
   template <typename T, int kParts>
   __device__ static void start_adding(const kernels::cuda::Quad (&left)[kParts],
-                                      const Tile<T>& tile, int begin, int, float (&sum)[8][4]) {
+                                      const Tile<T>& tile, int begin, int,
+                                      float (&sum)[kHead / 8][4]) {
+    constexpr int kColumns = Tile<T>::kColumns, kOfHalf = kColumns / 8;
 #pragma unroll
     for (int k = 0; k < kParts; ++k) {
-      kernels::cuda::start_adding(sum, left[k], tile.rows().rows_on(begin + 16 * k), T{});
+#pragma unroll
+      for (int j = 0; j < kHead / kColumns; ++j) {
+        auto& part = reinterpret_cast<float(&)[kOfHalf][4]>(sum[j * kOfHalf]);
+        const auto right = Tile<T>::half(tile.rows(), j).rows_on(begin + 16 * k);
+        kernels::cuda::start_adding(part, left[k], right, T{});
+      }
     }
   }
   __device__ static void begin_products() {

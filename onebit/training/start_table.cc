@@ -3,6 +3,7 @@
 #include "onebit/base/counted.h"
 #include "onebit/costs/rehearsal.h"
 #include "onebit/metrics/human.h"
+#include "onebit/ops/attention.h"
 #include "onebit/ops/linear.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/optimizer_rows.h"
@@ -34,6 +35,16 @@ void add_model(Rows& rows, Context& context, const StartFacts& facts, DType comp
                                        shape.pre_layer_norm ? "pre" : "post", shape.vocab_size)});
   rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
   rows.push_back({"compute", describe_compute(context, compute)});
+  const int64_t head_size = shape.hidden_size / shape.heads;
+  if (!context.device().is_cpu() && !ops::attention_uses_tiles(compute, head_size)) {
+    rows.push_back(
+        {"attention",
+         fmt::format("plain kernel ({}), many times slower than on tensor "
+                     "cores: {}",
+                     compute == DType::kF32 ? "f32" : fmt::format("head size {}", head_size),
+                     compute == DType::kF32 ? "set bf16.enabled to true"
+                                            : "those are for heads of 32, 64 and 128 columns")});
+  }
 }
 
 // Returns the total bytes.

@@ -14,7 +14,7 @@ namespace emulated_cuda {
 namespace {
 
 namespace instructions = onebit::kernels::cuda;
-using instructions::SwizzledRows;
+using SwizzledRows = instructions::SwizzledRows<128>;
 using Value = __nv_bfloat16;
 
 constexpr int kSize = 64, kThreads = 128;

@@ -6,6 +6,7 @@
 #include "onebit/device/profile.h"
 #include "onebit/kernels/bf16_tile_product.h"
 #include "onebit/ops/elementwise.h"
+#include "tests/base/message_of.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/attention.h"
 
@@ -31,6 +32,10 @@ const std::vector<Case>& cases() {
       {{0, 300, 430, 558}, 1, 64, 0.1},            // several tiles of keys, and exactly one
       {{0, 1, 16, 33, 96, 161}, 2, 32, 0.1},
       {{0, 17, 82}, 1, 128, 0.1},
+      {{0, 129, 130, 491}, 3, 32, 0.1},  // heads that are tiles of other widths, long and odd
+      {{0, 65, 66, 453}, 2, 128, 0.1},
+      {{0, 33, 34, 64}, 2, 128, 0},
+      {{0, 513}, 1, 64, 0.1},  // more tiles than two of a warpgroup's
       {{0, 390}, 1, 20, 0.5}};
   return all;
 }
@@ -100,7 +105,7 @@ class AttentionTest : public BackendTest {
   }
 
   void expect_reference(Context& on);
-  void expect_kept_bits(Context& on);
+  void expect_kept_bits(Context& on, int64_t head_size);
 
   // The share of elements in which `got` equals `wide`, rounded to the type.
   double share_of_equals(const Tensor& got, const Tensor& wide) const {
@@ -173,19 +178,50 @@ TEST_P(AttentionTest, ForwardAndBackwardByWarps) {
 }
 
 TEST_P(AttentionTest, RepeatsItself) {
-  const Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
-  const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
-  const kernels::Dropout drop = dropout(rule(0.1, 333));
-  const Result first = run(context(), c, qkv, grad, drop),
-               again = run(context(), c, qkv, grad, drop);
-  EXPECT_EQ(bytes(again.context), bytes(first.context));
-  EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv));
-  EXPECT_EQ(bytes(again.grad_bias), bytes(first.grad_bias));
+  for (const int64_t head_size : {32, 64, 128}) {
+    SCOPED_TRACE(head_size);
+    const Case c{{0, 3, 140, 141, 333}, 2, head_size, 0.1};
+    const Tensor qkv = upload(random(333, 6 * head_size, 1)),
+                 grad = upload(random(333, 2 * head_size, 2));
+    const kernels::Dropout drop = dropout(rule(0.1, 333));
+    const Result first = run(context(), c, qkv, grad, drop),
+                 again = run(context(), c, qkv, grad, drop);
+    EXPECT_EQ(bytes(again.context), bytes(first.context));
+    EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv));
+    EXPECT_EQ(bytes(again.grad_bias), bytes(first.grad_bias));
+  }
 }
 
-void AttentionTest::expect_kept_bits(Context& on) {
-  const Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
-  const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
+// A grid's third extent has a limit; the CPU has none.
+TEST_P(AttentionTest, MoreSequencesThanAGridTakes) {
+  const std::vector<int32_t> host(65537, 0);
+  const Tensor starts = upload_values(host, {65537});
+  const Tensor qkv = zeros({0, 192}), rows = zeros({0, 64});
+  const std::string error = message_of([&] {
+    attention(context(), {.qkv = qkv.view(),
+                          .sequence_starts = {starts.view(), host},
+                          .heads = 1,
+                          .dropout = {},
+                          .context = rows.view(),
+                          .log_sum_exp = {}});
+  });
+  const bool is_refused = error.find("65536 sequences, CUDA devices take 65535") != error.npos;
+  EXPECT_EQ(is_refused, GetParam().device == DeviceType::kCuda) << error;
+}
+
+TEST(AttentionTiles, AreOfTheHeadSizesOfPublishedModels) {
+  for (const int64_t head_size : {32, 64, 128}) {
+    EXPECT_TRUE(attention_uses_tiles(DType::kBF16, head_size));
+    EXPECT_FALSE(attention_uses_tiles(DType::kF32, head_size));
+    EXPECT_EQ(attention_kept_words(DeviceType::kCuda, DType::kF16, head_size, 65), 2);
+  }
+  EXPECT_FALSE(attention_uses_tiles(DType::kBF16, 96));
+}
+
+void AttentionTest::expect_kept_bits(Context& on, int64_t head_size) {
+  const Case c{{0, 3, 140, 141, 333}, 2, head_size, 0.1};
+  const Tensor qkv = upload(random(333, 6 * head_size, 1)),
+               grad = upload(random(333, 2 * head_size, 2));
   const reference::DropoutRule bits = rule(0.1, 333);
   const kernels::Dropout drop = dropout(bits);
   // One word more than needed: the distance of rows is the memory's.
@@ -216,14 +252,14 @@ void AttentionTest::expect_kept_bits(Context& on) {
 
 // The forward pass keeps dropout's bits, and the backward pass gives the same result with them.
 TEST_P(AttentionTest, KeepsTheBitsOfDropout) {
-  expect_kept_bits(context());
+  for (const int64_t head_size : {32, 64, 128}) expect_kept_bits(context(), head_size);
 }
 
 TEST_P(AttentionTest, KeepsTheBitsOfDropoutByWarps) {
   const bool in_tiles = GetParam().device == DeviceType::kCuda && dtype() != DType::kF32;
   if (!in_tiles) GTEST_SKIP() << "about 16-bit types on CUDA devices";
   Context other = open_without_warpgroups();
-  expect_kept_bits(other);
+  for (const int64_t head_size : {32, 64, 128}) expect_kept_bits(other, head_size);
 }
 
 TEST_P(AttentionTest, RefusesMemoryForBitsThatIsTooSmall) {

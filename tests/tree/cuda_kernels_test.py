@@ -30,9 +30,19 @@ class Limit:
 # The first matching limit applies. Kernels with few registers hide the latency of memory by many
 # warps, the others by many loads per warp.
 LIMITS = [
-    Limit("attention_cuda.cu", "WarpgroupProducts", registers=128),
+    # Heads of 128 columns: one block of 8 warps, or two of 4, on a multiprocessor.
+    Limit("attention_cuda.cu", "Products<128>", registers=232),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts<128>", registers=224),
+    Limit("attention_backward_cuda.cu", "tiled_queries<__half, ops::cuda::WarpProducts<128>",
+          registers=255),
+    Limit("attention_backward_cuda.cu",
+          "tiled_queries<__nv_bfloat16, ops::cuda::WarpProducts<128>", registers=255),
+    Limit("attention_backward_cuda.cu", "WarpProducts<128>", registers=255, local_bytes=64),
+    Limit("attention_cuda.cu", "WarpgroupProducts", registers=128, instructions=1400),
     Limit("attention_cuda.cu", "tiled_forward", registers=128, local_bytes=32),
-    Limit("attention_backward_cuda.cu", "WarpgroupProducts", registers=128, local_bytes=8),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts<32>", registers=128),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts", registers=128, local_bytes=8,
+          instructions=1800),
     Limit("attention_backward_cuda.cu", "tiled_queries", registers=128, local_bytes=32),
     Limit("attention_backward_cuda.cu", "tiled_keys", registers=168, local_bytes=24),
     Limit("sign_codec_cuda.cu", "encode_blocks", registers=128, loads=16, instructions=14000),

@@ -5,6 +5,8 @@
 
 namespace onebit::kernels::cuda {
 
+inline constexpr int kMultiprocessorKilobytes = 228;
+
 inline constexpr size_t kStaticSharedBytes = emulated_cuda::kSharedBytes;
 
 template <typename T>

@@ -1,5 +1,5 @@
 // Replaces onebit/kernels/warpgroup_cuda.h on the emulated device: its folder is searched first.
-// Implements the PTX manual's section "wgmma" (m64n32k16, m64n64k16, 16-bit types, 128-byte
+// Implements the PTX manual's section "wgmma" (m64n32k16, m64n64k16, 16-bit types, 128- and 64-byte
 // swizzling). A warp computes its 16 of the 64 rows when its lanes wait for the product.
 #pragma once
 
@@ -12,7 +12,9 @@ namespace onebit::kernels::cuda {
 
 inline constexpr bool kHasWarpgroupProducts = true;
 
+template <int kRowBytes>
 struct SwizzledRows {
+  static_assert(kRowBytes == 128 || kRowBytes == 64);
   uint32_t address;
 
   static SwizzledRows at(uint32_t address) {
@@ -22,16 +24,17 @@ struct SwizzledRows {
   }
   SwizzledRows rows_on(int rows) const {
     if (rows % 8 != 0) emulated_cuda::fault("swizzled rows from no multiple of 8 on");
-    return {address + static_cast<uint32_t>(rows) * 128};
+    return {address + static_cast<uint32_t>(rows) * kRowBytes};
   }
   SwizzledRows columns_on(int columns) const {
     return {address + static_cast<uint32_t>(columns) * 2};
   }
-  // Returns eight values. Bits 4 to 6 of an address are XORed with bits 7 to 9.
+  // Returns eight values. Bits 4 to 6 of an address are XORed with bits 7 to 9, or 4 and 5 with 7
+  // and 8.
   std::array<uint16_t, 8> piece(int row, int number) const {
     const uint32_t plain =
-        address + static_cast<uint32_t>(row) * 128 + static_cast<uint32_t>(number) * 16;
-    return emulated_cuda::shared_piece(plain ^ (plain >> 7 & 7u) << 4);
+        address + static_cast<uint32_t>(row) * kRowBytes + static_cast<uint32_t>(number) * 16;
+    return emulated_cuda::shared_piece(plain ^ (plain >> 7 & (kRowBytes / 16 - 1u)) << 4);
   }
 };
 
@@ -54,8 +57,8 @@ void finished(float (&)[kBlocks][4]) {}
 using Sixteen = std::array<float, 16>;
 using Two = std::array<Sixteen, 2>;
 
-template <typename T>
-Sixteen columns_of(SwizzledRows rows, int row) {
+template <typename T, class Rows>
+Sixteen columns_of(Rows rows, int row) {
   Sixteen values;
   for (int half = 0; half < 2; ++half) {
     const auto piece = rows.piece(row, half);
@@ -66,8 +69,8 @@ Sixteen columns_of(SwizzledRows rows, int row) {
 
 // Adds the thread's elements of left . right^T, or of left . right, to c. `left`: rows g and g + 8
 // of the warp's 16.
-template <typename T, int kBlocks>
-void add_products(float* c, const Two& left, SwizzledRows right, bool transposed) {
+template <typename T, int kBlocks, class Rows>
+void add_products(float* c, const Two& left, Rows right, bool transposed) {
   const int pair = emulated_cuda::lane_index() % 4 * 2;
   for (int j = 0; j < kBlocks; ++j) {
     Two columns;
@@ -92,8 +95,8 @@ inline int warp_of_group() {
   return static_cast<int>(threadIdx.x) / 32 % 4;
 }
 
-template <bool adds, typename T, int kBlocks>
-void start_product(float (&c)[kBlocks][4], SwizzledRows a, SwizzledRows b, T,
+template <bool adds, typename T, int kBlocks, class Rows>
+void start_product(float (&c)[kBlocks][4], Rows a, Rows b, T,
                    const Place& place = Place::current()) {
   emulated_cuda::exchange(0xFFFFFFFFu, place, 0);
   emulated_cuda::start_product(&c[0][0], size_t{4} * kBlocks, [a, b](float* result) {
@@ -104,8 +107,8 @@ void start_product(float (&c)[kBlocks][4], SwizzledRows a, SwizzledRows b, T,
   });
 }
 
-template <typename T>
-void start_adding(float (&c)[8][4], const Quad& a, SwizzledRows b, T,
+template <typename T, int kBlocks>
+void start_adding(float (&c)[kBlocks][4], const Quad& a, SwizzledRows<kBlocks * 16> b, T,
                   const Place& place = Place::current()) {
   const auto pair_of = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
   const auto& all = emulated_cuda::exchange(0xFFFFFFFFu, place, pair_of(a.word[0], a.word[1]),
@@ -118,8 +121,9 @@ void start_adding(float (&c)[8][4], const Quad& a, SwizzledRows b, T,
       left[row][k] = half_of(word, k % 2, T{});
     }
   }
-  emulated_cuda::start_product(
-      &c[0][0], 32, [left, b](float* result) { add_products<T, 8>(result, left, b, false); });
+  emulated_cuda::start_product(&c[0][0], size_t{4} * kBlocks, [left, b](float* result) {
+    add_products<T, kBlocks>(result, left, b, false);
+  });
 }
 
 }  // namespace onebit::kernels::cuda
