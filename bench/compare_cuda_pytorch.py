@@ -156,6 +156,7 @@ def run_pytorch(case, options, ends):
 def described(case, who, trial):
     how = {"onebit": "", "pretraining": ""}.get(trial["case"], ", " + trial["case"])
     how += f", compiled: {trial['compiled']}" if "compiled" in trial else ""
+    how += f", SDPA: {trial['sdpa']}" if trial.get("sdpa", "default") != "default" else ""
     came = f"{trial['rate']:.1f}/s" if "rate" in trial else trial["failed"]
     return (f"{case.name}: {who}{how}, micro-batch {trial['micro']}: {came} "
             f"({trial['seconds']:.0f} s)")

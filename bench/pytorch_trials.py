@@ -18,11 +18,14 @@ Choices in favour of PyTorch:
   "default": at these sizes a step is bound by the GPU, so CUDA graphs ("reduce-overhead") save
   nothing, and "max-autotune-no-cudagraphs" takes longer to select kernels than a comparison lasts;
   --mode selects them;
+- attention's kernel: PyTorch's own choice first, then each of SDPA's backends at the best
+  micro-batch (--sdpa best), because its choice is not always the fastest;
 - inputs stay on the device, the number of masked rows is fixed, and a step reads nothing back;
 - expandable memory segments, so that fragmentation does not reduce the micro-batch.
 """
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -35,6 +38,15 @@ for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):  # new and old na
 import torch  # noqa: E402
 
 ROUND_SECONDS = 0.5
+SDPA = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}
+
+
+def with_sdpa(name):
+    """A context in which scaled_dot_product_attention has one backend; "default": all of them."""
+    if name == "default":
+        return contextlib.nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    return sdpa_kernel(getattr(SDPBackend, SDPA[name]))
 
 
 def report(what, **facts):
@@ -89,6 +101,7 @@ class Trials:
         self.make, self.inputs_of, self.varied = make, inputs_of, varied
         self.ends = time.monotonic() + options.seconds
         self.best, self.longest = None, 0.0
+        self.sdpa = "default" if options.sdpa == "best" else options.sdpa
 
     def seconds_left(self):
         return self.ends - time.monotonic()
@@ -122,9 +135,10 @@ class Trials:
         began = time.monotonic()
         if step.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        facts = dict(case=self.case, micro=micro, compiled=how)
+        facts = dict(case=self.case, micro=micro, compiled=how, sdpa=self.sdpa)
         try:
-            rate = self.measure(step, micro)
+            with with_sdpa(self.sdpa):
+                rate = self.measure(step, micro)
         except torch.OutOfMemoryError:
             facts["failed"] = "out of memory"
         except Exception as error:  # no exception of a compiler may end the comparison
@@ -172,6 +186,18 @@ class Trials:
             self.search(micros, "none")
         return None
 
+    def backends(self, how):
+        """Repeats the best micro-batch with each backend of SDPA; the fastest stays chosen."""
+        if self.options.sdpa != "best" or self.best is None:
+            return
+        for name in SDPA:
+            if self.seconds_left() < 1.5 * self.longest:
+                report("note", case=self.case, note=f"no time to try SDPA's {name}")
+                break
+            self.sdpa = name
+            self.attempt(self.made(how), self.best["micro"], how)
+        self.sdpa = self.best["sdpa"]
+
     def whole(self):
         """Repeats the best micro-batch with the whole model compiled at once."""
         # Tracing 24 layers takes several times as long as tracing one.
@@ -216,6 +242,7 @@ def run_case(options, timer):
     if not options.windows:
         trials = pretraining_case(options, timer, precision)
         trials.search(options.micro, how)
+        trials.backends(how)
         if options.compile == "all":
             trials.whole()
         return
@@ -224,6 +251,8 @@ def run_case(options, timer):
     # so micro-batches smaller than the best padded one cannot be better.
     padded.ends -= options.seconds / 2
     padded.search(options.micro, how)
+    padded.backends(how)
+    grouped.sdpa = padded.sdpa
     least = padded.best["micro"] if padded.best else options.micro[0]
     grouped.search([micro for micro in options.micro if micro >= least], how)
     if options.compile == "all":
@@ -239,6 +268,8 @@ def main():
     parser.add_argument("--precision", required=True, choices=("bf16", "autocast"))
     parser.add_argument("--compile", required=True, choices=("none", "layers", "all"))
     parser.add_argument("--mode", required=True)
+    parser.add_argument("--sdpa", default="best", choices=("best", "default", *SDPA),
+                        help="attention's kernel; best: the fastest of all")
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--masked", type=int, default=0)
     parser.add_argument("--windows", help="lengths: SQuAD, with --tokens at most in a window")
