@@ -34,15 +34,16 @@ struct SumsOfWarps {
   SumsOf<T> of[2][kWarp];
 };
 // `turn`: 0 and 1 in alternation where calls follow each other, so that the sums of one call are
-// not overwritten while they are still read.
-template <typename T>
+// not overwritten while they are still read. kWarps: of the block, or 0 where the launch decides;
+// the sums are the same.
+template <typename T, unsigned kWarps = 0>
 __device__ SumsOf<T> block_sums_in_turn(SumsOf<T> mine, unsigned turn) {
   auto& partial = block_shared<SumsOfWarps<T>>().of[turn];
   mine = {warp_sum(mine.first), warp_sum(mine.second)};
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
   __syncthreads();
   SumsOf<T> total{0, 0};
-  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) {
+  for (unsigned warp = 0; warp < (kWarps > 0 ? kWarps : blockDim.x / kWarp); ++warp) {
     total.first += partial[warp].first;
     total.second += partial[warp].second;
   }

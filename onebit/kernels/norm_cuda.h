@@ -71,11 +71,34 @@ struct NormSource {
   }
 };
 
+// Divides by the number of columns in three instructions, with the bits of a division (Markstein:
+// one correction of the product with a rounded reciprocal, unless the divisor's mantissa is all
+// ones).
+class MeanOf {
+ public:
+  __device__ explicit MeanOf(int64_t hidden)
+      : hidden_(static_cast<float>(hidden)), reciprocal_(1.0f / hidden_) {}
+  __device__ float operator()(float sum) const {
+    const float nearly = sum * reciprocal_;
+    return fmaf(fmaf(-nearly, hidden_, sum), reciprocal_, nearly);
+  }
+
+ private:
+  float hidden_, reciprocal_;
+};
+
+// The same by a division, for kernels whose registers are needed elsewhere.
+struct MeanByDivision {
+  int64_t hidden;
+  __device__ float operator()(float sum) const { return sum / static_cast<float>(hidden); }
+};
+
 // The gradient of the norm's input from that of its output; adds to the sums of gamma and beta. A
-// block calls it for one `row` after the other.
-__device__ inline Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,
-                                      int64_t row, int64_t hidden, float inverse_stddev,
-                                      Eight& gamma_sum, Eight& beta_sum) {
+// block calls it for one `row` after the other. kWarps: as in block_sums_in_turn().
+template <unsigned kWarps = 0, class Mean>
+__device__ Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,
+                               int64_t row, const Mean& mean, float inverse_stddev,
+                               Eight& gamma_sum, Eight& beta_sum) {
   Sums sums{0, 0};
   for (int i = 0; i < kEight; ++i) {
     const float scaled = grad_y.lane[i] * gamma.lane[i];  // zeros past the end
@@ -84,9 +107,8 @@ __device__ inline Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, c
     gamma_sum.lane[i] = fmaf(grad_y.lane[i], x_hat.lane[i], gamma_sum.lane[i]);
     beta_sum.lane[i] += grad_y.lane[i];
   }
-  sums = block_sums_in_turn(sums, static_cast<unsigned>(row) % 2);
-  const float mean_grad = sums.first / static_cast<float>(hidden);
-  const float mean_product = sums.second / static_cast<float>(hidden);
+  sums = block_sums_in_turn<float, kWarps>(sums, static_cast<unsigned>(row) % 2);
+  const float mean_grad = mean(sums.first), mean_product = mean(sums.second);
   Eight result;
   for (int i = 0; i < kEight; ++i) {
     const float centred = grad_y.lane[i] * gamma.lane[i] - mean_grad;

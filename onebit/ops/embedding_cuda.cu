@@ -108,6 +108,7 @@ __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
   float* sum = partials + int64_t{blockIdx.x} * sums * hidden + column;
   Eight gamma_sum, beta_sum;
   for (int type = kSegments; type < sums; ++type) store_eight(Eight{}, sum + type * hidden, count);
+  const MeanByDivision mean_of{hidden};
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
     const float mean = statistics.mean[row], inverse = statistics.inverse_stddev[row];
@@ -119,7 +120,7 @@ __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
     for (int i = 0; i < kEight; ++i) {
       x_hat.lane[i] = i < count ? (x_hat.lane[i] - mean) * inverse : 0.0f;
     }
-    grad = norm_gradient(grad, x_hat, scale, row, hidden, inverse, gamma_sum, beta_sum);
+    grad = norm_gradient(grad, x_hat, scale, row, mean_of, inverse, gamma_sum, beta_sum);
     store_eight(grad, grad_sum + at, count);
     const int64_t type = tables.segments[row];
     if (type < 0 || type >= tables.segment_count) continue;

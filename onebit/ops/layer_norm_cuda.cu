@@ -40,10 +40,11 @@ __global__ void backward(const T* grad_y, NormSource<T> source, const float* gam
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
   Eight gamma_sum, beta_sum;
+  const MeanOf mean_of(hidden);
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
     const Eight x_hat = source.x_hat(row, hidden, column, scale);
-    const Eight grad = norm_gradient(load_eight(grad_y + at, count), x_hat, scale, row, hidden,
+    const Eight grad = norm_gradient(load_eight(grad_y + at, count), x_hat, scale, row, mean_of,
                                      source.inverse_stddev[row], gamma_sum, beta_sum);
     store_eight(grad, grad_x + at, count);
   }

@@ -111,32 +111,72 @@ class RowReader {
   Stored<T> grad_y_{}, extra_{}, norm_{};
 };
 
+// Stores a thread's columns of a row. kWhole: there are eight, and they are aligned.
 template <bool kWhole, typename T>
-__global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, DropoutPlan plan,
-                         float* partials) {
+__device__ void store(const Eight& from, T* to, int64_t count) {
+  if constexpr (kWhole) {
+    store_whole(from, to);
+  } else {
+    store_eight(from, to, count);
+  }
+}
+
+// Bounds registers: to 128, with which the 512 threads of the longest row fit on a multiprocessor,
+// and to 96 where a row is read without being loaded ahead.
+template <bool kWhole>
+constexpr int kBoundThreads = kWhole ? 512 : 672;
+
+// kWarps: of the block, 0 if the launch decides.
+template <bool kWhole, unsigned kWarps, typename T>
+__global__ void __launch_bounds__(kBoundThreads<kWhole>)
+    backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, DropoutPlan plan,
+             float* partials) {
   const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const Eight gamma = load_eight(a.gamma + column, count);
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
   RowReader<kWhole, T> reader(a, plan, hidden, column, first, last);
+  const MeanOf mean(hidden);
   Eight gamma_sum, beta_sum, bias_sum;
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
     const auto [grad_y, norm, statistics, row_key] = reader.next();
-    const Eight x_hat = a.source.x_hat(norm, statistics, hidden, column, gamma);
-    Eight grad = norm_gradient(grad_y, x_hat, gamma, row, hidden, statistics.inverse_stddev,
-                               gamma_sum, beta_sum);
-    if (a.grad_sum_extra != nullptr) add_to(grad, load_eight(a.grad_sum_extra + at, count));
-    store_eight(grad, a.grad_residual + at, count);
-    if (count > 0) drop_eight(grad, plan, row_key, threadIdx.x);
+    const int64_t end = kWhole ? column + kEight : hidden;  // all eight columns exist
+    const Eight x_hat = a.source.x_hat(norm, statistics, end, column, gamma);
+    Eight grad = norm_gradient<kWarps>(grad_y, x_hat, gamma, row, mean, statistics.inverse_stddev,
+                                       gamma_sum, beta_sum);
+    if (a.grad_sum_extra != nullptr) {
+      const T* extra = a.grad_sum_extra + at;
+      add_to(grad, kWhole ? load_whole(extra) : load_eight(extra, count));
+    }
+    store<kWhole>(grad, a.grad_residual + at, count);
+    if (kWhole || count > 0) drop_eight(grad, plan, row_key, threadIdx.x);
     for (int i = 0; i < kEight; ++i) grad.lane[i] *= a.factor;
-    if (a.grad_x != nullptr) store_eight(grad, a.grad_x + at, count);
+    if (a.grad_x != nullptr) store<kWhole>(grad, a.grad_x + at, count);
     add_to(bias_sum, grad);
   }
   float* sums = partials + int64_t{blockIdx.x} * kSums * hidden + column;
   store_eight(gamma_sum, sums + kGamma * hidden, count);
   store_eight(beta_sum, sums + kBeta * hidden, count);
   store_eight(bias_sum, sums + kBias * hidden, count);
+}
+
+// The kernel for these rows.
+template <typename T>
+auto backward_for(const Backward<T>& a, int64_t hidden) {
+  // Every thread of a block has eight columns.
+  const bool whole =
+      hidden % (kEight * kWarp) == 0 && are_aligned({a.grad_y, a.grad_y_extra, a.grad_sum_extra,
+                                                     a.source.values(), a.grad_residual, a.grad_x});
+  if (!whole) return backward<false, 0, T>;
+  // Of f32 the known number of warps costs registers that have to be in memory then.
+  if constexpr (sizeof(T) == 2) {
+    const int64_t warps = hidden / (kEight * kWarp);
+    if (warps == 2) return backward<true, 2, T>;
+    if (warps == 3) return backward<true, 3, T>;
+    if (warps == 4) return backward<true, 4, T>;
+  }
+  return backward<true, 0, T>;
 }
 
 }  // namespace
@@ -183,12 +223,8 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
                            .factor = a.factor,
                            .grad_residual = pointer<T>(a.grad_residual),
                            .grad_x = pointer<T>(a.grad_x)};
-    // Every thread of a block has eight columns.
-    const bool whole = hidden % (kEight * kWarp) == 0 &&
-                       are_aligned({call.grad_y, call.grad_y_extra, call.source.values()});
     launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,
-           whole ? backward<true, T> : backward<false, T>, call, hidden, blocks, plan,
-           partials.data());
+           backward_for(call, hidden), call, hidden, blocks, plan, partials.data());
   });
   partials.add_to(
       {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});

@@ -13,7 +13,8 @@ inline constexpr float kEpsilon = 1e-12f;
 struct NormSize {
   int64_t rows, hidden;
 };
-inline constexpr NormSize kNormSizes[] = {{1, 8}, {5, 19}, {70, 96}, {300, 768}};
+inline constexpr NormSize kNormSizes[] = {{1, 8},    {5, 19},   {70, 96},  {300, 768},
+                                          {17, 512}, {9, 1024}, {7, 1280}, {3, 4096}};
 
 class NormTest : public BackendTest {
  protected:
