@@ -288,14 +288,20 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
   ops::linear_backward_weight(context,
                               weight_gradient(*table_, output_.weight, grad_branch, activated));
   const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.intermediate_size);
+  // On CUDA devices the gradient of tanh-GELU is part of a product, after which the bias's would be
+  // a pass of its own over grad_wide; the next product sums it for nothing.
+  const bool sums_bias_later =
+      !context.device().is_cpu() && config_.activation == ops::ActivationKind::kGeluTanh;
+  const View grad_bias = table_->gradient(intermediate_.bias);
   ops::linear_backward_activation(context, {.kind = config_.activation,
                                             .grad_y = grad_branch,
                                             .weight = table_->compute_value(output_.weight),
                                             .saved = pre_activation,
                                             .grad_x = grad_wide,
-                                            .grad_bias = table_->gradient(intermediate_.bias)});
+                                            .grad_bias = sums_bias_later ? View() : grad_bias});
   ops::linear_backward_weight(context, weight_gradient(*table_, intermediate_.weight, grad_wide,
-                                                       rows_of(saved.attention_norm.y, rows)));
+                                                       rows_of(saved.attention_norm.y, rows),
+                                                       sums_bias_later ? grad_bias : View()));
   ops::linear_backward_input(
       context,
       {.grad_y = grad_wide,
