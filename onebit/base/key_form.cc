@@ -146,6 +146,8 @@ bool fits(const KeyForm& form, const Json& value) {
     case KeyType::kNumber:
       return is_number_in(form.limits, value);
     case KeyType::kBoolean:
+      if (value.is_string())
+        return index_of_word(form, value.get<std::string>()) < form.words.size();
       return value.is_boolean() && form.limits.contains(value.get<bool>() ? 1 : 0);
     case KeyType::kText:
       return value.is_string() &&
@@ -190,6 +192,9 @@ std::string describe(const KeyForm& form) {
     case KeyType::kNumber:
       return describe_number("a number", form.limits);
     case KeyType::kBoolean:
+      if (!form.words.empty()) {
+        return fmt::format("true, false or \"{}\"", fmt::join(form.words, "\", \""));
+      }
       return !form.limits.is_one_value() ? "true or false"
              : form.limits.least == 0    ? "false"
                                          : "true";
@@ -232,7 +237,8 @@ Json schema_of(const KeyForm& form) {
       return number_schema("number", form.limits);
     case KeyType::kBoolean:
       if (form.limits.is_one_value()) return {{"const", form.limits.least != 0}};
-      return {{"type", "boolean"}};
+      if (form.words.empty()) return {{"type", "boolean"}};
+      return {{"anyOf", {{{"type", "boolean"}}, {{"enum", form.words}}}}};
     case KeyType::kText:
       return text_schema(form);
     case KeyType::kNumbers:

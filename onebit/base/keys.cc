@@ -184,36 +184,12 @@ void Keys::rate(const char* name, double& value, About about) {
   row.value = is_list ? *given : Json(value);
 }
 
-void Keys::integer_or_word(const char* name, std::optional<int64_t>& value, const char* word,
-                           Limits limits, About about) {
-  KeyRow& row = add(name, {.type = KeyType::kInteger, .limits = limits, .words = {word}}, about);
-  const auto written = [&] { return value ? Json(*value) : Json(word); };
-  row.fallback = written();
-  if (const Json* given = take(row)) {
-    value = given->is_string() ? std::nullopt : std::optional(given->get<int64_t>());
-  }
-  row.value = written();
-}
-
 void Keys::counts(const char* name, std::map<std::string, int64_t>& values, About about) {
   KeyRow& row = add(name, {.type = KeyType::kCounts, .limits = at_least(0)}, about);
   const Json* given = take(row);
   if (given == nullptr) return;
   row.value = *given;
   for (const auto& [key, count] : given->items()) values[key] = count.get<int64_t>();
-}
-
-void Keys::weights_or_word(const char* name, std::map<std::string, double>& values,
-                           std::string& word, const std::vector<std::string>& words, Limits limits,
-                           About about) {
-  KeyRow& row = add(name, {.type = KeyType::kWeights, .limits = limits, .words = words}, about);
-  row.fallback = word;
-  const Json* given = take(row);
-  row.value = given == nullptr ? Json(word) : *given;
-  if (given == nullptr) return;
-  word = given->is_string() ? given->get<std::string>() : "";
-  if (!given->is_object()) return;
-  for (const auto& [key, weight] : given->items()) values[key] = weight.get<double>();
 }
 
 void Keys::texts(const char* name, std::vector<std::string>& values, About about) {

@@ -79,6 +79,7 @@ class Keys {
   // `word` selects an empty `value`.
   void integer_or_word(const char* name, std::optional<int64_t>& value, const char* word,
                        Limits limits, About about);
+  void boolean_or_word(const char* name, std::optional<bool>& value, const char* word, About about);
   void counts(const char* name, std::map<std::string, int64_t>& values, About about);
   // An object of numbers, in which case `word` becomes empty, or one of `words`.
   void weights_or_word(const char* name, std::map<std::string, double>& values, std::string& word,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "onebit/base/keys.h"
+#include "onebit/device/device.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/optim/loss_scaler.h"
 #include "onebit/optim/optimizer_recipe.h"
@@ -83,6 +84,10 @@ struct ModelKeys {
 // own, training/session_config.h), and then checks `recipe` for errors. Until there are known to be
 // none, the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller = {});
+
+// The recipe with what `bf16.enabled` "auto" means on a device: true on CUDA devices, false on CPUs
+// and beside fp16. Where no device is known, for example in a plan, "auto" counts as false.
+Json for_device(Json recipe, Device device);
 
 // The recipe's request for the transport between devices. Its errors are left to the parser of its
 // task.

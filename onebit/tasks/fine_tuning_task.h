@@ -11,6 +11,7 @@
 #include "onebit/base/file.h"
 #include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
+#include "onebit/engine/config.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/tasks/data_identity.h"
 #include "onebit/training/epochs.h"
@@ -86,8 +87,10 @@ template <typename Task, typename Options>
 training::RunSummary run_fine_tuning(Context& context, const Options& options,
                                      comm::Communicator& communicator) {
   training::check_run_folder(options.output, options.resume);
-  Task task(context, options, communicator);
-  return training::run_training(context, task, options, communicator);
+  Options on_device = options;
+  on_device.recipe = engine::for_device(options.recipe, context.device());
+  Task task(context, on_device, communicator);
+  return training::run_training(context, task, on_device, communicator);
 }
 
 }  // namespace onebit::tasks

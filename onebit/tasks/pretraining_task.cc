@@ -323,8 +323,10 @@ std::string PretrainingTask::describe_change(const std::vector<metrics::Metric>&
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
                                      comm::Communicator& communicator) {
   training::check_run_folder(options.output, options.resume);
-  PretrainingTask task(options, communicator);
-  return training::run_training(context, task, options, communicator);
+  PretrainingOptions on_device = options;
+  on_device.recipe = engine::for_device(options.recipe, context.device());
+  PretrainingTask task(on_device, communicator);
+  return training::run_training(context, task, on_device, communicator);
 }
 
 }  // namespace onebit::tasks

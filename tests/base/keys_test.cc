@@ -282,5 +282,22 @@ TEST(Keys, RequireAnObject) {
               HasSubstr("must be an object in braces, got array"));
 }
 
+TEST(Keys, ABooleanMayAlsoBeAWord) {
+  const auto read_from = [](const char* text) {
+    std::optional<bool> value = false;
+    Keys keys = keys_of(text);
+    keys.boolean_or_word("bf16", value, "auto", "whether");
+    keys.check();
+    return value;
+  };
+  EXPECT_EQ(read_from("{}"), false);
+  EXPECT_EQ(read_from(R"({"bf16": true})"), true);
+  EXPECT_EQ(read_from(R"({"bf16": "auto"})"), std::nullopt);
+  for (const char* wrong : {R"({"bf16": "atuo"})", R"({"bf16": 1})"}) {
+    EXPECT_NE(message_of([&] { read_from(wrong); }).find("true, false or \"auto\""),
+              std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace onebit

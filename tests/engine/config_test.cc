@@ -361,5 +361,25 @@ TEST(EngineConfig, KeysOfZeroHaveNoEffectAtStage0) {
             std::string::npos);
 }
 
+// A shipped recipe computes in bf16 on a GPU, and to the same bits as before on a CPU.
+TEST(EngineConfig, AutomaticPrecisionIsThatOfTheDevice) {
+  const Device cuda{DeviceType::kCuda, 0}, cpu{};
+  for (const char* name : {"bf16", "bfloat16"}) {
+    const Json recipe = {{name, {{"enabled", "auto"}}}};
+    EXPECT_EQ(for_device(recipe, cuda)[name]["enabled"], true);
+    EXPECT_EQ(for_device(recipe, cpu)[name]["enabled"], false);
+    Json half = recipe;
+    half["fp16"] = {{"enabled", true}};
+    EXPECT_EQ(for_device(half, cuda)[name]["enabled"], false);
+  }
+  for (const Json& other : {Json({{"bf16", {{"enabled", true}}}}), Json({{"bf16", 3}}), Json(),
+                            Json::object(), Json({{"fp16", {{"enabled", true}}}})}) {
+    EXPECT_EQ(for_device(other, cuda), other);
+    EXPECT_EQ(for_device(other, cpu), other);
+  }
+  EXPECT_EQ(error_of(with_optimizer(R"("bf16": {"enabled": "auto"})")), "");
+  EXPECT_EQ(parse(with_optimizer(R"("bf16": {"enabled": "auto"})")).compute, DType::kF32);
+}
+
 }  // namespace
 }  // namespace onebit::engine
