@@ -53,7 +53,7 @@ void add_classify_model_options(Command command, ClassifyModelOptions& options) 
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; longer texts are cut; default: the "
-                  "run's, else 128")
+                  "run's, else 128, or the model's positions if it has fewer")
       .check(at_least(4));
   add_batch_option(command, options.prediction.batch);
   add_compute_option(command, options.prediction.compute);
@@ -74,7 +74,7 @@ void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {
     if (positive_label.empty()) positive_label = run->positive_label;
   }
   files.apply(layout);
-  if (max_sequence_length) prediction.max_sequence_length = *max_sequence_length;
+  if (max_sequence_length) prediction.max_sequence_length = max_sequence_length;
   if (threshold) decided_threshold = *threshold;
   if (label_separator) separator = *label_separator;
 }

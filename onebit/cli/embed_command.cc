@@ -1,5 +1,7 @@
 #include "onebit/cli/embed_command.h"
 
+#include <fmt/ranges.h>
+
 #include "onebit/base/log.h"
 #include "onebit/cli/model_options.h"
 
@@ -73,6 +75,9 @@ void add_embed_model_options(Command command, EmbedModelOptions& options) {
   command.add_flag_callback(
       "--no-normalize", [&options] { options.encoder.normalize = false; },
       "Keep the length of vectors");
+  command.add_option("--prompt", options.encoder.prompt,
+                     "Put before every text: the name of one of the model's prompts, or the text "
+                     "itself; default: the model's default prompt, if it has one");
   add_batch_option(command, options.encoder.batch, "Texts");
   add_compute_option(command, options.encoder.compute);
 }
@@ -84,6 +89,14 @@ void EmbedModelOptions::settle() {
 
 void report_encoder(const tasks::TextEncoder& encoder, const std::string& model) {
   log_info("{}: vectors of {} numbers: {}", model, encoder.hidden(), encoder.description());
+  if (!encoder.prompt().empty()) {
+    log_info("before every text: \"{}\"", encoder.prompt());
+  } else if (const auto names = encoder.prompt_names(); !names.empty()) {
+    log_info(
+        "{}: has prompts for texts ({}), and none is used: --prompt NAME puts one before every "
+        "text",
+        model, fmt::join(names, ", "));
+  }
   if (encoder.is_described()) return;
   log_warning(
       "{}: the folder does not define how text vectors are computed, so the model may not have "

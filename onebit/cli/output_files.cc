@@ -21,6 +21,7 @@ bool is_of_model_or_run(const Path& path) {
                                                   "tokenizer.json",
                                                   "tokenizer_config.json",
                                                   "special_tokens_map.json",
+                                                  "added_tokens.json",
                                                   "README.md",
                                                   "modules.json",
                                                   "sentence_bert_config.json",

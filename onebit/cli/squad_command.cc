@@ -55,6 +55,8 @@ void add_answer_options(Command command, squad::DecodeOptions& options) {
 
 void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options) {
   const std::optional<tasks::SquadConfig> run = tasks::squad_config_of_run(model);
+  options.is_window_chosen = run || command.has("--max-sequence-length") ||
+                             command.has("--doc-stride") || command.has("--max-question-length");
   if (!run) return;
   const auto take = [&](const char* option, auto& to, const auto& from) {
     if (!command.has(option)) to = from;

@@ -83,7 +83,7 @@ void add_tag_model_options(Command command, TagModelOptions& options) {
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; a longer sentence is split; "
-                  "default: the run's, else 128")
+                  "default: the run's, else 128, or the model's positions if it has fewer")
       .check(at_least(4));
   command
       .add_option("--stride", options.stride,
@@ -105,8 +105,8 @@ void TagModelOptions::settle(const TagFileOptions& files) {
   }
   layout.column_fix = tag::FileLayout().column_fix;
   files.apply(layout);
-  if (max_sequence_length) prediction.max_sequence_length = *max_sequence_length;
-  prediction.stride = tasks::stride_of(stride, prediction.max_sequence_length);
+  if (max_sequence_length) prediction.max_sequence_length = max_sequence_length;
+  prediction.stride = stride;
 }
 
 tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) const {

@@ -4,6 +4,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/cli/command_list.h"
+#include "onebit/tasks/model_vocabulary.h"
 #include "onebit/tasks/tokenize_stream.h"
 #include "onebit/text/casing.h"
 
@@ -22,16 +23,27 @@ tasks::TokenizeFormat format_of(const Arguments& given) {
   return tasks::TokenizeFormat::kIds;
 }
 
-text::Casing casing_of(const Arguments& given, const text::Vocabulary& vocabulary) {
+corpus::ModelVocabulary read_vocabulary(const Path& path) {
+  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
+    return tasks::read_model_vocabulary(path);
+  }
+  return {.tokens = std::make_shared<text::Vocabulary>(text::Vocabulary::load(path)),
+          .casing = {},
+          .place = path.string()};
+}
+
+text::Casing casing_of(const Arguments& given, const corpus::ModelVocabulary& vocabulary) {
   if (given.cased) return text::Casing::kCased;
   if (given.uncased) return text::Casing::kUncased;
-  return text::casing_of(vocabulary) == text::CasingEvidence::kCased ? text::Casing::kCased
-                                                                     : text::Casing::kUncased;
+  if (vocabulary.casing) return *vocabulary.casing;
+  return text::casing_of(*vocabulary.tokens) == text::CasingEvidence::kCased
+             ? text::Casing::kCased
+             : text::Casing::kUncased;
 }
 
 int run(const Arguments& given) {
-  auto vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::load(given.vocabulary));
-  text::Tokenizer tokenizer(vocabulary, casing_of(given, *vocabulary));
+  const corpus::ModelVocabulary vocabulary = read_vocabulary(given.vocabulary);
+  text::Tokenizer tokenizer(vocabulary.tokens, casing_of(given, vocabulary));
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
     tasks::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
@@ -50,11 +62,14 @@ int run(const Arguments& given) {
 void add_tokenize(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
-  command.add_option("--vocab", given->vocabulary, "vocab.txt").required();
+  command
+      .add_option("--vocab", given->vocabulary, "Model folder, store, tokenizer.json or vocab.txt")
+      .required();
   command.add_option("input", given->input, "File of text; - for standard input")
       .capture_default_str();
   const Option cased = command.add_flag(
-      "--cased", given->cased, "Keep capitals and accents; default: as the vocabulary has them");
+      "--cased", given->cased,
+      "Keep capitals and accents; default: as the model has them, or the vocabulary");
   command.add_flag("--uncased", given->uncased, "Lower-case and strip accents").excludes(cased);
   const Option pieces = command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
   const Option offsets =

@@ -1,6 +1,7 @@
 #include "onebit/convert/convert_config.h"
 
 #include <initializer_list>
+#include <utility>
 
 #include "onebit/base/config_keys.h"
 #include "onebit/base/json.h"
@@ -178,14 +179,15 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
           "{}: there is no vocabulary beside it (vocab.txt, tokenizer.json); give --vocab FILE",
           source.place);
   formats::HuggingFaceFolder model;
-  model.vocabulary = formats::read_vocabulary_file(*path);
-  const auto vocabulary = text::Vocabulary::from_tokens(model.vocabulary, path->string());
+  formats::TokenizerFiles files = formats::read_tokenizer_with(*path);
+  model.vocabulary = std::move(files.vocabulary);
+  const auto vocabulary = text::Vocabulary::from_parts(model.vocabulary, path->string());
   model.config = decide_config(options, source, vocabulary.size(), lines);
   check_vocabulary(model.config, vocabulary.size(), *path, source, lines);
   const bool from_config =
       options.config || find_file(source.folders, {"config.json", "bert_config.json"});
   if (!from_config) model.config.pad_token_id = vocabulary.pad_id();
-  const auto tokenizer = formats::read_tokenizer_config(path->parent_path());
+  const auto& tokenizer = files.config;
   model.tokenizer = tokenizer.value_or(
       formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});
   model.tokenizer->lower_case =

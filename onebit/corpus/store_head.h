@@ -7,6 +7,7 @@
 
 #include "onebit/corpus/store_files.h"
 #include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::corpus {
 
@@ -15,10 +16,18 @@ struct StoreHead {
   text::Casing casing = text::Casing::kUncased;
   int32_t vocabulary_size = 0;
   uint32_t vocabulary_checksum = 0;
+  // What vocab.txt does not say: the tokens added to it, and the names of the special ones. The
+  // manifest of a plain vocabulary has neither.
+  std::vector<text::AddedToken> added_tokens;
+  text::SpecialNames special_names;
   std::string format;  // of the sources: "lines", "prose", "jsonl", "hdf5", "tfrecord"
   std::vector<StoreFile> files;
   uint64_t source_count = 0;
   std::vector<std::string> sources;  // the first thousand files read
+
+  // The facts of a vocabulary, and the vocabulary of a store with them.
+  void set_vocabulary(const text::Vocabulary& vocabulary);
+  text::Vocabulary load_vocabulary(const Path& folder) const;
 
   const StoreFile& file(const std::string& name) const { return file_of(files, name); }
 };

@@ -57,9 +57,7 @@ StoreWriter::~StoreWriter() {
 
 void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing) {
   manifest_.casing = casing;
-  manifest_.vocabulary_size = vocabulary.size();
-  manifest_.vocabulary_checksum = vocabulary.checksum();
-  manifest_.token_size_bytes = vocabulary.size() <= kLargestShortVocabulary ? 2 : 4;
+  manifest_.set_vocabulary(vocabulary);
   vocabulary.save(partial_folder() / kVocabularyName);
 }
 

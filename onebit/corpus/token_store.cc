@@ -27,13 +27,7 @@ TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(open_man
           "{}: its counts are invalid: the manifest is damaged", (folder / kManifestName).string());
   require(manifest_.documents >= 1 && manifest_.sentences >= 1,
           "{}: the token store contains no sentence", folder.string());
-  vocabulary_ =
-      std::make_shared<const text::Vocabulary>(text::Vocabulary::load(folder / kVocabularyName));
-  require(vocabulary_->checksum() == manifest_.vocabulary_checksum &&
-              vocabulary_->size() == manifest_.vocabulary_size,
-          "{}: is not the vocabulary ({} tokens) that this store was created with: restore the "
-          "original vocabulary or prepare the text again",
-          (folder / kVocabularyName).string(), manifest_.vocabulary_size);
+  vocabulary_ = std::make_shared<const text::Vocabulary>(manifest_.load_vocabulary(folder));
   const auto map = [&](const char* name, uint64_t bytes) {
     return map_store_file(folder, manifest_.file(name), bytes, kKind);
   };

@@ -23,17 +23,17 @@ constexpr std::pair<const char*, uint64_t> kFiles[] = {
     {"added_tokens.json", kMaxJsonBytes},
 };
 
-struct Description {
-  std::string name, text;
-};
+std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
+  std::vector<TextFile> files = tokenizer_files({content.vocabulary, content.tokenizer});
+  files.push_back({"config.json", bert_config_text(content.config)});
+  return files;
+}
 
-std::vector<Description> descriptions_of(const HuggingFaceFolder& content) {
-  ONEBIT_INVARIANT(content.tokenizer.has_value());
-  return {{"vocab.txt", text::vocabulary_text(content.vocabulary)},
-          {"tokenizer_config.json", tokenizer_config_text(*content.tokenizer)},
-          {"special_tokens_map.json", special_tokens_map_text(*content.tokenizer)},
-          {"tokenizer.json", tokenizer_json_text(content.vocabulary, *content.tokenizer)},
-          {"config.json", bert_config_text(content.config)}};
+// The number of ids: those of the model, then those of added tokens.
+int64_t ids_of(const text::VocabularyParts& vocabulary) {
+  auto ids = static_cast<int64_t>(vocabulary.tokens.size());
+  for (const text::AddedToken& token : vocabulary.added) ids = std::max(ids, int64_t{token.id} + 1);
+  return ids;
 }
 
 std::string checksum_of(std::string_view text) {
@@ -51,7 +51,7 @@ std::string checksum_key_of(const std::string& name) {
   return fmt::format("{}.{}", kChecksumKey, name);
 }
 
-FileMetadata checksums_of(const std::vector<Description>& descriptions) {
+FileMetadata checksums_of(const std::vector<TextFile>& descriptions) {
   FileMetadata metadata;
   for (const auto& [name, text] : descriptions) {
     metadata.emplace_back(checksum_key_of(name), checksum_of(text));
@@ -59,7 +59,7 @@ FileMetadata checksums_of(const std::vector<Description>& descriptions) {
   return metadata;
 }
 
-void write_descriptions(const Path& folder, const std::vector<Description>& descriptions) {
+void write_descriptions(const Path& folder, const std::vector<TextFile>& descriptions) {
   for (const auto& [name, text] : descriptions) write_file_atomically(folder / name, text);
 }
 
@@ -77,12 +77,14 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
   require_regular_files(folder);
   HuggingFaceFolder content;
   content.config = read_bert_config(folder / "config.json");
-  content.vocabulary = read_vocabulary(folder);
-  content.tokenizer = read_tokenizer_config(folder);
-  require(static_cast<int64_t>(content.vocabulary.size()) <= content.config.vocab_size,
+  TokenizerFiles tokenizer = read_tokenizer(folder);
+  content.vocabulary = std::move(tokenizer.vocabulary);
+  content.tokenizer = tokenizer.config;
+  const int64_t ids = ids_of(content.vocabulary);
+  require(ids <= content.config.vocab_size,
           "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
           "different models",
-          folder.string(), content.vocabulary.size(), content.config.vocab_size);
+          folder.string(), ids, content.config.vocab_size);
   return content;
 }
 
@@ -126,14 +128,14 @@ void require_unchanged(const Path& folder) {
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors) {
-  const std::vector<Description> descriptions = descriptions_of(content);
+  const std::vector<TextFile> descriptions = descriptions_of(content);
   write_safetensors(folder / kTensors, std::move(tensors), checksums_of(descriptions));
   write_descriptions(folder, descriptions);
 }
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                const TensorSource& source, std::optional<DType> dtype) {
-  const std::vector<Description> descriptions = descriptions_of(content);
+  const std::vector<TextFile> descriptions = descriptions_of(content);
   write_safetensors(folder / kTensors, source, dtype, checksums_of(descriptions));
   write_descriptions(folder, descriptions);
 }

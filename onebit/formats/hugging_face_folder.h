@@ -1,5 +1,5 @@
 // A model folder as transformers saves and loads it: config.json, model.safetensors, vocab.txt,
-// tokenizer_config.json, special_tokens_map.json, tokenizer.json.
+// tokenizer_config.json, special_tokens_map.json, tokenizer.json, added_tokens.json.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,8 @@ inline constexpr const char* kTensors = "model.safetensors";
 
 struct HuggingFaceFolder {
   BertConfigFile config;
-  std::vector<std::string> vocabulary;  // by id
-  // Absent if the folder has neither tokenizer_config.json nor tokenizer.json: the user must then
-  // specify whether text is lower-cased.
+  text::VocabularyParts vocabulary;
+  // Absent if no file specifies whether text is lower-cased: the user must then.
   std::optional<TokenizerConfigFile> tokenizer;
 };
 

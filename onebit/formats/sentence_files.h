@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "onebit/base/file.h"
 
@@ -17,8 +20,14 @@ enum class SentencePooling {
 
 struct SentenceFiles {
   SentencePooling pooling = SentencePooling::kMean;
-  bool normalize = true;            // vectors are scaled to length 1
-  int64_t max_sequence_length = 0;  // tokens, special ones included; 0: not given
+  bool normalize = true;  // vectors are scaled to length 1
+  // Tokens, special ones included; 0: as many as the model has positions.
+  int64_t max_sequence_length = 0;
+  // Texts to put before a text, by name, and the name of the one that is put before every text.
+  std::vector<std::pair<std::string, std::string>> prompts = {};
+  std::string default_prompt = {};
+  bool pools_prompt = true;           // "include_prompt"
+  std::string similarity = "cosine";  // "similarity_fn_name": how programs compare vectors
 
   bool operator==(const SentenceFiles&) const = default;
 };
@@ -27,9 +36,15 @@ struct SentenceFiles {
 inline constexpr const char* kPoolingFolder = "1_Pooling";
 inline constexpr const char* kNormalizeFolder = "2_Normalize";
 
-// Absent if the folder has no modules.json. Errors: a file is missing or damaged; a module other
-// than Transformer, Pooling and Normalize; another pooling, or several together; prompts that
-// precede every text; text that is lower-cased before a cased tokenizer gets it.
+// The folder of the encoder that modules.json in `folder` names; version 1 of sentence-transformers
+// wrote it into a folder of its own. Absent if there is no modules.json, or no encoder in it.
+std::optional<Path> sentence_encoder_in(const Path& folder);
+
+// The files of an encoder's folder, or those above it if the encoder has a folder of its own.
+// Absent if there is no modules.json. Errors: a file is missing or damaged; a module other than
+// Transformer, Pooling and Normalize, or outside the folder; another pooling, or several together;
+// a default prompt that is not among the prompts; text that is lower-cased before a cased tokenizer
+// gets it; an unknown member.
 std::optional<SentenceFiles> read_sentence_files(const Path& folder);
 
 // Writes into an existing folder; vectors have `hidden` numbers.

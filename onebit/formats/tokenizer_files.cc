@@ -1,167 +1,333 @@
 #include "onebit/formats/tokenizer_files.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "onebit/base/json.h"
 #include "onebit/formats/quote.h"
-#include "onebit/text/vocabulary.h"
+#include "onebit/formats/tokenizer_config.h"
+#include "onebit/formats/tokenizer_json.h"
 
 namespace onebit::formats {
 namespace {
 
-constexpr const char* kTokenizerClasses[] = {"BertTokenizer", "BertTokenizerFast"};
+using text::AddedToken;
 
-// A special token is a string, or an object with its text as "content".
-std::string special_token(JsonReader& reader, const std::string& key, const std::string& fallback) {
-  const Json& value = reader.raw(key);
-  if (value.is_object() && value.contains("content") && value["content"].is_string()) {
-    return value["content"].get<std::string>();
+constexpr const char* kVocabulary = "vocab.txt";
+constexpr const char* kAddedTokens = "added_tokens.json";
+constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kSpecials = "special_tokens_map.json";
+constexpr const char* kCombined = "tokenizer.json";
+
+// The files of a tokenizer that exist.
+struct Sources {
+  std::optional<Path> vocabulary, combined, config, specials, added;
+};
+
+std::optional<Path> existing(const Path& path) {
+  return std::filesystem::exists(path) ? std::optional(path) : std::nullopt;
+}
+
+Sources sources_in(const Path& folder) {
+  return {.vocabulary = existing(folder / kVocabulary),
+          .combined = existing(folder / kCombined),
+          .config = existing(folder / kConfig),
+          .specials = existing(folder / kSpecials),
+          .added = existing(folder / kAddedTokens)};
+}
+
+std::string name_in(const std::map<std::string, AddedToken>& roles, const char* role,
+                    const std::string& usual) {
+  const auto found = roles.find(role);
+  return found == roles.end() ? usual : found->second.content;
+}
+
+text::SpecialNames names_of(const NamedSpecials& specials) {
+  const text::SpecialNames usual;
+  return {.unknown = name_in(specials.roles, "unk_token", usual.unknown),
+          .sep = name_in(specials.roles, "sep_token", usual.sep),
+          .pad = name_in(specials.roles, "pad_token", usual.pad),
+          .cls = name_in(specials.roles, "cls_token", usual.cls),
+          .mask = name_in(specials.roles, "mask_token", usual.mask)};
+}
+
+NamedSpecials merged(NamedSpecials specials, const NamedSpecials& further, const Path& path) {
+  for (const auto& [role, token] : further.roles) {
+    const auto [place, is_new] = specials.roles.emplace(role, token);
+    require(place->second.content == token.content,
+            "{}: key `{}` is {}, {} has {}; make them agree", path.string(), role,
+            quote(token.content), kConfig, quote(place->second.content));
   }
-  return reader.text(key, fallback);
+  specials.others.insert(specials.others.end(), further.others.begin(), further.others.end());
+  return specials;
 }
 
-// Newer versions write 10^30 for "no limit".
-int64_t model_max_length(JsonReader& reader) {
-  const double value = reader.number("model_max_length", 512);
-  require(value >= 1, "{} is {}; it must be positive", reader.place("model_max_length"), value);
-  return value > 1e9 ? 1'000'000'000 : static_cast<int64_t>(value);
-}
-
-Json ids_of(const std::vector<std::string>& vocabulary) {
-  Json ids = Json::object();
-  // Its members are a list, and operator[] would search it for every token.
-  std::vector<std::pair<const std::string, Json>>& members = ids.get_ref<Json::object_t&>();
-  members.reserve(vocabulary.size());
-  for (size_t id = 0; id < vocabulary.size(); ++id) members.emplace_back(vocabulary[id], id);
-  return ids;
-}
-
-// The special tokens that the vocabulary has, by id.
-Json added_tokens(const std::vector<std::string>& vocabulary, const TokenizerConfigFile& config) {
-  const std::set<std::string> special = {config.unk_token, config.sep_token, config.pad_token,
-                                         config.cls_token, config.mask_token};
-  Json list = Json::array();
-  for (size_t id = 0; id < vocabulary.size(); ++id) {
-    if (!special.contains(vocabulary[id])) continue;
-    list.push_back({{"id", id},
-                    {"content", vocabulary[id]},
-                    {"single_word", false},
-                    {"lstrip", false},
-                    {"rstrip", false},
-                    {"normalized", false},
-                    {"special", true}});
+// A token that several files have is the same one in all of them.
+class AddedTokens {
+ public:
+  void add(const AddedToken& token, const std::string& place) {
+    const auto [found, is_new] = tokens_.emplace(token.content, token);
+    AddedToken& known = found->second;
+    require(known.id == token.id,
+            "{}: the id of the added token {} is {}, in another file {}; "
+            "make them agree",
+            place, quote(token.content), token.id, known.id);
+    AddedToken same = token;
+    same.special = known.special;
+    require(same == known,
+            "{}: the added token {} has other settings (single_word, lstrip, rstrip, normalized) "
+            "than in another file; make them agree",
+            place, quote(token.content));
+    known.special = known.special || token.special;
   }
-  return list;
+  bool contains(const std::string& content) const { return tokens_.contains(content); }
+  // Of added_tokens.json, which has no settings.
+  void add_bare(const AddedToken& token, const std::string& place) {
+    const auto found = tokens_.find(token.content);
+    AddedToken full = found == tokens_.end() ? token : found->second;
+    full.id = token.id;
+    add(full, place);
+  }
+  std::vector<AddedToken> by_id() const {
+    std::vector<AddedToken> list;
+    for (const auto& [content, token] : tokens_) list.push_back(token);
+    std::stable_sort(list.begin(), list.end(),
+                     [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    return list;
+  }
+
+ private:
+  std::map<std::string, AddedToken> tokens_;
+};
+
+// {"[ENT]": 30522}
+void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedTokens& added) {
+  const Json json = read_json(path);
+  require(json.is_object(), "{}: must be an object", path.string());
+  for (const auto& [content, id] : json.items()) {
+    require(id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX && !content.empty(),
+            "{}: the value of {} is not a token's id", path.string(), quote(content));
+    const bool special =
+        std::any_of(specials.others.begin(), specials.others.end(),
+                    [&](const AddedToken& token) { return token.content == content; });
+    added.add_bare(
+        {.id = id.get<int32_t>(), .content = content, .normalized = !special, .special = special},
+        path.string());
+  }
 }
 
-// [CLS] A [SEP], or [CLS] A [SEP] B [SEP].
-Json template_of(const std::vector<std::string>& vocabulary, const TokenizerConfigFile& config) {
-  const auto token = [](const std::string& text, int segment) -> Json {
-    return {{"SpecialToken", {{"id", text}, {"type_id", segment}}}};
+// Special tokens that no list of added tokens has are tokens of the vocabulary.
+void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
+                  const std::string& place, AddedTokens& added) {
+  const auto add = [&](AddedToken token) {
+    if (added.contains(token.content)) return;
+    const auto found = ids.find(token.content);
+    require(found != ids.end(),
+            "{}: the special token {} has no id: neither the vocabulary nor a list of added tokens "
+            "has it; remove it, or write it with its id into {}",
+            place, quote(token.content), kAddedTokens);
+    token.id = found->second;
+    added.add(token, place);
   };
-  const auto sequence = [](const char* name, int segment) -> Json {
-    return {{"Sequence", {{"id", name}, {"type_id", segment}}}};
-  };
-  const Json first = {token(config.cls_token, 0), sequence("A", 0), token(config.sep_token, 0)};
-  Json pair = first;
-  pair.push_back(sequence("B", 1));
-  pair.push_back(token(config.sep_token, 1));
-  Json tokens = Json::object();
-  for (const std::string& text : std::set<std::string>{config.cls_token, config.sep_token}) {
-    const auto at = std::find(vocabulary.begin(), vocabulary.end(), text);
-    tokens[text] = {{"id", text},
-                    {"ids", Json::array({at - vocabulary.begin()})},
-                    {"tokens", Json::array({text})}};
+  for (const auto& [role, token] : specials.roles) {
+    if (ids.contains(token.content)) add(token);  // else from_parts() reports what is missing
   }
-  return {{"type", "TemplateProcessing"},
-          {"single", first},
-          {"pair", pair},
-          {"special_tokens", tokens}};
+  for (const AddedToken& token : specials.others) add(token);
+}
+
+// vocab.txt may have the added tokens as well, and repeated tokens, which tokenizer.json lacks.
+std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const Path& plain,
+                                         const TokenizerJson& json, const Path& combined) {
+  const text::TokenIds ids = text::token_ids(lines, plain.string());
+  const auto differ = [&](size_t id, const std::string& line, const std::string& token) {
+    fail("{}: id {} is {}, in {} it is {}; remove the file that is not the model's", plain.string(),
+         id, quote(line), combined.string(), quote(token));
+  };
+  for (size_t id = 0; id < json.vocabulary.size(); ++id) {
+    const std::string& token = json.vocabulary[id];
+    if (token.empty()) continue;
+    const auto found = ids.find(token);
+    if (found == ids.end() || found->second != static_cast<int32_t>(id)) {
+      differ(id, id < lines.size() ? lines[id] : "nothing", token);
+    }
+  }
+  for (const auto& [line, id] : ids) {
+    const auto at = static_cast<size_t>(id);
+    const bool in_model = at < json.vocabulary.size() && json.vocabulary[at] == line;
+    const bool is_added = std::any_of(
+        json.added.begin(), json.added.end(),
+        [&](const AddedToken& token) { return token.id == id && token.content == line; });
+    if (!in_model && !is_added && !line.empty()) differ(at, line, "nothing");
+  }
+  lines.resize(json.vocabulary.size());
+  return lines;
+}
+
+std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfigMembers>& members,
+                                             const std::optional<TokenizerJson>& json,
+                                             const Sources& sources) {
+  TokenizerConfigFile config;
+  const bool is_said = members && members->lower_case;
+  if (!is_said && !json) return std::nullopt;
+  if (json) {
+    config.lower_case = json->lower_case;
+    config.strip_accents = json->strip_accents;
+    config.tokenize_chinese_chars = json->handle_chinese_chars;
+  }
+  if (members) {
+    const bool lower_case = members->lower_case.value_or(config.lower_case);
+    require(!json || lower_case == json->lower_case,
+            "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them",
+            sources.config->string(), lower_case, json && json->lower_case);
+    config.lower_case = lower_case;
+    if (members->strip_accents) config.strip_accents = members->strip_accents;
+    config.tokenize_chinese_chars =
+        config.tokenize_chinese_chars && members->tokenize_chinese_chars.value_or(true);
+    config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+  }
+  return config;
+}
+
+void check_template(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
+                    const text::SpecialNames& names, const std::string& place) {
+  require(json.unk_token == names.unknown, "{}: key `model.unk_token` is {}, unk_token is {}",
+          place, quote(json.unk_token), quote(names.unknown));
+  // transformers' BERT classes make the template themselves.
+  require(json.cls_token || !members || !members->is_generic,
+          "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
+          "puts them there: if the model was trained with them, write \"tokenizer_class\": "
+          "\"BertTokenizer\" into {}",
+          place, kConfig);
+  require(!json.cls_token || (*json.cls_token == names.cls && *json.sep_token == names.sep),
+          "{}: key `post_processor` puts {} and {} around a text, cls_token and sep_token are {} "
+          "and {}",
+          place, quote(json.cls_token.value_or("")), quote(json.sep_token.value_or("")),
+          quote(names.cls), quote(names.sep));
+}
+
+TokenizerFiles read_sources(const Sources& sources) {
+  std::optional<TokenizerConfigMembers> members;
+  std::optional<TokenizerJson> json;
+  NamedSpecials specials;
+  AddedTokens added;
+  if (sources.config) {
+    members = parse_tokenizer_config(read_json(*sources.config), sources.config->string());
+    specials = members->specials;
+    for (const AddedToken& token : members->added) added.add(token, sources.config->string());
+  }
+  if (sources.specials) {
+    specials =
+        merged(std::move(specials),
+               parse_special_tokens_map(read_json(*sources.specials), sources.specials->string()),
+               *sources.specials);
+  }
+  TokenizerFiles files;
+  files.vocabulary.names = names_of(specials);
+  if (sources.combined) {
+    const std::string place = sources.combined->string();
+    json = parse_tokenizer_json(read_json(*sources.combined), place);
+    check_template(members, *json, files.vocabulary.names, place);
+    for (const AddedToken& token : json->added) added.add(token, place);
+    files.vocabulary.tokens = json->vocabulary;
+  } else {
+    require(!members || !members->is_generic,
+            "{}: key `tokenizer_class` is a class that takes its rules from {}, which does not "
+            "exist; if the model is a BERT, write BertTokenizer there",
+            sources.config ? sources.config->string() : "", kCombined);
+  }
+  if (sources.vocabulary) {
+    files.vocabulary.tokens = text::read_vocabulary_lines(*sources.vocabulary);
+    if (json) {
+      files.vocabulary.tokens = same_vocabulary(std::move(files.vocabulary.tokens),
+                                                *sources.vocabulary, *json, *sources.combined);
+    }
+  }
+  const Path& place = sources.vocabulary ? *sources.vocabulary : *sources.combined;
+  if (sources.added) read_bare_tokens(*sources.added, specials, added);
+  add_specials(specials, text::token_ids(files.vocabulary.tokens, place.string()),
+               sources.config.value_or(sources.specials.value_or(place)).string(), added);
+  files.vocabulary.added = added.by_id();
+  files.config = config_of(members, json, sources);
+  return files;
+}
+
+Sources with_vocabulary(Sources sources, const Path& vocabulary) {
+  if (vocabulary.extension() == ".json") {
+    sources.combined = vocabulary;
+    sources.vocabulary.reset();
+  } else {
+    sources.vocabulary = vocabulary;
+  }
+  return sources;
+}
+
+nlohmann::json settings_of(const AddedToken& token) {
+  return {{"content", token.content},         {"lstrip", token.lstrip},
+          {"normalized", token.normalized},   {"rstrip", token.rstrip},
+          {"single_word", token.single_word}, {"special", token.special}};
+}
+
+nlohmann::json names_json(const text::SpecialNames& names) {
+  return {{"cls_token", names.cls},
+          {"mask_token", names.mask},
+          {"pad_token", names.pad},
+          {"sep_token", names.sep},
+          {"unk_token", names.unknown}};
+}
+
+std::string config_text(const TokenizerConfigFile& config, const text::Vocabulary& vocabulary) {
+  nlohmann::json json = names_json(vocabulary.names());
+  json["do_lower_case"] = config.lower_case;
+  json["model_max_length"] = config.model_max_length;
+  json["never_split"] = nullptr;
+  json["strip_accents"] = config.strip_accents ? nlohmann::json(*config.strip_accents) : nullptr;
+  json["tokenize_chinese_chars"] = config.tokenize_chinese_chars;
+  json["tokenizer_class"] = "BertTokenizer";
+  if (!vocabulary.is_plain()) {
+    for (const AddedToken& token : vocabulary.added()) {
+      json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+// The special tokens without a role of BERT's.
+std::vector<std::string> other_specials(const text::Vocabulary& vocabulary) {
+  const text::SpecialNames& names = vocabulary.names();
+  const std::set<std::string> roles = {names.cls, names.mask, names.pad, names.sep, names.unknown};
+  std::vector<std::string> others;
+  for (const AddedToken& token : vocabulary.added()) {
+    if (token.special && !roles.contains(token.content)) others.push_back(token.content);
+  }
+  return others;
+}
+
+std::string specials_text(const text::Vocabulary& vocabulary) {
+  nlohmann::json json = names_json(vocabulary.names());
+  const std::vector<std::string> others = other_specials(vocabulary);
+  if (!others.empty()) json["additional_special_tokens"] = others;
+  return json.dump(2) + "\n";
 }
 
 }  // namespace
 
-// {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, ...}}}
-std::vector<std::string> parse_word_piece_vocabulary(const Json& json, const std::string& place) {
-  const Json model = json.is_object() ? json.value("model", Json::object()) : Json::object();
-  const Json vocabulary = model.is_object() ? model.value("vocab", Json()) : Json();
-  require(vocabulary.is_object() && !vocabulary.empty(),
-          "{}: key `model.vocab` is not a WordPiece vocabulary", place);
-  std::vector<std::string> tokens(vocabulary.size());
-  for (const auto& [token, id] : vocabulary.items()) {
-    require(id.is_number_unsigned() && id.get<uint64_t>() < tokens.size() &&
-                tokens[id.get<size_t>()].empty() && !token.empty(),
-            "{}: key `model.vocab`: the id of {} is not one of 0 to {}, each once", place,
-            quote(token), tokens.size() - 1);
-    tokens[id.get<size_t>()] = token;
-  }
-  return tokens;
-}
-
-std::optional<TokenizerConfigFile> parse_tokenizer_config(const Json& json,
-                                                          const std::string& place) {
-  JsonReader reader(json, place, "");
-  reader.choice("tokenizer_class", "BertTokenizer",
-                {std::begin(kTokenizerClasses), std::end(kTokenizerClasses)});
-  if (!reader.has("do_lower_case")) return std::nullopt;
-  TokenizerConfigFile config;
-  config.lower_case = reader.boolean("do_lower_case", true);
-  if (reader.has("strip_accents")) config.strip_accents = reader.boolean("strip_accents", true);
-  config.tokenize_chinese_chars = reader.boolean("tokenize_chinese_chars", true);
-  config.model_max_length = model_max_length(reader);
-  config.unk_token = special_token(reader, "unk_token", config.unk_token);
-  config.sep_token = special_token(reader, "sep_token", config.sep_token);
-  config.pad_token = special_token(reader, "pad_token", config.pad_token);
-  config.cls_token = special_token(reader, "cls_token", config.cls_token);
-  config.mask_token = special_token(reader, "mask_token", config.mask_token);
-  return config;
-}
-
-// {"normalizer": {"type": "BertNormalizer", "lowercase": true, "strip_accents": null, ...}}
-std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json,
-                                                        const std::string& place) {
-  JsonReader reader(json, place, "");
-  const Json& value = reader.raw("normalizer");
-  if (!value.is_object()) return std::nullopt;
-  JsonReader normalizer = reader.object("normalizer");
-  if (!normalizer.has("lowercase")) return std::nullopt;
-  TokenizerConfigFile config;
-  config.lower_case = normalizer.boolean("lowercase", true);
-  if (normalizer.has("strip_accents")) {
-    config.strip_accents = normalizer.boolean("strip_accents", true);
-  }
-  config.tokenize_chinese_chars = normalizer.boolean("handle_chinese_chars", true);
-  return config;
-}
-
-std::vector<std::string> read_vocabulary(const Path& folder) {
-  const Path plain = folder / "vocab.txt", combined = folder / "tokenizer.json";
-  if (std::filesystem::exists(plain)) return text::read_vocabulary_lines(plain);
-  require(std::filesystem::exists(combined),
+TokenizerFiles read_tokenizer(const Path& folder) {
+  const Sources sources = sources_in(folder);
+  require(sources.vocabulary || sources.combined,
           "{}: contains no vocabulary: neither vocab.txt nor tokenizer.json exists",
           folder.string());
-  return read_vocabulary_file(combined);
+  return read_sources(sources);
 }
 
-std::vector<std::string> read_vocabulary_file(const Path& path) {
-  return path.extension() == ".json" ? parse_word_piece_vocabulary(read_json(path), path.string())
-                                     : text::read_vocabulary_lines(path);
+TokenizerFiles read_tokenizer_with(const Path& vocabulary) {
+  return read_sources(with_vocabulary(sources_in(vocabulary.parent_path()), vocabulary));
 }
 
-std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
-  const Path own = folder / "tokenizer_config.json", combined = folder / "tokenizer.json";
-  std::optional<TokenizerConfigFile> config, other;
-  if (std::filesystem::exists(own)) config = parse_tokenizer_config(read_json(own), own.string());
-  if (std::filesystem::exists(combined))
-    other = parse_tokenizer_json(read_json(combined), combined.string());
-  require(
-      !config || !other || config->lower_case == other->lower_case,
-      "{}: tokenizer_config.json has do_lower_case {}, tokenizer.json has lowercase {}; correct "
-      "one of them",
-      folder.string(), config ? config->lower_case : false, other ? other->lower_case : false);
-  return config ? config : other;
+TokenizerFiles read_tokenizer_alone(const Path& vocabulary) {
+  return read_sources(with_vocabulary({}, vocabulary));
 }
 
 text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
@@ -175,56 +341,30 @@ text::Casing casing_of(const TokenizerConfigFile& config, const std::string& pla
   return config.lower_case ? text::Casing::kUncased : text::Casing::kCased;
 }
 
-std::string tokenizer_config_text(const TokenizerConfigFile& config) {
-  nlohmann::json json = {
-      {"cls_token", config.cls_token},
-      {"do_lower_case", config.lower_case},
-      {"mask_token", config.mask_token},
-      {"model_max_length", config.model_max_length},
-      {"never_split", nullptr},
-      {"pad_token", config.pad_token},
-      {"sep_token", config.sep_token},
-      {"strip_accents", nullptr},
-      {"tokenize_chinese_chars", config.tokenize_chinese_chars},
-      {"tokenizer_class", kTokenizerClasses[0]},
-      {"unk_token", config.unk_token},
-  };
-  if (config.strip_accents) json["strip_accents"] = *config.strip_accents;
-  return json_text(json, 2) + "\n";
-}
-
-std::string tokenizer_json_text(const std::vector<std::string>& vocabulary,
-                                const TokenizerConfigFile& config) {
-  const Json json = {
-      {"version", "1.0"},
-      {"truncation", nullptr},
-      {"padding", nullptr},
-      {"added_tokens", added_tokens(vocabulary, config)},
-      {"normalizer",
-       {{"type", "BertNormalizer"},
-        {"clean_text", true},
-        {"handle_chinese_chars", config.tokenize_chinese_chars},
-        {"strip_accents", config.strip_accents ? Json(*config.strip_accents) : Json()},
-        {"lowercase", config.lower_case}}},
-      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor", template_of(vocabulary, config)},
-      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-      {"model",
-       {{"type", "WordPiece"},
-        {"unk_token", config.unk_token},
-        {"continuing_subword_prefix", "##"},
-        {"max_input_chars_per_word", 100},
-        {"vocab", ids_of(vocabulary)}}}};
-  return json_text(json, 2);
-}
-
-std::string special_tokens_map_text(const TokenizerConfigFile& config) {
-  const nlohmann::json json = {
-      {"cls_token", config.cls_token}, {"mask_token", config.mask_token},
-      {"pad_token", config.pad_token}, {"sep_token", config.sep_token},
-      {"unk_token", config.unk_token},
-  };
-  return json_text(json, 2) + "\n";
+std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
+  ONEBIT_INVARIANT(tokenizer.config.has_value());
+  const TokenizerConfigFile& config = *tokenizer.config;
+  const auto vocabulary = text::Vocabulary::from_parts(tokenizer.vocabulary, kVocabulary);
+  const TokenizerJson json{.vocabulary = tokenizer.vocabulary.tokens,
+                           .added = vocabulary.added(),
+                           .lower_case = config.lower_case,
+                           .strip_accents = config.strip_accents,
+                           .handle_chinese_chars = config.tokenize_chinese_chars,
+                           .unk_token = {},
+                           .cls_token = {},
+                           .sep_token = {}};
+  std::vector<TextFile> files = {{kVocabulary, text::vocabulary_text(tokenizer.vocabulary.tokens)},
+                                 {kConfig, config_text(config, vocabulary)},
+                                 {kSpecials, specials_text(vocabulary)},
+                                 {kCombined, tokenizer_json_text(json, vocabulary.names())}};
+  if (vocabulary.size() > vocabulary.model_size()) {
+    nlohmann::json added = nlohmann::json::object();
+    for (const AddedToken& token : vocabulary.added()) {
+      if (token.id >= vocabulary.model_size()) added[token.content] = token.id;
+    }
+    files.push_back({kAddedTokens, json_text(added, 2) + "\n"});
+  }
+  return files;
 }
 
 }  // namespace onebit::formats

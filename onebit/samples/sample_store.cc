@@ -21,13 +21,7 @@ SampleManifest open_manifest(const Path& folder) {
 }  // namespace
 
 SampleStore::SampleStore(const Path& folder) : folder_(folder), manifest_(open_manifest(folder)) {
-  const Path vocabulary = folder / corpus::kVocabularyName;
-  vocabulary_ = std::make_shared<const text::Vocabulary>(text::Vocabulary::load(vocabulary));
-  require(vocabulary_->checksum() == manifest_.vocabulary_checksum &&
-              vocabulary_->size() == manifest_.vocabulary_size,
-          "{}: is not the vocabulary ({} tokens) that this store was created with: restore the "
-          "original vocabulary or prepare its files again",
-          vocabulary.string(), manifest_.vocabulary_size);
+  vocabulary_ = std::make_shared<const text::Vocabulary>(manifest_.load_vocabulary(folder));
   const auto map = [&](const char* name, uint64_t numbers, uint64_t number_bytes) {
     return corpus::map_store_file(folder, manifest_.file(name), numbers * number_bytes, kKind);
   };

@@ -31,9 +31,7 @@ SampleWriter::SampleWriter(const Path& output, const text::Vocabulary& vocabular
     : folder_(free_output(output, overwrite), overwrite ? Existing::kReplace : Existing::kRefuse),
       mask_id_(vocabulary.mask_id()) {
   manifest_.casing = casing;
-  manifest_.vocabulary_size = vocabulary.size();
-  manifest_.vocabulary_checksum = vocabulary.checksum();
-  manifest_.token_size_bytes = vocabulary.size() <= corpus::kLargestShortVocabulary ? 2 : 4;
+  manifest_.set_vocabulary(vocabulary);
   vocabulary.save(folder_.path() / corpus::kVocabularyName);
   files_.emplace(folder_.path());
 }

@@ -77,9 +77,9 @@ class TextOfSpan {
   std::string rejoined(const Span& span) const {
     std::string text;
     for (int64_t at = span.start; at <= span.end; ++at) {
-      std::string_view token =
-          features_.vocabulary().token(features_.piece_at(*span.window, at)->id);
-      const bool continues = token.starts_with("##");
+      const int32_t id = features_.piece_at(*span.window, at)->id;
+      std::string_view token = features_.vocabulary().token(id);
+      const bool continues = features_.vocabulary().is_continuation(id);
       if (continues) token.remove_prefix(2);
       if (!continues && !text.empty()) text += ' ';
       text += token;

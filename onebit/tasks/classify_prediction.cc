@@ -45,10 +45,8 @@ void require_head_of(Problem problem, size_t outputs, const Path& path) {
           path.string());
 }
 
-data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
-  return {.sequences = options.batch,
-          .rows = options.batch * options.max_sequence_length,
-          .longest = options.max_sequence_length};
+data::BatchBounds bounds_of(int64_t batch, int64_t length) {
+  return {.sequences = batch, .rows = batch * length, .longest = length};
 }
 
 }  // namespace
@@ -76,15 +74,17 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
                                      const ClassifyPredictionOptions& options)
     : context_(context),
       options_(options),
-      description_(describe_classifier(path, kKind, options.max_sequence_length)),
+      description_(describe_classifier(path, kKind)),
+      bounds_(bounds_of(options.batch, sequence_length(options.max_sequence_length, kUsualLength,
+                                                       description_, path))),
       labels_(labels_of(description_.classifier)),
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context.device(), bounds_of(options)) {
+      buffer_(context.device(), bounds_) {
   require_head_of(problem_, labels_.size(), path);
   weights_ =
       load_fine_tuned(context, table_, options.compute, path, {model::kPooler, model::kClassifier});
-  model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
+  model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
 std::vector<float> ClassifyPredictor::outputs(std::span<const records::Example> examples,
@@ -92,7 +92,7 @@ std::vector<float> ClassifyPredictor::outputs(std::span<const records::Example> 
   require(!has_pairs || description_.config.segments >= 2,
           "the model has no second segment (type_vocab_size 1), so it cannot read pairs of texts");
   const records::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
-                                         {.max_sequence_length = options_.max_sequence_length,
+                                         {.max_sequence_length = bounds_.longest,
                                           .has_pairs = has_pairs,
                                           .threads = context_.threads()});
   cut_ += encoded.cut();

@@ -1,7 +1,9 @@
 // Outputs of a classifier for texts.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +25,7 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
                                    comm::Communicator& communicator);
 
 struct ClassifyPredictionOptions {
-  int64_t max_sequence_length = 128;
+  std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   int64_t batch = 32;
   DType compute = DType::kF32;
 };
@@ -51,6 +53,7 @@ class ClassifyPredictor {
   Context& context_;
   ClassifyPredictionOptions options_;
   training::ModelDescription description_;
+  data::BatchBounds bounds_;
   std::vector<std::string> labels_;
   classify::Problem problem_;
   params::Table table_;

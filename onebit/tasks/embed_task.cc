@@ -61,6 +61,11 @@ void EmbedTask::describe_vectors(const Path& folder) {
           ? "the mean of its tokens' last hidden states"
           : "the last hidden state of its first token",
       sentence.normalize ? ", normalized to length 1 by programs that use the model" : ""));
+  if (!sentence.prompts.empty()) {
+    facts_.decisions.emplace_back(
+        "the model's prompts are kept, and none is put before a text of the training data: write "
+        "them into the texts if the model is used with them");
+  }
 }
 
 void EmbedTask::open_train_data(int threads) {

@@ -1,5 +1,6 @@
 #include "onebit/tasks/fine_tuned_classifier.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -22,18 +23,23 @@ void require_distinct(const std::vector<std::string>& labels, const Path& config
 
 }  // namespace
 
-training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind,
-                                               int64_t max_sequence_length) {
+training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind) {
   const Path folder = training::find_model_folder(path);
   training::ModelDescription description = training::read_model_description(folder);
   require(description.architecture == kind.architecture,
           "{}: is a {}, which has no classifier for {}; `{} --model {}` trains one from it",
           folder.string(), description.architecture, kind.items, kind.command, path.string());
   require_distinct(description.classifier.labels, folder / "config.json");
-  require(max_sequence_length <= description.config.max_positions,
-          "a sequence length of {} was requested, {} has {} positions", max_sequence_length,
-          folder.string(), description.config.max_positions);
   return description;
+}
+
+int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
+                        const training::ModelDescription& description, const Path& path) {
+  const int64_t positions = description.config.max_positions;
+  if (!chosen) return std::min(usual, positions);
+  require(*chosen <= positions, "a sequence length of {} was requested, {} has {} positions",
+          *chosen, path.string(), positions);
+  return *chosen;
 }
 
 std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {

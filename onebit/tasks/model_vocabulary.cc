@@ -1,9 +1,9 @@
 #include "onebit/tasks/model_vocabulary.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "onebit/base/error.h"
-#include "onebit/base/json.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/data/example_source.h"
 #include "onebit/formats/quote.h"
@@ -24,12 +24,11 @@ const char* reads(text::Casing casing) {
 }
 
 corpus::ModelVocabulary read_tokenizer_json(const Path& path) {
-  const Json json = read_json(path);
-  const auto config = formats::parse_tokenizer_json(json, path.string());
+  formats::TokenizerFiles files = formats::read_tokenizer_with(path);
   corpus::ModelVocabulary found;
-  found.tokens = std::make_shared<const text::Vocabulary>(text::Vocabulary::from_tokens(
-      formats::parse_word_piece_vocabulary(json, path.string()), path.string()));
-  if (config) found.casing = formats::casing_of(*config, path.string());
+  found.tokens = std::make_shared<const text::Vocabulary>(
+      text::Vocabulary::from_parts(std::move(files.vocabulary), path.string()));
+  if (files.config) found.casing = formats::casing_of(*files.config, path.string());
   found.place = path.string();
   return found;
 }

@@ -37,9 +37,19 @@ SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
   squad::FeatureOptions wanted = options.features;
   wanted.use = squad::Use::kPredict;
   wanted.threads = context_.threads();
-  require(wanted.max_sequence_length <= description_.config.max_positions,
+  const int64_t positions = description_.config.max_positions;
+  if (!options.is_window_chosen && wanted.max_sequence_length > positions) {
+    // The usual proportions of a window.
+    const auto in_proportion = [&](int64_t& size) {
+      size = std::max<int64_t>(1, positions * size / wanted.max_sequence_length);
+    };
+    in_proportion(wanted.max_question_length);
+    in_proportion(wanted.doc_stride);
+    wanted.max_sequence_length = positions;
+  }
+  require(wanted.max_sequence_length <= positions,
           "a sequence length of {} was requested, the model has {} positions",
-          wanted.max_sequence_length, description_.config.max_positions);
+          wanted.max_sequence_length, positions);
   auto features = std::make_unique<squad::Features>(dataset, description_.vocabulary,
                                                     description_.casing, wanted);
   const squad::SpanSweep sweep(*features, options.batch, 1, 0);

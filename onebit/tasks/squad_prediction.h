@@ -24,6 +24,8 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
 
 struct SquadPredictionOptions {
   squad::FeatureOptions features;  // `use` is ignored and taken as kPredict
+  // If not, a model with fewer positions takes smaller windows of the same proportions.
+  bool is_window_chosen = false;
   squad::DecodeOptions decode;
   int64_t batch = 32;
 };

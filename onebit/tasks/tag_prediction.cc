@@ -7,6 +7,7 @@
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/fine_tuned_classifier.h"
 #include "onebit/tasks/gathered_items.h"
+#include "onebit/tasks/tag_config.h"
 
 namespace onebit::tasks {
 namespace {
@@ -20,11 +21,9 @@ constexpr ClassifierKind kKind = {
     .architecture = model::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
 
 // Every word has a piece, so that a sequence has no more words than pieces.
-data::BatchBounds bounds_of(const TagPredictionOptions& options) {
-  return {.sequences = options.batch,
-          .rows = options.batch * options.max_sequence_length,
-          .longest = options.max_sequence_length,
-          .tagged_rows = options.batch * options.max_sequence_length};
+data::BatchBounds bounds_of(int64_t batch, int64_t length) {
+  return {
+      .sequences = batch, .rows = batch * length, .longest = length, .tagged_rows = batch * length};
 }
 
 }  // namespace
@@ -54,18 +53,20 @@ std::vector<float> predict_words(Context& context, model::TaggingModel& model,
 TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options)
     : context_(context),
       options_(options),
-      description_(describe_classifier(path, kKind, options.max_sequence_length)),
+      description_(describe_classifier(path, kKind)),
+      bounds_(bounds_of(options.batch, sequence_length(options.max_sequence_length, kUsualLength,
+                                                       description_, path))),
       labels_(labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context.device(), bounds_of(options)) {
+      buffer_(context.device(), bounds_) {
   weights_ = load_fine_tuned(context, table_, options.compute, path, {model::kClassifier});
-  model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
+  model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
 std::vector<float> TagPredictor::outputs(std::span<const tag::Sentence> sentences) {
   const tag::EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
-                                      {.max_sequence_length = options_.max_sequence_length,
-                                       .stride = options_.stride,
+                                      {.max_sequence_length = bounds_.longest,
+                                       .stride = stride_of(options_.stride, bounds_.longest),
                                        .threads = context_.threads()});
   split_ += encoded.split();
   cut_words_ += encoded.cut_words();

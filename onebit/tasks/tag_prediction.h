@@ -1,7 +1,9 @@
 // Outputs of a tagger for the words of sentences.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +25,8 @@ std::vector<float> predict_words(Context& context, model::TaggingModel& model,
                                  comm::Communicator& communicator);
 
 struct TagPredictionOptions {
-  int64_t max_sequence_length = 128;
-  int64_t stride = 64;
+  std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
+  std::optional<int64_t> stride;               // absent: half of it
   int64_t batch = 32;
   DType compute = DType::kF32;
 };
@@ -53,6 +55,7 @@ class TagPredictor {
   Context& context_;
   TagPredictionOptions options_;
   training::ModelDescription description_;
+  data::BatchBounds bounds_;
   std::vector<std::string> labels_;
   params::Table table_;
   ConstantWeights weights_;

@@ -8,6 +8,7 @@
 #include "onebit/data/length_sweep.h"
 #include "onebit/model/unit_vector.h"
 #include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/tasks/fine_tuned_classifier.h"
 #include "onebit/tasks/gathered_items.h"
 
 namespace onebit::tasks {
@@ -17,8 +18,6 @@ namespace {
 // ends in any case.
 constexpr int64_t kBatchesOfPart = 64;
 constexpr size_t kBytesOfPart = size_t{16} << 20;
-
-constexpr int64_t kUsualLength = 128;
 
 training::ModelDescription describe(const Path& path) {
   const Path folder = training::find_model_folder(path);
@@ -32,15 +31,25 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
   const int64_t positions = description.config.max_positions;
   formats::SentenceFiles made =
       description.sentence.value_or(formats::SentenceFiles{.normalize = false});
-  if (made.max_sequence_length == 0) made.max_sequence_length = kUsualLength;
-  made.max_sequence_length =
-      options.max_sequence_length.value_or(std::min(made.max_sequence_length, positions));
-  require(made.max_sequence_length <= positions,
-          "a sequence length of {} was requested, {} has {} positions", made.max_sequence_length,
-          path.string(), positions);
+  const int64_t limit = made.max_sequence_length > 0 ? made.max_sequence_length : positions;
+  made.max_sequence_length = sequence_length(
+      options.max_sequence_length, description.sentence ? limit : kUsualLength, description, path);
   if (options.pooling) made.pooling = in_files(*options.pooling);
   if (options.normalize) made.normalize = *options.normalize;
   return made;
+}
+
+std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
+  const std::string wanted = options.prompt.value_or(files.default_prompt);
+  std::string prompt = options.prompt ? wanted : "";
+  for (const auto& [name, text] : files.prompts) {
+    if (name == wanted) prompt = text;
+  }
+  require(
+      prompt.empty() || files.pools_prompt,
+      "the model's Pooling has include_prompt false, which leaves the tokens of a prompt out of "
+      "the mean; onebit does not do that");
+  return prompt;
 }
 
 }  // namespace
@@ -81,6 +90,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
     : context_(context),
       description_(describe(path)),
       made_(settle(description_, options, path)),
+      prompt_(prompt_of(made_, options)),
       batch_(options.batch),
       encoded_(options.encoded),
       bounds_{.sequences = batch_,
@@ -98,7 +108,21 @@ std::string TextEncoder::description() const {
                      made_.max_sequence_length, made_.normalize ? "length 1" : "any length");
 }
 
+std::vector<std::string> TextEncoder::prompt_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : made_.prompts) {
+    if (!text.empty()) names.push_back(name);
+  }
+  return names;
+}
+
 std::vector<float> TextEncoder::vectors(std::span<const records::Example> texts) {
+  std::vector<records::Example> prompted;
+  if (!prompt_.empty()) {
+    prompted.assign(texts.begin(), texts.end());
+    for (records::Example& one : prompted) one.text.insert(0, prompt_);
+    texts = prompted;
+  }
   const records::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
                                          {.max_sequence_length = made_.max_sequence_length,
                                           .has_pairs = false,

@@ -32,10 +32,12 @@ std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
 
 struct TextEncoderOptions {
   // Absent: as the model's folder specifies for sentence-transformers; else 128 tokens (at most the
-  // model's positions), mean pooling, vectors that are not normalized.
+  // model's positions), mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
   std::optional<model::Pooling> pooling;
   std::optional<bool> normalize;
+  // Put before every text: the name of one of the folder's prompts, or the text itself.
+  std::optional<std::string> prompt;
   int64_t batch = 32;
   DType compute = DType::kF32;
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
@@ -45,7 +47,7 @@ struct TextEncoderOptions {
 class TextEncoder {
  public:
   // `path` is resolved by find_model_folder(). Errors: those of formats::read_sentence_files();
-  // fewer positions than options.max_sequence_length.
+  // fewer positions than options.max_sequence_length; a prompt whose tokens would not be pooled.
   TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options);
 
   int64_t hidden() const { return model_.hidden(); }
@@ -53,6 +55,10 @@ class TextEncoder {
   std::string description() const;
   // Whether the folder specifies its vectors; if not, the model may not be meant for them.
   bool is_described() const { return description_.sentence.has_value(); }
+  // What is put before every text; empty: nothing.
+  const std::string& prompt() const { return prompt_; }
+  // The names of the folder's prompts that are not empty.
+  std::vector<std::string> prompt_names() const;
 
   // f32 [texts, hidden]. Error: a number that is not finite.
   std::vector<float> vectors(std::span<const records::Example> texts);
@@ -67,6 +73,7 @@ class TextEncoder {
   Context& context_;
   training::ModelDescription description_;
   formats::SentenceFiles made_;  // the settings in use
+  std::string prompt_;
   int64_t batch_;
   std::function<void(int64_t texts)> encoded_;
   data::BatchBounds bounds_;

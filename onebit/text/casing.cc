@@ -24,7 +24,7 @@ const char* name_of(Casing casing) {
 
 CasingEvidence casing_of(const Vocabulary& vocabulary) {
   size_t with_capital = 0, latin = 0;
-  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+  for (int32_t id = 0; id < vocabulary.model_size(); ++id) {
     const std::string& token = vocabulary.token(id);
     if (in_brackets(token)) continue;
     const bool capital = has_letter(token, 'A', 'Z');

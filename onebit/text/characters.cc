@@ -83,6 +83,10 @@ NormalForm Characters::normal_form(char32_t code_point) const {
   return {{code_point, 0, 0}, 1};
 }
 
+bool Characters::is_ideograph(char32_t code_point) const {
+  return kind(code_point) == CharacterKind::kSingle && contains(ideographs(), code_point);
+}
+
 bool Characters::is_ordered_mark(char32_t code_point) const {
   return casing_ == Casing::kUncased && contains(ordered_marks(), code_point);
 }

@@ -30,6 +30,8 @@ class Characters {
   CharacterKind kind(char32_t code_point) const {
     return code_point < kTableSize ? kinds_[code_point] : kind_of_high(code_point);
   }
+  // Whether BERT's normaliser puts the character between blanks.
+  bool is_ideograph(char32_t code_point) const;
   // The normal form of a character that is kLetter or kSingle: empty for an accent in uncased text.
   NormalForm normal_form(char32_t code_point) const;
   // Whether uncased text keeps the mark and canonical ordering may move it.

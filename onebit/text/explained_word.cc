@@ -6,6 +6,8 @@ std::string_view outcome_text(WordOutcome outcome) {
   switch (outcome) {
     case WordOutcome::kSpecialToken:
       return "special token";
+    case WordOutcome::kAddedToken:
+      return "added token";
     case WordOutcome::kWhole:
       return "in the vocabulary";
     case WordOutcome::kPieces:

@@ -12,6 +12,7 @@ struct Piece;
 
 enum class WordOutcome {
   kSpecialToken,  // the exact spelling of a special token
+  kAddedToken,    // a token that the tokenizer has beside the vocabulary's
   kWhole,         // a token of the vocabulary
   kPieces,        // several tokens, longest match from the left
   kNoMatch,       // [UNK]: at some position no token fits

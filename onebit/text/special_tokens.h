@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace onebit::text {
@@ -15,6 +16,14 @@ inline constexpr std::string_view kMaskToken = "[MASK]";
 // In the order of their ids in a trained vocabulary.
 inline constexpr std::array<std::string_view, 5> kSpecialTokens = {
     kPadToken, kUnknownToken, kClsToken, kSepToken, kMaskToken};
+
+// What a tokenizer calls them.
+struct SpecialNames {
+  std::string unknown{kUnknownToken}, sep{kSepToken}, pad{kPadToken}, cls{kClsToken},
+      mask{kMaskToken};
+
+  bool operator==(const SpecialNames&) const = default;
+};
 
 // Returns the special token at the front of `text`, or an empty view. Special tokens are recognised
 // anywhere in a text, but only in this spelling.

@@ -1,7 +1,8 @@
 // The path of a word from text to ids:
 //
 //   word_scanner     finds its boundaries and passes it to a visitor, one of the three in this file
-//   special_tokens   "[MASK]" and the like, searched for at every '['
+//   special_tokens   "[MASK]" and the like, searched for at every '['; if the tokenizer has other
+//                    added tokens, added_token_finder splits the text at all of them first
 //   word_splitter    looks its ids up in word_cache, and splits the word if the cache lacks it
 //   word_cache       word_table (short words by their packed bytes, others by word_hash) to
 //                    packed_ids: up to a few ids inside the entry, more in an arena
@@ -9,6 +10,7 @@
 //   word_piece       longest match from the left, in a trie of the vocabulary
 #include "onebit/text/tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -24,8 +26,8 @@ namespace onebit::text {
 namespace {
 
 // The special token at an ASCII punctuation character, or empty.
-std::string_view special_at(const char* at, const char* end) {
-  if (*at != '[') [[likely]] {
+std::string_view special_at(const SplitterModel& model, const char* at, const char* end) {
+  if (*at != '[' || model.finder) [[likely]] {
     return {};
   }
   return special_token_at({at, static_cast<size_t>(end - at)});
@@ -54,13 +56,18 @@ class IdVisitor {
 
   size_t punctuation(const char* at, const char* end) {
     make_room();
-    const std::string_view special = special_at(at, end);
+    const std::string_view special = special_at(splitter_.model(), at, end);
     if (special.empty()) {
       *next_++ = splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)];
       return 1;
     }
     *next_++ = *splitter_.model().vocabulary->find(special);
     return special.size();
+  }
+
+  void added(int32_t id) {
+    make_room();
+    *next_++ = id;
   }
 
   void flush() {
@@ -133,7 +140,7 @@ class PieceVisitor {
   }
   size_t punctuation(const char* at, const char* end) {
     const uint32_t begin = offset(at);
-    const std::string_view special = special_at(at, end);
+    const std::string_view special = special_at(splitter_.model(), at, end);
     if (special.empty()) {
       const int32_t id = splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)];
       pieces_.push_back({id, begin, begin + 1});
@@ -176,7 +183,7 @@ class ExplainVisitor {
     }
   }
   size_t punctuation(const char* at, const char* end) {
-    const std::string_view special = special_at(at, end);
+    const std::string_view special = special_at(splitter_.model(), at, end);
     if (special.empty()) {
       word({at, 1});
       return 1;
@@ -198,6 +205,22 @@ class ExplainVisitor {
   const char* text_;
   std::vector<ExplainedWord>& words_;
 };
+
+Piece piece_of(int32_t id, size_t begin, size_t end) {
+  return {id, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+// A piece of a part of a text, in the whole text.
+Piece moved(const Piece& piece, const AddedTokenFinder::Normal* normal, size_t at) {
+  if (normal == nullptr) return piece_of(piece.id, at + piece.begin, at + piece.end);
+  const NormalizedWord::Range range = normal->text.raw_range(at + piece.begin, at + piece.end);
+  return piece_of(piece.id, normal->begin + range.begin, normal->begin + range.end);
+}
+
+bool is_special(const Vocabulary& vocabulary, int32_t id) {
+  return std::any_of(vocabulary.added().begin(), vocabulary.added().end(),
+                     [&](const AddedToken& token) { return token.id == id && token.special; });
+}
 
 void require_addressable(std::string_view text) {
   require(
@@ -226,22 +249,71 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
+  const SplitterModel& model = body_->splitter.model();
   IdVisitor visitor(body_->splitter, body_->buffer, ids);
-  scan_words(utf8, body_->splitter.model().characters, visitor);
+  if (!model.finder) {
+    scan_words(utf8, model.characters, visitor);
+    visitor.flush();
+    return;
+  }
+  require_addressable(utf8);
+  model.finder->split(
+      utf8,
+      [&](std::string_view part, const AddedTokenFinder::Normal*, size_t) {
+        scan_words(part, model.characters, visitor);
+      },
+      [&](int32_t id, size_t, size_t) { visitor.added(id); });
   visitor.flush();
 }
 
 void Tokenizer::encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces) {
   require_addressable(utf8);
-  PieceVisitor visitor(body_->splitter, utf8.data(), pieces);
-  scan_words(utf8, body_->splitter.model().characters, visitor);
+  const SplitterModel& model = body_->splitter.model();
+  const auto scan = [&](std::string_view part) {
+    PieceVisitor visitor(body_->splitter, part.data(), pieces);
+    scan_words(part, model.characters, visitor);
+  };
+  if (!model.finder) return scan(utf8);
+  model.finder->split(
+      utf8,
+      [&](std::string_view part, const AddedTokenFinder::Normal* normal, size_t at) {
+        const size_t first = pieces.size();
+        scan(part);
+        for (size_t i = first; i < pieces.size(); ++i) pieces[i] = moved(pieces[i], normal, at);
+      },
+      [&](int32_t id, size_t begin, size_t end) { pieces.push_back(piece_of(id, begin, end)); });
 }
 
 void Tokenizer::explain(std::string_view utf8, std::vector<ExplainedWord>& words) const {
   require_addressable(utf8);
   WordSplitter splitter(body_->splitter.shared_model());
-  ExplainVisitor visitor(splitter, utf8.data(), words);
-  scan_words(utf8, splitter.model().characters, visitor);
+  const SplitterModel& model = splitter.model();
+  const auto scan = [&](std::string_view part) {
+    ExplainVisitor visitor(splitter, part.data(), words);
+    scan_words(part, model.characters, visitor);
+  };
+  if (!model.finder) return scan(utf8);
+  model.finder->split(
+      utf8,
+      [&](std::string_view part, const AddedTokenFinder::Normal* normal, size_t at) {
+        const size_t first = words.size();
+        scan(part);
+        for (size_t i = first; i < words.size(); ++i) {
+          const Piece range = moved({0, words[i].begin, words[i].end}, normal, at);
+          words[i].begin = range.begin;
+          words[i].end = range.end;
+          for (Piece& piece : words[i].pieces) piece = moved(piece, normal, at);
+        }
+      },
+      [&](int32_t id, size_t begin, size_t end) {
+        const Piece piece = piece_of(id, begin, end);
+        words.push_back({piece.begin,
+                         piece.end,
+                         model.vocabulary->token(id),
+                         {piece},
+                         is_special(*model.vocabulary, id) ? WordOutcome::kSpecialToken
+                                                           : WordOutcome::kAddedToken});
+      });
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {

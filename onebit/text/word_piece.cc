@@ -9,13 +9,14 @@ namespace onebit::text {
 WordPiece::WordPiece(const Vocabulary& vocabulary)
     : accepted_(2, -1), unknown_id_(vocabulary.unknown_id()) {
   uint64_t bytes = 0;
-  for (int32_t id = 0; id < vocabulary.size(); ++id) bytes += vocabulary.token(id).size();
+  for (int32_t id = 0; id < vocabulary.model_size(); ++id) bytes += vocabulary.token(id).size();
   // A node's number and a byte form a 32-bit key.
   require(bytes < (uint64_t{1} << 24), "the vocabulary's tokens are {} bytes long; at most {} fit",
           bytes, (uint64_t{1} << 24) - 1);
   reserve(bytes);
-  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+  for (int32_t id = 0; id < vocabulary.model_size(); ++id) {
     const std::string_view token = vocabulary.token(id);
+    if (token.empty()) continue;
     if (vocabulary.is_continuation(id)) {
       insert(token.substr(2), kContinuationRoot, id);
     } else {

@@ -22,14 +22,16 @@ SplitterModel::SplitterModel(std::shared_ptr<const Vocabulary> v, Casing casing)
       punctuation_ids{} {
   for (size_t i = 0; i < punctuation_ids.size(); ++i) {
     const char byte = static_cast<char>(i);
-    punctuation_ids[i] =
-        vocabulary->find(std::string_view(&byte, 1)).value_or(vocabulary->unknown_id());
+    const auto id = vocabulary->find(std::string_view(&byte, 1));
+    const bool is_of_model = id && *id < vocabulary->model_size();
+    punctuation_ids[i] = is_of_model ? *id : vocabulary->unknown_id();
   }
   token_bytes.reserve(static_cast<size_t>(vocabulary->size()));
   for (int32_t id = 0; id < vocabulary->size(); ++id) {
     const size_t prefix_bytes = vocabulary->is_continuation(id) ? 2 : 0;
     token_bytes.push_back(static_cast<uint32_t>(vocabulary->token(id).size() - prefix_bytes));
   }
+  if (!vocabulary->is_plain()) finder.emplace(vocabulary->added(), characters);
 }
 
 WordSplitter::WordSplitter(std::shared_ptr<const SplitterModel> model)

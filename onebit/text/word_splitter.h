@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "onebit/text/added_token_finder.h"
 #include "onebit/text/characters.h"
 #include "onebit/text/normalized_word.h"
 #include "onebit/text/vocabulary.h"
@@ -26,6 +28,8 @@ struct SplitterModel {
   const Characters& characters;
   std::array<int32_t, 128> punctuation_ids;  // by ASCII byte
   std::vector<uint32_t> token_bytes;         // by id, without "##"
+  // Absent if only BERT's special tokens are looked for in the text, which the scan itself does.
+  std::optional<AddedTokenFinder> finder;
 };
 
 class WordSplitter {

@@ -88,6 +88,8 @@ std::optional<Path> model_folder_in(const Path& path) {
     return std::filesystem::exists(folder / "config.json");
   };
   if (holds_model(path)) return path;
+  const auto encoder = formats::sentence_encoder_in(path);
+  if (encoder && holds_model(*encoder)) return encoder;
   if (holds_model(path / run_files::kModel)) return path / run_files::kModel;
   const engine::CheckpointFolder run(path);
   const auto tag = run.latest();
@@ -132,7 +134,7 @@ ModelDescription read_model_description(const Path& model_folder) {
   }
   return {.config = model_config(folder.config),
           .architecture = folder.config.architecture,
-          .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
+          .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_parts(
               folder.vocabulary, (model_folder / "vocab.txt").string())),
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
           .classifier = {.labels = std::move(labels),
@@ -201,9 +203,7 @@ ValueSnapshot::ValueSnapshot(const params::Table& table)
 void ValueSnapshot::write(const Path& model_folder, const ModelDescription& description) const {
   formats::HuggingFaceFolder content;
   content.config = to_file(description);
-  for (int32_t id = 0; id < description.vocabulary->size(); ++id) {
-    content.vocabulary.push_back(description.vocabulary->token(id));
-  }
+  content.vocabulary = description.vocabulary->parts();
   content.tokenizer = formats::TokenizerConfigFile{};
   content.tokenizer->lower_case = description.casing == text::Casing::kUncased;
   content.tokenizer->model_max_length = description.config.max_positions;

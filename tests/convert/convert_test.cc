@@ -67,7 +67,7 @@ TEST_P(ConvertEvery, GivesTheSameModel) {
   EXPECT_EQ(model.config.architecture, "BertForPreTraining");
   EXPECT_EQ(model.config.torch_dtype, test.half ? DType::kF16 : DType::kF32);
   EXPECT_EQ(model.config.num_attention_heads, 2);
-  EXPECT_EQ(model.vocabulary.size(), 31u);
+  EXPECT_EQ(model.vocabulary.tokens.size(), 31u);
   EXPECT_TRUE(model.tokenizer.value().lower_case);
   EXPECT_EQ(folder.entries(), 1);
 }

@@ -23,7 +23,7 @@ void put(const Path& path, const std::string& content) {
 HuggingFaceFolder small() {
   HuggingFaceFolder content;
   content.config.vocab_size = 6;
-  content.vocabulary = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
+  content.vocabulary.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
   content.tokenizer = TokenizerConfigFile{};
   return content;
 }
@@ -34,7 +34,7 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
   content.tokenizer->lower_case = false;
   content.tokenizer->strip_accents = true;
   content.tokenizer->model_max_length = 128;
-  content.tokenizer->mask_token = "<mask>";
+  content.vocabulary = text::Vocabulary::from_parts(content.vocabulary, "small").parts();
   const std::vector<float> values = {1, 2, 3};
   write_hugging_face_folder(folder.path(), content, {{"x", ConstView::of(values.data(), {3})}});
   EXPECT_EQ(folder.entries(), 6);
@@ -75,64 +75,11 @@ TEST(HuggingFaceFolder, WhatIsMissingIsNamed) {
               HasSubstr("neither model.safetensors nor"));
   put(folder / "vocab.txt", "[PAD]\r\na\r\nb");
   const HuggingFaceFolder content = read_hugging_face_folder(folder.path());
-  EXPECT_THAT(content.vocabulary, ElementsAre("[PAD]", "a", "b"));
+  EXPECT_THAT(content.vocabulary.tokens, ElementsAre("[PAD]", "a", "b"));
   EXPECT_FALSE(content.tokenizer.has_value());
   put(folder / "vocab.txt", "0\n1\n2\n3\n4\n5\n6\n");
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
               HasSubstr("7 tokens, config.json has vocab_size 6"));
-}
-
-TEST(TokenizerFiles, Vocabulary) {
-  TemporaryFolder folder;
-  const auto error = [&](const std::string& text) {
-    put(folder / "vocab.txt", text);
-    return message_of([&] { read_vocabulary(folder.path()); });
-  };
-  EXPECT_THAT(error(""), HasSubstr("contains no tokens"));
-  EXPECT_THAT(error("a\n\nb\n"), HasSubstr("vocab.txt:2: empty line"));
-  EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: token 'a' is already in line 1"));
-}
-
-// Uses the rule of token stores, because otherwise the two vocabularies would seem different.
-TEST(TokenizerFiles, VocabularyIsWhatTextTakesItFor) {
-  TemporaryFolder folder;
-  const char* text = "[PAD]\r\n[UNK] \n[CLS]\t\n[SEP]\n[MASK]\na\n";
-  put(folder / "vocab.txt", text);
-  const std::vector<std::string> tokens = read_vocabulary(folder.path());
-  EXPECT_THAT(tokens, ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"));
-  EXPECT_EQ(text::Vocabulary::load(folder / "vocab.txt").checksum(),
-            text::Vocabulary::from_tokens(tokens, "folder").checksum());
-}
-
-TEST(TokenizerFiles, CombinedFile) {
-  TemporaryFolder folder;
-  put(folder / "tokenizer.json", R"({"normalizer": {"type": "BertNormalizer", "lowercase": false,
-    "strip_accents": null, "handle_chinese_chars": false},
-    "model": {"type": "WordPiece", "vocab": {"b": 1, "a": 0}}})");
-  EXPECT_THAT(read_vocabulary(folder.path()), ElementsAre("a", "b"));
-  const auto config = read_tokenizer_config(folder.path());
-  ASSERT_TRUE(config.has_value());
-  EXPECT_FALSE(config->lower_case);
-  EXPECT_FALSE(config->tokenize_chinese_chars);
-  put(folder / "tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 1e30})");
-  EXPECT_THAT(message_of([&] { read_tokenizer_config(folder.path()); }),
-              HasSubstr("do_lower_case true, tokenizer.json has lowercase false"));
-  put(folder / "tokenizer.json", R"({"model": {"vocab": {"b": 2, "a": 0}}})");
-  EXPECT_THAT(message_of([&] { read_vocabulary(folder.path()); }), HasSubstr("the id of \"b\""));
-  EXPECT_TRUE(read_tokenizer_config(folder.path())->lower_case);
-}
-
-TEST(TokenizerFiles, Config) {
-  TemporaryFolder folder;
-  put(folder / "tokenizer_config.json",
-      R"({"do_lower_case": false, "tokenizer_class": "BertTokenizerFast",
-          "mask_token": {"content": "<m>", "lstrip": false}})");
-  EXPECT_EQ(read_tokenizer_config(folder.path())->mask_token, "<m>");
-  put(folder / "tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})");
-  EXPECT_THAT(message_of([&] { read_tokenizer_config(folder.path()); }),
-              HasSubstr("it must be one of BertTokenizer"));
-  put(folder / "tokenizer_config.json", R"({"model_max_length": 512})");
-  EXPECT_FALSE(read_tokenizer_config(folder.path()).has_value());
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(OpenCheckpoint, FolderOfTransformers5HasItsVocabularyInTokenizerJson) {
   const HuggingFaceFolder folder = read_hugging_face_folder(kGolden / "bert");
   EXPECT_EQ(folder.config.hidden_size, 8);
-  EXPECT_EQ(folder.vocabulary.size(), 31u);
-  EXPECT_EQ(folder.vocabulary[4], "[MASK]");
+  EXPECT_EQ(folder.vocabulary.tokens.size(), 31u);
+  EXPECT_EQ(folder.vocabulary.tokens[4], "[MASK]");
   ASSERT_TRUE(folder.tokenizer.has_value());
   EXPECT_TRUE(folder.tokenizer->lower_case);
 }

@@ -78,6 +78,71 @@ TEST_F(SentenceFilesTest, PublishedFolders) {
   EXPECT_EQ(read_sentence_files(folder_.path())->pooling, SentencePooling::kFirst);
 }
 
+// As version 6 writes a folder: no max_seq_length, one name for the pooling.
+TEST_F(SentenceFilesTest, FoldersOfVersion6) {
+  write_published();
+  write("modules.json", R"([
+  {"idx": 0, "name": "0", "path": "",
+   "type": "sentence_transformers.base.modules.transformer.Transformer"},
+  {"idx": 1, "name": "1", "path": "1_Pooling",
+   "type": "sentence_transformers.sentence_transformer.modules.pooling.Pooling"}])");
+  write("1_Pooling/config.json",
+        R"({"embedding_dimension": 384, "pooling_mode": "mean", "include_prompt": false})");
+  write("sentence_bert_config.json", R"({"transformer_task": "feature-extraction",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+    "module_output_name": "token_embeddings", "processing_kwargs": {}, "unpad_inputs": null})");
+  write("config_sentence_transformers.json", R"({"__version__": {"sentence_transformers": "6.2.0"},
+    "model_type": "SentenceTransformer", "prompts": {"query": "query: ", "document": ""},
+    "default_prompt_name": "query", "similarity_fn_name": "dot"})");
+  write("tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 256})");
+  const SentenceFiles files{.pooling = SentencePooling::kMean,
+                            .normalize = false,
+                            .max_sequence_length = 256,
+                            .prompts = {{"query", "query: "}, {"document", ""}},
+                            .default_prompt = "query",
+                            .pools_prompt = false,
+                            .similarity = "dot"};
+  EXPECT_EQ(read_sentence_files(folder_.path()), files);
+  const TemporaryFolder copy;
+  write_sentence_files(copy.path(), files, 384);
+  EXPECT_EQ(read_sentence_files(copy.path()), files);
+  // A limit of its own comes first; without any, the positions are the limit.
+  write("sentence_bert_config.json", R"({"max_seq_length": 64})");
+  EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, 64);
+  write("sentence_bert_config.json", R"({"max_seq_length": null})");
+  EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, 256);
+  write("tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 1e30})");
+  std::filesystem::remove(folder_ / "sentence_bert_config.json");
+  EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, 0);
+}
+
+// Version 1 wrote the encoder into a folder of its own.
+TEST_F(SentenceFilesTest, FoldersOfVersion1) {
+  write_published();
+  for (const char* name : {"0_Transformer", "0_BERT"}) {
+    const std::string kind = std::string(name).substr(2);
+    write("modules.json", R"([{"idx": 0, "name": "0", "path": ")" + std::string(name) +
+                              R"(", "type": "sentence_transformers.models.)" + kind + R"("},
+  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
+    std::filesystem::remove(folder_ / "sentence_bert_config.json");
+    write(std::string(name) + "/sentence_bert_config.json", R"({"max_seq_length": 75})");
+    const Path encoder = folder_ / name;
+    EXPECT_EQ(sentence_encoder_in(folder_.path()), encoder);
+    EXPECT_EQ(read_sentence_files(encoder)->max_sequence_length, 75);
+  }
+  EXPECT_FALSE(read_sentence_files(folder_ / "1_Pooling").has_value());
+}
+
+TEST_F(SentenceFilesTest, ModulesAreInsideTheFolder) {
+  write_published();
+  for (const char* path : {"../other", "/etc", "1_Pooling/../../other"}) {
+    write("modules.json",
+          R"([{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": ")" +
+              std::string(path) + R"("}])");
+    EXPECT_THAT(error(), HasSubstr("leads out of the folder")) << path;
+  }
+}
+
 TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   write_published();
   write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
@@ -92,7 +157,21 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
 
   write_published();
   write("config_sentence_transformers.json", R"({"default_prompt_name": "query"})");
-  EXPECT_THAT(error(), HasSubstr("the prompt \"query\" is put before every text"));
+  EXPECT_THAT(error(), HasSubstr("`default_prompt_name` is \"query\", which is not among"));
+  write("config_sentence_transformers.json", R"({"prompts": {"query": 3}})");
+  EXPECT_THAT(error(), HasSubstr("the prompt \"query\" is not a text"));
+  write("config_sentence_transformers.json", R"({"similarity_fn_name": "x"})");
+  EXPECT_THAT(error(), HasSubstr("similarity_fn_name"));
+  write("config_sentence_transformers.json", R"({"odd": 1})");
+  EXPECT_THAT(error(), HasSubstr("config_sentence_transformers.json: key `odd` is not known"));
+
+  write_published();
+  write("sentence_bert_config.json", R"({"transformer_task": "fill-mask"})");
+  EXPECT_THAT(error(), HasSubstr("transformer_task"));
+  write("sentence_bert_config.json", R"({"query_length": 32})");
+  EXPECT_THAT(error(), HasSubstr("`query_length` is 32"));
+  write("1_Pooling/config.json", R"({"pooling_mode": ["mean", "cls"]})");
+  EXPECT_THAT(error(), HasSubstr("pools by pooling_mode_mean_tokens and pooling_mode_cls_token"));
 
   write_published();
   write("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": ""},

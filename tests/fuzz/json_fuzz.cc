@@ -4,7 +4,8 @@
 
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/formats/sharded_source.h"
-#include "onebit/formats/tokenizer_files.h"
+#include "onebit/formats/tokenizer_config.h"
+#include "onebit/formats/tokenizer_json.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;
@@ -16,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     expect_error_at_most([&] { formats::parse_bert_config(json, "input.json"); });
     expect_error_at_most([&] { formats::parse_tokenizer_config(json, "input.json"); });
     expect_error_at_most([&] { formats::parse_tokenizer_json(json, "input.json"); });
-    expect_error_at_most([&] { formats::parse_word_piece_vocabulary(json, "input.json"); });
+    expect_error_at_most([&] { formats::parse_special_tokens_map(json, "input.json"); });
     const MemoryFile file(text);
     expect_error_at_most([&] { formats::open_sharded_safetensors(file.path()); });
   });

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/base/json.h"
+#include "onebit/corpus/prepare.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/text/vocabulary_difference.h"
 #include "tests/base/message_of.h"
@@ -56,11 +58,52 @@ TEST_F(ModelVocabularyTest, ComesFromATokenizerJson) {
   const std::string vocabulary =
       R"("model": {"vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "a": 5}})";
   write(path,
-        R"({"normalizer": {"type": "BertNormalizer", "lowercase": false}, )" + vocabulary + "}");
+        R"({"normalizer": {"type": "BertNormalizer", "lowercase": false},
+            "pre_tokenizer": {"type": "BertPreTokenizer"}, )" +
+            vocabulary + "}");
   EXPECT_EQ(read_model_vocabulary(path).tokens->size(), 6);
   EXPECT_EQ(read_model_vocabulary(path).casing, text::Casing::kCased);
   write(path, "{" + vocabulary + "}");
-  EXPECT_FALSE(read_model_vocabulary(path).casing.has_value());
+  EXPECT_THAT(message_of([&] { read_model_vocabulary(path); }),
+              HasSubstr("key `normalizer` is none"));
+}
+
+// A model's added tokens are in its folder, in a store made with its vocabulary, and in the folder
+// of a model that is written again.
+TEST_F(ModelVocabularyTest, AddedTokensArePassedOn) {
+  text::VocabularyParts parts = store_.vocabulary()->parts();
+  const int32_t next = store_.vocabulary()->size();
+  parts.added = {{.id = next, .content = "covid19", .normalized = true},
+                 {.id = next + 1, .content = "[ENT]", .special = true}};
+  const auto vocabulary =
+      std::make_shared<const text::Vocabulary>(text::Vocabulary::from_parts(parts, "test"));
+  const Path folder = corpus_.folder("extended");
+  write_model(folder, odd_shape(next + 2), vocabulary);
+  const corpus::ModelVocabulary found = read_model_vocabulary(folder);
+  EXPECT_EQ(found.tokens->parts(), vocabulary->parts());
+  EXPECT_EQ(found.tokens->checksum(), vocabulary->checksum());
+
+  corpus::PrepareOptions options;
+  options.inputs = {corpus_.folder("in.txt")};
+  write(options.inputs[0], "Covid19 [ENT]\ncovid19\n");
+  options.output = corpus_.folder("extended_store");
+  options.model_vocabulary = found;
+  options.format = corpus::TextFormat::kLines;
+  corpus::prepare(options);
+  const corpus::TokenStore store(options.output);
+  EXPECT_EQ(store.vocabulary()->parts(), vocabulary->parts());
+  ASSERT_EQ(store.tokens(), 3u);
+  std::vector<int32_t> ids(3);
+  store.copy_tokens(0, 3, ids.data());
+  EXPECT_EQ(ids, (std::vector<int32_t>{next, next + 1, next}));
+  EXPECT_EQ(read_model_vocabulary(options.output).tokens->parts(), vocabulary->parts());
+  // Without its manifest's tokens it would be another vocabulary.
+  Json manifest = read_json(options.output / "manifest.json");
+  manifest.erase("added_tokens");
+  manifest.erase("special_tokens");
+  write(options.output / "manifest.json", manifest.dump());
+  EXPECT_THAT(message_of([&] { corpus::TokenStore(options.output); }),
+              HasSubstr("is not the vocabulary"));
 }
 
 TEST_F(ModelVocabularyTest, ATokenizerThatKeepsAccentsIsRefused) {

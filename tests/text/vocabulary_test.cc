@@ -62,10 +62,44 @@ TEST_F(VocabularyFile, TakesForeignLineEnds) {
 
 TEST_F(VocabularyFile, RefusesWhatIsNoVocabulary) {
   EXPECT_THAT(error_of(""), HasSubstr("no tokens"));
-  EXPECT_THAT(error_of(std::string(kSpecials) + "a\n\nb\n"), HasSubstr(":7: empty line"));
-  EXPECT_THAT(error_of(std::string(kSpecials) + "a\nb\na\n"),
-              HasSubstr(":8: token 'a' is already in line 6"));
+  EXPECT_THAT(error_of("\xEF\xBB\xBF" + std::string(kSpecials)),
+              HasSubstr(":1: begins with a byte"));
   EXPECT_THAT(error_of(std::string(kSpecials) + "a\nb\xFF\n"), HasSubstr(":7: not UTF-8"));
+}
+
+// As transformers reads it: every line keeps its id, and the last of a repeated token is found.
+TEST_F(VocabularyFile, KeepsTheIdsOfRepeatedAndEmptyLines) {
+  const std::string content = std::string(kSpecials) + "a\n\nb\na\n\nc\n";
+  write_file_atomically(path_, content);
+  const Vocabulary vocabulary = Vocabulary::load(path_);
+  EXPECT_EQ(vocabulary.size(), 11);
+  EXPECT_EQ(vocabulary.find("a"), 8);
+  EXPECT_EQ(vocabulary.find("b"), 7);
+  EXPECT_EQ(vocabulary.find("c"), 10);
+  EXPECT_EQ(vocabulary.find(""), std::nullopt);
+  vocabulary.save(path_);
+  EXPECT_EQ(read_file(path_), content);
+}
+
+TEST(Vocabulary, AddedTokensFollowTheModels) {
+  const VocabularyParts parts{
+      .tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"},
+      .added = {{.id = 7, .content = "##x", .normalized = true}, {.id = 5, .content = "a"}}};
+  const Vocabulary vocabulary = Vocabulary::from_parts(parts, "parts");
+  EXPECT_EQ(vocabulary.size(), 8);
+  EXPECT_EQ(vocabulary.model_size(), 7);
+  EXPECT_EQ(vocabulary.token(7), "##x");
+  EXPECT_TRUE(vocabulary.is_continuation(6));
+  EXPECT_FALSE(vocabulary.is_continuation(7));
+  EXPECT_FALSE(vocabulary.is_plain());
+  EXPECT_EQ(vocabulary.added().size(), 7u);  // the special ones as well
+  EXPECT_EQ(Vocabulary::from_parts(vocabulary.parts(), "parts").checksum(), vocabulary.checksum());
+  VocabularyParts stripped = parts;
+  stripped.added[0].lstrip = true;
+  EXPECT_NE(Vocabulary::from_parts(stripped, "parts").checksum(), vocabulary.checksum());
+  // A plain vocabulary has the checksum of its tokens, which stores have recorded.
+  EXPECT_EQ(Vocabulary::from_parts({.tokens = parts.tokens}, "parts").checksum(),
+            Vocabulary::from_tokens(parts.tokens, "tokens").checksum());
 }
 
 TEST_F(VocabularyFile, NamesTheMissingSpecialToken) {
