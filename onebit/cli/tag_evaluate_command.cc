@@ -33,6 +33,7 @@ int run(Arguments& given) {
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
   tag::FileLayout layout = given.model.layout;
   layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+  layout.added_tokens = predictor.added_tokens();
   layout.tag_names = predictor.labels();
   const tag::Sentences sentences = tag::read_sentences(given.data, layout);
   const tag::Scheme scheme = given.model.scheme(predictor.labels(), sentences);

@@ -25,6 +25,7 @@ int run(Arguments& given) {
   require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
+  given.model.layout.added_tokens = predictor.added_tokens();
   const auto reader = tag::open_sentences(given.input, given.model.layout, false);
   tag::PredictionFile file(given.output, {.format = format,
                                           .labels = predictor.labels(),

@@ -69,7 +69,7 @@ void read_pooling(const Path& path, SentenceFiles& files) {
   require(list.is_null() || list.is_array(), "{}: must be the name of a mode",
           reader.place("pooling_mode"));
   for (const Json& one : list) {
-    const std::string named = one.is_string() ? one.get<std::string>() : one.dump();
+    const std::string named = one.is_string() ? one.get<std::string>() : json_text(one);
     modes.push_back(named == "mean" ? kMean : named == "cls" ? kFirst : named);
   }
   for (const char* mode : kModes) {
@@ -147,7 +147,7 @@ void read_sentence_bert(const Path& folder, SentenceFiles& files) {
     const Json& value = reader.raw(key);
     require(value.is_null() || (value.is_object() && value.empty()),
             "{} is {}; onebit does not know what it changes: remove it if it changes no vector",
-            reader.place(key), value.dump());
+            reader.place(key), json_text(value));
   }
   reader.finish();
 }

@@ -148,7 +148,7 @@ std::vector<text::AddedToken> decoder_tokens(JsonReader& reader, const std::stri
 void refuse(JsonReader& reader, const char* key, const Json& harmless, const char* why) {
   const Json& value = reader.raw(key);
   require(value.is_null() || value == harmless || (value.is_array() && value.empty()),
-          "{} is {}; {}", reader.place(key), value.dump(), why);
+          "{} is {}; {}", reader.place(key), json_text(value), why);
 }
 
 bool read_class(JsonReader& reader) {

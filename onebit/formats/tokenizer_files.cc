@@ -291,7 +291,7 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
       json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);
     }
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 // The special tokens without a role of BERT's.
@@ -309,7 +309,7 @@ std::string specials_text(const text::Vocabulary& vocabulary) {
   nlohmann::json json = names_json(vocabulary.names());
   const std::vector<std::string> others = other_specials(vocabulary);
   if (!others.empty()) json["additional_special_tokens"] = others;
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void read_truncation(const Json& truncation, const std::string& place) {
   const Json direction = truncation.value("direction", Json());
   require(direction.is_null() || direction == "Right",
           "{}: key `truncation.direction` is {}; onebit cuts long texts at their end", place,
-          direction.dump());
+          json_text(direction));
 }
 
 Json ids_of(const std::vector<std::string>& vocabulary) {
@@ -245,7 +245,7 @@ std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::Spec
         {"continuing_subword_prefix", kWordPiecePrefix},
         {"max_input_chars_per_word", kLongestWord},
         {"vocab", ids_of(tokenizer.vocabulary)}}}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 2);
 }
 
 }  // namespace onebit::formats

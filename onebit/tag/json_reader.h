@@ -29,6 +29,8 @@ class JsonReader : public SentenceReader {
     bool with_tags = true;
     std::vector<std::string> tag_names;  // FileLayout::tag_names
     corpus::LeftOut left_out = corpus::LeftOut::kNothing;
+    // Tokens that are words of their own in a text; null: none.
+    std::shared_ptr<const text::AddedTokenFinder> added_tokens = {};
     RememberedLayout remembered;
     std::string fix;  // ends errors about keys
   };
@@ -60,6 +62,7 @@ class JsonReader : public SentenceReader {
   std::vector<std::string> list_of(const Json& object, const std::string& key, bool are_tags);
   void take_words(const Json& object, Sentence& sentence);
   void take_text(const Json& object, Sentence& sentence);
+  void split_text(Sentence& sentence) const;
   std::vector<Span> spans_of(const Json& object, const std::string& text) const;
   Span span_of(const Json& one, const std::vector<uint32_t>& places) const;
   Entity words_of(const Span& span, const Sentence& sentence);

@@ -76,6 +76,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                   .with_tags = with_tags,
                                   .tag_names = layout.tag_names,
                                   .left_out = layout.left_out,
+                                  .added_tokens = layout.added_tokens,
                                   .remembered = layout.remembered,
                                   .fix = layout.column_fix});
   }

@@ -11,6 +11,7 @@
 #include "onebit/tag/comment_rule.h"
 #include "onebit/tag/scheme.h"
 #include "onebit/tag/sentence.h"
+#include "onebit/text/added_token_finder.h"
 
 namespace onebit::tag {
 
@@ -44,6 +45,8 @@ struct FileLayout {
   // Tags are rewritten in this scheme. Absent: they remain unchanged, and entities given by their
   // positions are written in IOB2.
   std::optional<Scheme> scheme;
+  // Tokens that are words of their own in a text of JSON lines; null: none.
+  std::shared_ptr<const text::AddedTokenFinder> added_tokens = {};
   RememberedLayout remembered;
   std::string column_fix = "give the columns with --tokens and --tags";  // for errors
 };

@@ -39,6 +39,10 @@ class TagPredictor {
   TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
+  // The tokenizer's added tokens, for FileLayout; null: none.
+  std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
+    return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
+  }
 
   // The logits, f32 [words, labels], in the order of the sentences' words.
   std::vector<float> outputs(std::span<const tag::Sentence> sentences);

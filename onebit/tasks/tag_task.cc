@@ -37,6 +37,8 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   description_.architecture = model::kTaggerArchitecture;
   description_.classifier.problem_type.clear();
   name_tags(checkpoint);
+  config_.layout.added_tokens =
+      text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
   sentences_ = tag::read_sentences(options.train, config_.layout);
   scheme_ = config_.layout.scheme ? *config_.layout.scheme : tag::find_scheme(sentences_);
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kTaggerArchitecture);

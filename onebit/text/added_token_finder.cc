@@ -7,6 +7,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/text/utf8.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::text {
 namespace {
@@ -117,6 +118,12 @@ AddedTokenFinder::AddedTokenFinder(const std::vector<AddedToken>& tokens,
   }
   written_.sort();
   normalized_.sort();
+}
+
+std::shared_ptr<const AddedTokenFinder> AddedTokenFinder::of(const Vocabulary& vocabulary,
+                                                             Casing casing) {
+  if (vocabulary.is_plain()) return nullptr;
+  return std::make_shared<const AddedTokenFinder>(vocabulary.added(), Characters::get(casing));
 }
 
 void AddedTokenFinder::find(const Patterns& patterns, std::string_view text,

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@
 
 namespace onebit::text {
 
+using ByteRange = NormalizedWord::Range;
+
 // A token, or a piece of text between tokens.
 struct Segment {
   static constexpr int32_t kText = -1;
@@ -30,8 +33,12 @@ struct Segment {
   int32_t id;  // kText, or the token's
 };
 
+class Vocabulary;
+
 class AddedTokenFinder {
  public:
+  // Finds the added tokens of a vocabulary. Null if it is plain.
+  static std::shared_ptr<const AddedTokenFinder> of(const Vocabulary& vocabulary, Casing casing);
   // Error: a token whose normal form is empty.
   AddedTokenFinder(const std::vector<AddedToken>& tokens, const Characters& characters);
 
@@ -42,6 +49,15 @@ class AddedTokenFinder {
     const NormalizedText& text;
     size_t begin;
   };
+  // The bytes of `utf8` from which bytes [begin, end) of a part at `at` come.
+  static ByteRange origin(const Normal* normal, size_t at, size_t begin, size_t end) {
+    if (normal == nullptr) {
+      return {static_cast<uint32_t>(at + begin), static_cast<uint32_t>(at + end)};
+    }
+    const ByteRange range = normal->text.raw_range(at + begin, at + end);
+    const auto first = static_cast<uint32_t>(normal->begin);
+    return {first + range.begin, first + range.end};
+  }
   template <typename OnText, typename OnToken>
   void split(std::string_view utf8, const OnText& text, const OnToken& token) const {
     std::vector<Segment> outer, inner;
@@ -67,7 +83,7 @@ class AddedTokenFinder {
           text(std::string_view(normal.text()).substr(two.begin, two.end - two.begin), &of,
                two.begin);
         } else {
-          const NormalizedWord::Range range = normal.raw_range(two.begin, two.end);
+          const ByteRange range = normal.raw_range(two.begin, two.end);
           token(two.id, one.begin + range.begin, one.begin + range.end);
         }
       }

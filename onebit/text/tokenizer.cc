@@ -27,9 +27,10 @@ namespace {
 
 // The special token at an ASCII punctuation character, or empty.
 std::string_view special_at(const SplitterModel& model, const char* at, const char* end) {
-  if (*at != '[' || model.finder) [[likely]] {
+  if (*at != '[') [[likely]] {
     return {};
   }
+  if (model.finder) return {};
   return special_token_at({at, static_cast<size_t>(end - at)});
 }
 
@@ -212,9 +213,8 @@ Piece piece_of(int32_t id, size_t begin, size_t end) {
 
 // A piece of a part of a text, in the whole text.
 Piece moved(const Piece& piece, const AddedTokenFinder::Normal* normal, size_t at) {
-  if (normal == nullptr) return piece_of(piece.id, at + piece.begin, at + piece.end);
-  const NormalizedWord::Range range = normal->text.raw_range(at + piece.begin, at + piece.end);
-  return piece_of(piece.id, normal->begin + range.begin, normal->begin + range.end);
+  const ByteRange range = AddedTokenFinder::origin(normal, at, piece.begin, piece.end);
+  return {piece.id, range.begin, range.end};
 }
 
 bool is_special(const Vocabulary& vocabulary, int32_t id) {

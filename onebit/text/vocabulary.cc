@@ -179,7 +179,7 @@ void Vocabulary::set_roles(const std::string& source) {
   pad_id_ = special(names_.pad);
   std::string further;
   if (!is_plain_) {
-    for (const AddedToken& token : added_) further += added_token_json(token).dump() + "\n";
+    for (const AddedToken& token : added_) further += json_text(added_token_json(token)) + "\n";
     further += names_.unknown + names_.cls + names_.sep + names_.mask + names_.pad;
   }
   checksum_ = checksum_of(tokens_, further);

@@ -31,7 +31,7 @@ SplitterModel::SplitterModel(std::shared_ptr<const Vocabulary> v, Casing casing)
     const size_t prefix_bytes = vocabulary->is_continuation(id) ? 2 : 0;
     token_bytes.push_back(static_cast<uint32_t>(vocabulary->token(id).size() - prefix_bytes));
   }
-  if (!vocabulary->is_plain()) finder.emplace(vocabulary->added(), characters);
+  finder = AddedTokenFinder::of(*vocabulary, casing);
 }
 
 WordSplitter::WordSplitter(std::shared_ptr<const SplitterModel> model)

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,8 @@ struct SplitterModel {
   const Characters& characters;
   std::array<int32_t, 128> punctuation_ids;  // by ASCII byte
   std::vector<uint32_t> token_bytes;         // by id, without "##"
-  // Absent if only BERT's special tokens are looked for in the text, which the scan itself does.
-  std::optional<AddedTokenFinder> finder;
+  // Null if only BERT's special tokens are looked for in the text, which the scan itself does.
+  std::shared_ptr<const AddedTokenFinder> finder;
 };
 
 class WordSplitter {

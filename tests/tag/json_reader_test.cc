@@ -73,6 +73,19 @@ TEST(JsonReader, EntitiesByTheirPlaces) {
   EXPECT_THAT(read("{\"text\": \" \", \"entities\": []}").all[0].words, IsEmpty());
 }
 
+// Each word is tokenized alone, so a token that was split would not be found.
+TEST(JsonReader, AnAddedTokenIsAWord) {
+  const std::vector<text::AddedToken> tokens = {{.id = 6, .content = "[E9]", .special = true},
+                                                {.id = 7, .content = "É_1", .normalized = true}};
+  const auto finder = std::make_shared<const text::AddedTokenFinder>(
+      tokens, text::Characters::get(text::Casing::kUncased));
+  const std::string line = "{\"text\": \"a[E9] é_1é-b\", \"entities\": []}\n";
+  EXPECT_THAT(words_of(read(line, {.added_tokens = finder}).all[0]),
+              ElementsAre("a", "[E9]", "é_1", "é", "-", "b"));
+  EXPECT_THAT(words_of(read(line).all[0]),
+              ElementsAre("a", "[", "E9", "]", "é", "_", "1é", "-", "b"));
+}
+
 TEST(JsonReader, APartOfAWordIsGivenAllOfIt) {
   const Read found = read(
       "{\"text\": \"the Berliners of Bonn\", \"entities\": [[4, 10, \"LOC\"], [16, 21, \"LOC\"]]}");

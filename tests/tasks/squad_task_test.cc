@@ -89,6 +89,13 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
     EXPECT_EQ(answers[i].text, predictions.at(dataset.questions[i].id).get<std::string>());
   }
   EXPECT_EQ(predictor.ask(kContext, "Since when?", prediction).text, "1851");
+  // Nobody asked for the usual window of 384 tokens, and the model has 128 positions.
+  const SquadPredictionOptions usual;
+  EXPECT_EQ(predictor.ask(kContext, "Since when?", usual).text, "1851");
+  SquadPredictionOptions chosen;
+  chosen.is_window_chosen = true;
+  EXPECT_THAT(message_of([&] { predictor.ask(kContext, "Since when?", chosen); }),
+              testing::HasSubstr("sequence length of 384 was requested, the model has 128"));
   SquadPredictor in_bf16(context, given.output, DType::kBF16);
   EXPECT_EQ(in_bf16.ask(kContext, "Since when?", prediction).text, "1851");
 }
