@@ -258,7 +258,7 @@ class Refusals(launched_run.FolderTest):
     def test_a_working_folder_that_a_host_has_not(self):
         agent = self.folder / "elsewhere"
         agent.write_text("#!/bin/sh\nshift\n"
-                         "exec sh -c \"$(echo \"$*\" | sed 's:cd [^ ]* :cd /nowhere :')\"\n")
+                         f"exec sh -c \"$(echo \"$*\" | sed 's:cd [^ ]* :cd {self.folder}/nowhere :')\"\n")
         agent.chmod(0o755)
         status, _, error = self.launch("--hosts", "a,b", "--agent", agent)
         self.assertEqual(status, 1)
