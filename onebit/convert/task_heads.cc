@@ -18,7 +18,7 @@ constexpr const char* kClassifierModels[] = {model::kClassifierArchitecture,
 
 std::string architecture_of(const std::set<std::string>& parts, const std::string& said) {
   if (parts.contains(model::kAnswerHead)) return model::kAnswerArchitecture;
-  if (parts.contains(model::kClassifier)) {
+  if (parts.contains(model::kClassifierHead)) {
     const bool known = std::find(std::begin(kClassifierModels), std::end(kClassifierModels),
                                  said) != std::end(kClassifierModels);
     return known ? said : kClassifierModels[0];

@@ -107,7 +107,9 @@ class AddedTokens {
 void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedTokens& added) {
   const Json json = read_json(path);
   require(json.is_object(), "{}: must be an object", path.string());
-  for (const auto& [content, id] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& content = item.key();
+    const Json& id = item.value();
     require(id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX && !content.empty(),
             "{}: the value of {} is not a token's id", path.string(), quote(content));
     const bool special =
@@ -154,7 +156,9 @@ std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const P
       differ(id, id < lines.size() ? lines[id] : "nothing", token);
     }
   }
-  for (const auto& [line, id] : ids) {
+  for (const auto& entry : ids) {
+    const std::string& line = entry.first;
+    const int32_t id = entry.second;
     const auto at = static_cast<size_t>(id);
     const bool in_model = at < json.vocabulary.size() && json.vocabulary[at] == line;
     const bool is_added = std::any_of(

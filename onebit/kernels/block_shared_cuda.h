@@ -11,7 +11,7 @@ inline constexpr size_t kStaticSharedBytes = size_t{48} << 10;
 
 // The shared memory of a multiprocessor of the device that is compiled for.
 // Code for compute capability 8.0 also runs on 8.6 and 8.9.
-#if defined(__CUDA_ARCH__) &&                                                  \
+#if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 inline constexpr int kMultiprocessorKilobytes = 100;
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -24,14 +24,15 @@ inline constexpr int kMultiprocessorKilobytes = 228;
 // kernel has one object per type, so every use has its own type; those of a
 // kernel may have at most 48 KiB in total. An object of more is the kernel's
 // only one, and the kernel is launched with launch_sharing<T>().
-template <typename T> __device__ T &block_shared() {
+template <typename T>
+__device__ T& block_shared() {
   if constexpr (sizeof(T) > kStaticSharedBytes) {
     extern __shared__ __align__(1024) unsigned char large_memory[];
-    return *reinterpret_cast<T *>(large_memory);
+    return *reinterpret_cast<T*>(large_memory);
   } else {
     __shared__ T memory;
     return memory;
   }
 }
 
-} // namespace onebit::kernels::cuda
+}  // namespace onebit::kernels::cuda

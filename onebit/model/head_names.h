@@ -10,14 +10,14 @@ inline constexpr const char* kPretrainingHeads = "cls.";  // the next two
 inline constexpr const char* kMaskedWordHead = "cls.predictions.";
 inline constexpr const char* kNextSentenceHead = "cls.seq_relationship.";
 inline constexpr const char* kAnswerHead = "qa_outputs.";
-inline constexpr const char* kClassifier = "classifier.";
+inline constexpr const char* kClassifierHead = "classifier.";
 
 // Every tensor that is not the encoder's has one of these prefixes.
 inline constexpr const char* kHeadPrefixes[] = {kPooler, kPretrainingHeads, kAnswerHead,
-                                                kClassifier};
+                                                kClassifierHead};
 // The same, with the heads of pre-training one by one.
 inline constexpr const char* kHeadParts[] = {kPooler, kMaskedWordHead, kNextSentenceHead,
-                                             kAnswerHead, kClassifier};
+                                             kAnswerHead, kClassifierHead};
 
 // Classes of transformers, as in config.json.
 inline constexpr const char* kPretrainingArchitecture = "BertForPreTraining";

@@ -82,8 +82,8 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_) {
   require_head_of(problem_, labels_.size(), path);
-  weights_ =
-      load_fine_tuned(context, table_, options.compute, path, {model::kPooler, model::kClassifier});
+  weights_ = load_fine_tuned(context, table_, options.compute, path,
+                             {model::kPooler, model::kClassifierHead});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

@@ -173,9 +173,9 @@ std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training:
 
 std::string ClassifyTask::fill(params::Table& table) {
   InitialValues first = {.model = model_folder_,
-                         .heads = {model::kPooler, model::kClassifier},
+                         .heads = {model::kPooler, model::kClassifierHead},
                          .seed = config_.engine.run.seed};
-  if (!keeps_head_) first.replaced = {model::kClassifier};
+  if (!keeps_head_) first.replaced = {model::kClassifierHead};
   return fill_from_model(table, first);
 }
 

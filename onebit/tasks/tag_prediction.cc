@@ -59,7 +59,7 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
       labels_(labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_) {
-  weights_ = load_fine_tuned(context, table_, options.compute, path, {model::kClassifier});
+  weights_ = load_fine_tuned(context, table_, options.compute, path, {model::kClassifierHead});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

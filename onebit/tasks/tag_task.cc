@@ -176,8 +176,8 @@ std::unique_ptr<training::BatchSource> TagTask::make_source(const training::Stre
 
 std::string TagTask::fill(params::Table& table) {
   InitialValues first = {
-      .model = model_folder_, .heads = {model::kClassifier}, .seed = config_.engine.run.seed};
-  if (!keeps_head_) first.replaced = {model::kClassifier};
+      .model = model_folder_, .heads = {model::kClassifierHead}, .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {model::kClassifierHead};
   return fill_from_model(table, first);
 }
 

@@ -15,9 +15,9 @@ using ::testing::UnorderedElementsAre;
 TEST(CheckpointHeads, ATaskLeavesOutWhatIsNotItsOwn) {
   EXPECT_THAT(heads_other_than({model::kAnswerHead}),
               UnorderedElementsAre("cls.", "classifier.", "bert.pooler."));
-  EXPECT_THAT(heads_other_than({model::kClassifier, model::kPooler}),
+  EXPECT_THAT(heads_other_than({model::kClassifierHead, model::kPooler}),
               UnorderedElementsAre("cls.", "qa_outputs."));
-  EXPECT_THAT(heads_other_than({model::kClassifier}),
+  EXPECT_THAT(heads_other_than({model::kClassifierHead}),
               UnorderedElementsAre("bert.pooler.", "cls.", "qa_outputs."));
 }
 
