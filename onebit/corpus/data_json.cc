@@ -27,9 +27,9 @@ class Repair {
       const char first = text_[at_];
       if (first == '"') {
         copy_string();
-      } else if (first == 'N' && take("NaN", nan_)) {
-      } else if (first == 'I' && take("Infinity", "null    ")) {
-      } else if (first == '-' && take("-Infinity", "null     ")) {
+      } else if (take("NaN", nan_) || take("Infinity", "null    ") ||
+                 take("-Infinity", "null     ")) {
+        continue;
       } else if (first == '-' || (first >= '0' && first <= '9')) {
         copy_number();
       } else {

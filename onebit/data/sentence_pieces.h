@@ -8,8 +8,8 @@
 // to the beginning of its word. A sentence that fits is one piece.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <tuple>
 
 #include "onebit/corpus/token_store.h"
 
@@ -19,7 +19,10 @@ namespace onebit::data {
 struct TextPlace {
   uint64_t sentence = 0, piece = 0;
 
-  auto operator<=>(const TextPlace&) const = default;
+  bool operator==(const TextPlace&) const = default;
+  bool operator<(const TextPlace& other) const {
+    return std::tie(sentence, piece) < std::tie(other.sentence, other.piece);
+  }
 };
 
 // Not thread-safe: it remembers the sentence that was asked for last.

@@ -29,13 +29,11 @@ using kernels::HWY_NAMESPACE::store;
 using kernels::HWY_NAMESPACE::Vector;
 using kernels::HWY_NAMESPACE::zero;
 
-namespace {
-
-Vector constant(double value) {
+inline Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
-double total(Vector sums) {
+inline double total(Vector sums) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(F32(), sums)));
 }
 // Calls body(begin, end, decay) for each part of a block that has a single decay.
@@ -78,7 +76,8 @@ struct Reading {
 };
 
 // Fills `to`, with zeros for still entries.
-Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, BlockGradient& to) {
+inline Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end,
+                             BlockGradient& to) {
   const Vector scale = constant(args.gradient_scale);
   const float* variances = args.variance.data<float>();
   const Vector largest = constant(std::sqrt(kLargestFinite));
@@ -105,7 +104,7 @@ Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, B
   return {hn::AllTrue(F32(), finite), !hn::AllFalse(F32(), moved)};
 }
 
-auto is_spike(Vector gradient, Vector variance, Vector least) {
+inline auto is_spike(Vector gradient, Vector variance, Vector least) {
   return hn::Gt(hn::Mul(gradient, gradient), hn::Mul(least, variance));
 }
 
@@ -138,8 +137,8 @@ struct SpikeSums {
   int64_t spikes = 0, moving = 0;
 };
 
-SpikeSums sum_apart(const float* gradients, const float* variances, int64_t count,
-                    double least_spike, uint64_t key, uint64_t first_group) {
+inline SpikeSums sum_apart(const float* gradients, const float* variances, int64_t count,
+                           double least_spike, uint64_t key, uint64_t first_group) {
   SpikeSums sums;
   const float least = static_cast<float>(least_spike);
   for (int64_t i = 0; i < count; ++i) {
@@ -197,25 +196,25 @@ struct BlockSums {
   bool finite = true;
 };
 
-double ratio_of(const OnebitNormalize& args, int64_t block) {
+inline double ratio_of(const OnebitNormalize& args, int64_t block) {
   return args.alone ? 1 : static_cast<double>(args.block_ratio.data<float>()[block]);
 }
 
 // The factor with which sub-block `index` of the buffer adds g^2 to its variance.
-double own_rate(const OnebitNormalize& args, int64_t index) {
+inline double own_rate(const OnebitNormalize& args, int64_t index) {
   if (args.alone) return 1 - args.beta2;
   return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
          ratio_of(args, index / kSubBlocks);
 }
 
 // A larger g^2 / variance in a block with this ratio is a spike.
-double least_spike_of(const OnebitNormalize& args, double ratio) {
+inline double least_spike_of(const OnebitNormalize& args, double ratio) {
   return ratio * std::max(kLeastSpike, 1 / (1 - args.beta2));
 }
 
 // Cuts the squares of a sub-block's spikes to what may count.
-Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count, const float* gradients,
-                  double ratio, SubBlockSums& sums) {
+inline Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count,
+                         const float* gradients, double ratio, SubBlockSums& sums) {
   const double least_spike = least_spike_of(args, ratio);
   const SpikeSums apart =
       sum_apart(gradients, args.variance.data<float>() + at, count, least_spike, args.sketch_key,
@@ -228,8 +227,8 @@ Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count, const 
   return {least_spike, counted};
 }
 
-BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
-                    const BlockGradient& gradient) {
+inline BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
+                           const BlockGradient& gradient) {
   BlockSums sums;
   const double ratio = ratio_of(args, begin / kBlockElements);
   const double least_spike = least_spike_of(args, ratio);
@@ -259,25 +258,25 @@ BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
 }
 
 // The extra is kept finite: running means follow it and would never recover from an infinity.
-float bounded(double value) {
+inline float bounded(double value) {
   return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
 }
 
-double updates_in_energy(const OnebitNormalize& args, int64_t sub_block) {
+inline double updates_in_energy(const OnebitNormalize& args, int64_t sub_block) {
   return static_cast<double>(args.energy_updates[static_cast<size_t>(sub_block)]);
 }
 
 // The factor by which the energy of this rank alone, with that of this update, would change the
 // variance of sub-block `index` of the buffer (onebit_momentum).
-double growth_of(const OnebitNormalize& args, int64_t index, double energy) {
+inline double growth_of(const OnebitNormalize& args, int64_t index, double energy) {
   const double updates = updates_in_energy(args, index % kSubBlocks);
   if (energy <= 2 * updates) return 1;  // it is less than 2, which is all that matters
   const double memory = std::pow(args.beta2, updates);
   return memory + (1 - memory) * energy / updates;
 }
 
-void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
-                      const BlockSums& sums) {
+inline void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
+                             const BlockSums& sums) {
   const int64_t block = begin / kBlockElements;
   float* energies = args.energy.data<float>() + block * kSubBlocks;
   float& sketch = args.sketch.data<float>()[block];
@@ -302,7 +301,7 @@ void add_to_sent_sums(const OnebitNormalize& args, int64_t begin, int64_t end,
   source = 0;
 }
 
-Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const BlockSums& sums) {
+inline Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const BlockSums& sums) {
   const int64_t index = at / kSubBlockElements;
   const SubBlockSums& one = sums.sub_block[index % kSubBlocks];
   Normalizing by{.own = own_rate(args, index), .epsilon = args.epsilon, .spikes = {}};
@@ -321,7 +320,7 @@ Normalizing normalizing_of(const OnebitNormalize& args, int64_t at, const BlockS
   return by;
 }
 
-void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
+inline void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
   BlockGradient gradient;
   const Reading reading = read_gradient(args, begin, end, gradient);
   BlockSums sums = sum_block(args, begin, end, gradient);
@@ -343,7 +342,6 @@ void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
                                                                   : 0;
 }
 
-}  // namespace
 }  // namespace onebit::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
