@@ -1,7 +1,6 @@
 #include "onebit/tag/scheme.h"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
 #include "onebit/base/error.h"
@@ -88,12 +87,12 @@ struct Borders {
   bool has_needless = false;  // B- or E- where IOB1 and IOE1 have I-
 };
 
-// `tags` are in the order of the text for B-, and in the opposite order for E-.
-template <typename Tags>
-void look_at(const Tags& tags, char border, Borders& seen) {
+// The tags are in the order of the text for B-, and in the opposite order for E-.
+template <typename Iterator>
+void look_at(Iterator begin, Iterator end, char border, Borders& seen) {
   EntityTag last = {'O', ""};
-  for (const std::string& tag : tags) {
-    const EntityTag here = entity_tag(tag);
+  for (Iterator tag = begin; tag != end; ++tag) {
+    const EntityTag here = entity_tag(*tag);
     const bool continues = last.prefix != 'O' && last.type == here.type;
     if (here.prefix == 'I' && !continues) seen.has_inside = true;
     if (here.prefix == border && !continues) seen.has_needless = true;
@@ -163,8 +162,8 @@ Scheme find_scheme(const Sentences& sentences) {
   if (family == Scheme::kIobes) return family;
   Borders seen;
   for (const Sentence& one : sentences.all) {
-    if (family == Scheme::kIob2) look_at(one.tags, 'B', seen);
-    if (family == Scheme::kIoe2) look_at(std::views::reverse(one.tags), 'E', seen);
+    if (family == Scheme::kIob2) look_at(one.tags.begin(), one.tags.end(), 'B', seen);
+    if (family == Scheme::kIoe2) look_at(one.tags.rbegin(), one.tags.rend(), 'E', seen);
   }
   if (!seen.has_inside || seen.has_needless) return family;
   return family == Scheme::kIob2 ? Scheme::kIob1 : Scheme::kIoe1;

@@ -150,7 +150,7 @@ TEST(SampleChecker, NoticesAnotherMask) {
 
 // Google's script writes such samples with whole-word masks.
 TEST(SampleChecker, LeavesOutSamplesWithoutAMaskedWord) {
-  const text::Vocabulary vocabulary = golden_vocabulary();
+  const text::Vocabulary& vocabulary = golden_vocabulary();
   SampleChecker checker(vocabulary, "vocab.txt");
   PaddedSample unmasked = pair();
   unmasked.masked_lm_weights = {0, 0, 0};
