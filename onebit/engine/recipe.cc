@@ -1,7 +1,6 @@
 #include "onebit/engine/recipe.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "onebit/base/json.h"
@@ -26,7 +25,7 @@ size_t end_of_comment(std::string_view text, size_t begin) {
 // DeepSpeed reads Hjson: blanks replace its comments with # and its commas before a closing
 // bracket, which JSON does not have. Places in the text stay as they are.
 std::string without_hjson(std::string text) {
-  std::optional<size_t> comma;  // the last token, if it is a comma
+  size_t comma = std::string::npos;  // the last token, if it is a comma
   for (size_t at = 0; at < text.size();) {
     const char here = text[at];
     if (here == '#' || (here == '/' && at + 1 < text.size())) {
@@ -37,11 +36,11 @@ std::string without_hjson(std::string text) {
       at = end;
       continue;
     }
-    if ((here == '}' || here == ']') && comma) text[*comma] = ' ';
+    if ((here == '}' || here == ']') && comma != std::string::npos) text[comma] = ' ';
     if (here == ',') {
       comma = at;
     } else if (std::string_view(" \t\r\n").find(here) == std::string_view::npos) {
-      comma.reset();
+      comma = std::string::npos;
     }
     at = here == '"' ? end_of_string(text, at) : at + 1;
   }

@@ -8,8 +8,8 @@
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/product_sum_inl.h"
 #include "onebit/kernels/simd_inl.h"
-#include "onebit/kernels/square_sum_inl.h"
 #include "onebit/ops/lamb_update.h"
 #include "onebit/ops/lamb_update_formula.h"
 
@@ -56,7 +56,7 @@ Squares update_moments(const LambUpdate& args, const Factors& f, int64_t begin, 
   const float* values = args.value.data<float>() + begin;
   float* momenta = args.momentum.data<float>() + begin;
   float* variances = args.variance.data<float>() + begin;
-  SquareSum value_square, direction_square;
+  ProductSum value_square, direction_square;
   for_lanes(end - begin, [&](int64_t i, auto step) HWY_ATTR {
     const Vector value = load(values + i, step);
     const Vector gradient = hn::Mul(f.scale, load(gradients + i, step));
@@ -67,8 +67,8 @@ Squares update_moments(const LambUpdate& args, const Factors& f, int64_t begin, 
     store(momentum, momenta + i, step);
     store(variance, variances + i, step);
     // Lanes past the end were read as zeros and do not contribute.
-    value_square.add(value);
-    direction_square.add(f.direction(value, momentum, variance, decay));
+    value_square.add_square(value);
+    direction_square.add_square(f.direction(value, momentum, variance, decay));
   });
   return {value_square.total(), direction_square.total()};
 }

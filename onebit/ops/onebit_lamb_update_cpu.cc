@@ -8,8 +8,8 @@
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/product_sum_inl.h"
 #include "onebit/kernels/simd_inl.h"
-#include "onebit/kernels/square_sum_inl.h"
 #include "onebit/kernels/still_lanes_inl.h"
 #include "onebit/ops/onebit_lamb_update.h"
 
@@ -25,63 +25,62 @@ Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
-struct Squares {
-  double value = 0, direction = 0;
+struct Sums {
+  double of[kLambSums];
 };
 
-Squares squares_of(const OnebitLambSquares& args, const LambPart& part) {
+Sums sums_of(const OnebitLambSquares& args, const LambPart& part) {
   const double weight_decay = args.tensors[static_cast<size_t>(part.tensor)].weight_decay;
   const Vector factor = constant(args.momentum_factor), decay = constant(weight_decay);
   const float* values = args.value.data<float>() + part.begin;
   const float* momenta = args.momentum.data<float>() + part.owned;
-  SquareSum value_square, direction_square;
-  for_lanes(part.end - part.begin, [&](int64_t i, auto step) HWY_ATTR {
-    // Lanes past the end are read as zeros and add nothing.
+  ProductSum value_square, direction_square;
+  // Lanes past the end are read as zeros and add nothing.
+  const auto direction_of = [&](int64_t i, auto step) HWY_ATTR {
     const Vector value = load(values + i, step);
     const Vector quotient = hn::Mul(factor, load(momenta + i, step));
-    value_square.add(value);
-    direction_square.add(hn::MulAdd(decay, value, quotient));
+    const Vector direction = hn::MulAdd(decay, value, quotient);
+    value_square.add_square(value);
+    direction_square.add_square(direction);
+    return direction;
+  };
+  const int64_t count = part.end - part.begin;
+  if (args.residual.empty()) {
+    for_lanes(count, [&](int64_t i, auto step) HWY_ATTR { direction_of(i, step); });
+    return {{value_square.total(), direction_square.total(), 0}};
+  }
+  const float* residuals = args.residual.data<float>() + part.in_share;
+  float* means = args.mean_residual.data<float>() + part.owned;
+  const Vector share = constant(1.0 / args.sources), two = constant(2);
+  const Vector unsent_factor = constant((1 - args.beta1) * args.momentum_factor);
+  const Vector kept = constant(args.beta1), added = constant(1 - args.beta1);
+  ProductSum difference;
+  for_lanes(count, [&](int64_t i, auto step) HWY_ATTR {
+    const Vector direction = direction_of(i, step);
+    const Vector residual = load(residuals + i, step), mean = load(means + i, step);
+    const Vector unsent = hn::Mul(unsent_factor, hn::Sub(residual, mean));
+    difference.add(unsent, hn::MulAdd(share, unsent, hn::Mul(two, direction)));
+    store(hn::MulAdd(kept, mean, hn::Mul(added, residual)), means + i, step);
   });
-  return {value_square.total(), direction_square.total()};
+  return {{value_square.total(), direction_square.total(), difference.total()}};
 }
 
 void onebit_lamb_squares(Context& context, const OnebitLambSquares& args) {
   const auto parts = static_cast<int64_t>(args.parts.size());
-  const auto memory = context.scratch().take(parts * static_cast<int64_t>(sizeof(Squares)));
-  auto* squares = memory.as<Squares>();
+  const auto memory = context.scratch().take(parts * static_cast<int64_t>(sizeof(Sums)));
+  auto* part_sums = memory.as<Sums>();
   for_parts(context, parts, grain_for(kBlockElements),
             [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
               for (int64_t i = begin; i < end; ++i) {
-                squares[i] = squares_of(args, args.parts[static_cast<size_t>(i)]);
+                part_sums[i] = sums_of(args, args.parts[static_cast<size_t>(i)]);
               }
             });
-  auto* sums = args.squares.data<double>();
-  std::fill_n(sums, args.squares.elements(), 0.0);
+  auto* sums = args.sums.data<double>();
+  std::fill_n(sums, args.sums.elements(), 0.0);
   for (int64_t i = 0; i < parts; ++i) {
-    double* sum = sums + 2 * args.parts[static_cast<size_t>(i)].tensor;
-    sum[0] += squares[i].value;
-    sum[1] += squares[i].direction;
+    double* of_tensor = sums + kLambSums * args.parts[static_cast<size_t>(i)].tensor;
+    for (int64_t sum = 0; sum < kLambSums; ++sum) of_tensor[sum] += part_sums[i].of[sum];
   }
-}
-
-void onebit_lamb_residual(Context& context, const OnebitLambResidual& args) {
-  const auto parts = static_cast<int64_t>(args.parts.size());
-  const auto memory = context.scratch().take(parts * static_cast<int64_t>(sizeof(double)));
-  auto* squares = memory.as<double>();
-  for_parts(
-      context, parts, grain_for(kBlockElements), [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t part = begin; part < end; ++part) {
-          const LambPart& at = args.parts[static_cast<size_t>(part)];
-          const float* residual = args.residual.data<float>() + at.owned;
-          SquareSum sum;
-          for_lanes(at.end - at.begin,
-                    [&](int64_t i, auto step) HWY_ATTR { sum.add(load(residual + i, step)); });
-          squares[part] = sum.total();
-        }
-      });
-  auto* sums = args.squares.data<double>();
-  std::fill_n(sums, args.squares.elements(), 0.0);
-  for (int64_t i = 0; i < parts; ++i) sums[args.parts[static_cast<size_t>(i)].tensor] += squares[i];
 }
 
 template <class Compute>
@@ -134,7 +133,6 @@ HWY_AFTER_NAMESPACE();
 namespace onebit::ops {
 
 ONEBIT_CPU_OP(onebit_lamb_squares, OnebitLambSquares);
-ONEBIT_CPU_OP(onebit_lamb_residual, OnebitLambResidual);
 ONEBIT_CPU_OP(onebit_lamb_step, OnebitLambStep);
 
 }  // namespace onebit::ops

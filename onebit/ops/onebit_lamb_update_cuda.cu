@@ -10,7 +10,9 @@ using namespace kernels::cuda;
 
 namespace {
 
-using Squares = SumsOf<double>;  // of values and u, or of residuals only
+struct PartSums {
+  double of[kLambSums];
+};
 
 struct Parts {
   const LambPart* all;
@@ -31,49 +33,66 @@ struct Parts {
   }
 };
 
+struct Squares {
+  const float *values, *momenta, *residuals;  // residuals: null if nothing is coded
+  float* mean_residuals;
+  const LambTensor* tensors;
+  float factor, unsent_factor, share, kept, added;
+};
+
+// The part's residuals enter their running mean. Returns what turns the square of `direction` into
+// that without signs.
+__device__ double add_unsent(const Squares& a, const LambPart& part, const Eight& direction,
+                             int64_t at, int64_t count) {
+  const Eight residual = load_eight(a.residuals + part.in_share + at, count);
+  Eight mean = load_eight(a.mean_residuals + part.owned + at, count);
+  double sum = 0;
+  for (int i = 0; i < kEight; ++i) {
+    const float unsent = a.unsent_factor * (residual.lane[i] - mean.lane[i]);
+    sum += double{unsent} * double{fmaf(a.share, unsent, 2 * direction.lane[i])};
+    mean.lane[i] = fmaf(a.kept, mean.lane[i], a.added * residual.lane[i]);
+  }
+  store_eight(mean, a.mean_residuals + part.owned + at, count);
+  return sum;
+}
+
 // One thread block per part.
-__global__ void part_squares(const float* values, const float* momenta, const LambTensor* tensors,
-                             Parts parts, float factor, Squares* squares) {
+__global__ void part_squares(Squares a, Parts parts, PartSums* sums) {
   const LambPart& part = parts.all[blockIdx.x];
   const int64_t at = int64_t{threadIdx.x} * kEight, count = part.end - part.begin - at;
-  const auto decay = static_cast<float>(tensors[part.tensor].weight_decay);
-  const Eight value = load_eight(values + part.begin + at, count);
-  const Eight momentum = load_eight(momenta + part.owned + at, count);
-  Squares sum{0, 0};
+  const auto decay = static_cast<float>(a.tensors[part.tensor].weight_decay);
+  const Eight value = load_eight(a.values + part.begin + at, count);
+  Eight direction = load_eight(a.momenta + part.owned + at, count);
+  SumsOf<double> squares{0, 0};
   for (int i = 0; i < kEight; ++i) {
     // Elements past the end are zeros and add nothing.
-    const double direction = fmaf(decay, value.lane[i], factor * momentum.lane[i]);
-    sum.first += double{value.lane[i]} * double{value.lane[i]};
-    sum.second += direction * direction;
+    direction.lane[i] = fmaf(decay, value.lane[i], a.factor * direction.lane[i]);
+    squares.first += double{value.lane[i]} * double{value.lane[i]};
+    squares.second += double{direction.lane[i]} * double{direction.lane[i]};
   }
-  sum = block_sums_of(sum);
-  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
+  double difference = 0;
+  if (a.residuals != nullptr) difference = add_unsent(a, part, direction, at, count);
+  squares = block_sums_of(squares);
+  difference = block_sums_of(SumsOf<double>{difference, 0}).first;
+  if (threadIdx.x == 0) sums[blockIdx.x] = {{squares.first, squares.second, difference}};
 }
 
-// One thread block per part.
-__global__ void residual_squares(const float* residual, Parts parts, Squares* squares) {
-  const LambPart& part = parts.all[blockIdx.x];
-  const int64_t at = int64_t{threadIdx.x} * kEight;
-  const Eight owed = load_eight(residual + part.owned + at, part.end - part.begin - at);
-  Squares sum{0, 0};
-  for (int i = 0; i < kEight; ++i) sum.first += double{owed.lane[i]} * double{owed.lane[i]};
-  sum = block_sums_of(sum);
-  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
-}
-
-// `width` sums per tensor. One thread block per tensor; which parts a thread adds depends only on
-// their number.
-__global__ void tensor_squares(const Squares* squares, Parts parts, int width, double* sums) {
+// One thread block per tensor; which parts a thread adds depends only on their number.
+__global__ void tensor_squares(const PartSums* part_sums, Parts parts, double* sums) {
   const int64_t tensor = blockIdx.x, end = parts.first_of(tensor + 1);
-  Squares sum{0, 0};
+  SumsOf<double> squares{0, 0}, difference{0, 0};
   for (int64_t part = parts.first_of(tensor) + threadIdx.x; part < end; part += kLambThreads) {
-    sum.first += squares[part].first;
-    sum.second += squares[part].second;
+    squares.first += part_sums[part].of[0];
+    squares.second += part_sums[part].of[1];
+    difference.first += part_sums[part].of[2];
   }
-  sum = block_sums_of(sum);
+  squares = block_sums_of(squares);
+  difference = block_sums_of(difference);
   if (threadIdx.x != 0) return;
-  sums[width * tensor] = sum.first;
-  if (width == 2) sums[2 * tensor + 1] = sum.second;
+  double* of_tensor = sums + kLambSums * tensor;
+  of_tensor[0] = squares.first;
+  of_tensor[1] = squares.second;
+  of_tensor[2] = difference.first;
 }
 
 // The parts in device memory, and memory for the sums of each.
@@ -82,15 +101,15 @@ class DeviceParts {
   DeviceParts(CudaStream& cuda, std::span<const LambPart> parts)
       : count_(static_cast<int64_t>(parts.size())),
         parts_(cuda.scratch().take(static_cast<int64_t>(parts.size_bytes()))),
-        squares_(cuda.scratch().take(count_ * static_cast<int64_t>(sizeof(Squares)))) {
+        sums_(cuda.scratch().take(count_ * static_cast<int64_t>(sizeof(PartSums)))) {
     cuda.upload(parts_.data(), parts.data(), static_cast<int64_t>(parts.size_bytes()));
   }
   Parts parts() const { return {parts_.as<LambPart>(), count_}; }
-  Squares* squares() const { return squares_.as<Squares>(); }
+  PartSums* sums() const { return sums_.as<PartSums>(); }
 
  private:
   int64_t count_;
-  Scratch::Block parts_, squares_;
+  Scratch::Block parts_, sums_;
 };
 
 struct Step {
@@ -129,26 +148,23 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   const DeviceLambTensors tensors(cuda, a.tensors);
   const DeviceParts described(cuda, a.parts);
   const Parts parts = described.parts();
+  const bool coded = !a.residual.empty();
+  const Squares call{.values = a.value.data<float>(),
+                     .momenta = a.momentum.data<float>(),
+                     .residuals = coded ? a.residual.data<float>() : nullptr,
+                     .mean_residuals = coded ? a.mean_residual.data<float>() : nullptr,
+                     .tensors = tensors.tensors().all,
+                     .factor = static_cast<float>(a.momentum_factor),
+                     .unsent_factor = static_cast<float>((1 - a.beta1) * a.momentum_factor),
+                     .share = static_cast<float>(1.0 / a.sources),
+                     .kept = static_cast<float>(a.beta1),
+                     .added = static_cast<float>(1 - a.beta1)};
   if (parts.count > 0) {
     launch("part_squares", cuda, static_cast<unsigned>(parts.count), kLambThreads, part_squares,
-           a.value.data<float>(), a.momentum.data<float>(), tensors.tensors().all, parts,
-           static_cast<float>(a.momentum_factor), described.squares());
+           call, parts, described.sums());
   }
   launch("onebit_lamb_squares", cuda, static_cast<unsigned>(a.tensors.size()), kLambThreads,
-         tensor_squares, described.squares(), parts, 2, a.squares.data<double>());
-}
-
-void onebit_lamb_residual(Context& context, const OnebitLambResidual& a) {
-  if (a.tensors.empty()) return;
-  CudaStream& cuda = CudaStream::of(context);
-  const DeviceParts described(cuda, a.parts);
-  const Parts parts = described.parts();
-  if (parts.count > 0) {
-    launch("residual_squares", cuda, static_cast<unsigned>(parts.count), kLambThreads,
-           residual_squares, a.residual.data<float>(), parts, described.squares());
-  }
-  launch("onebit_lamb_residual", cuda, static_cast<unsigned>(a.tensors.size()), kLambThreads,
-         tensor_squares, described.squares(), parts, 1, a.squares.data<double>());
+         tensor_squares, described.sums(), parts, a.sums.data<double>());
 }
 
 void onebit_lamb_step(Context& context, const OnebitLambStep& a) {

@@ -151,6 +151,7 @@ void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
   if (local_) local_->freeze(moments.momentum.view());
   exchange_.hold(share_in_memory_of(std::move(moments.momentum), levels_, scratch));
   state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), levels_, scratch)};
+  values_->restart();
 }
 
 Moments CompressedOptimizer::release_normalized() {

@@ -52,10 +52,11 @@ struct CompressedOptions {
   ExchangeOptions exchange;
   std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
   ValueRuleMaker values = make_adam_values;
-  // Its size_bytes() for a table that may be unallocated.
-  std::function<int64_t(const params::Table&)> values_bytes = [](const params::Table&) {
-    return int64_t{0};
-  };
+  // Its size_bytes() for a table that may be unallocated, for a rank that owns `owned_elements`.
+  std::function<int64_t(const params::Table&, int64_t owned_elements)> values_bytes =
+      [](const params::Table&, int64_t) { return int64_t{0}; };
+  // Its saved_bytes() per element if there are several ranks.
+  int64_t values_saved_bytes = 0;
 };
 
 class CompressedOptimizer final : public Optimizer {

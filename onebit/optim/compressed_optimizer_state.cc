@@ -26,6 +26,7 @@ void CompressedOptimizer::save(params::StateWriter& writer) const {
     std::get<OwnVariance>(state_).save(writer);
     exchange_.save(writer);
     level_.save(writer);
+    values_->save(writer);
   }
   if (local_) local_->save(writer, phase() == Phase::kCompressed, exchange_.owed_updates());
 }
@@ -74,6 +75,7 @@ void CompressedOptimizer::load_compressed(const params::Table& table,
   still_.restore(ConstView::of(variances.data(), {levels_.whole_elements()}));
   exchange_.load(reader, options_.adam.beta1);
   level_.load(reader);
+  values_->load(reader);
 }
 
 void CompressedOptimizer::return_to_warmup() {
@@ -106,7 +108,7 @@ int64_t CompressedOptimizer::saved_bytes(Phase phase) const {
   const int64_t buffer_bytes = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
   if (phase != Phase::kCompressed) return 2 * buffer_bytes;  // both moments
   const int64_t own_bytes = buffer_bytes + level_.saved_bytes();
-  return levels_.sources() * own_bytes + exchange_.saved_bytes() +
+  return levels_.sources() * own_bytes + exchange_.saved_bytes() + values_->saved_bytes() +
          (local_ ? local_->saved_bytes() : 0);
 }
 
@@ -134,7 +136,8 @@ int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
   return Moments::size_bytes_of(table) + StillEntries::size_bytes_of(elements) +
          VarianceLevel::size_bytes_of(elements, world_size) +
          GradientAgreement::size_bytes_of(elements) +
-         SignExchange::size_bytes_of(buckets, world_size) + options.values_bytes(table) +
+         SignExchange::size_bytes_of(buckets, world_size) +
+         options.values_bytes(table, world_size == 1 ? 0 : buckets.owned_elements(world_size, 0)) +
          (options.schedule ? LocalUpdates::size_bytes_of(table, world_size) : 0);
 }
 
@@ -146,8 +149,10 @@ int64_t CompressedOptimizer::most_saved_bytes_of(const CompressedOptions& option
   const int64_t moments = 2 * buffer_bytes;
   if (!compresses) return moments;
   const int64_t own_bytes = buffer_bytes + VarianceLevel::saved_bytes_of(elements, world_size);
+  const int64_t values_bytes = world_size == 1 ? 0 : options.values_saved_bytes * elements;
   return std::max(moments,
                   world_size * own_bytes + SignExchange::saved_bytes_of(elements, world_size) +
+                      values_bytes +
                       (options.schedule ? LocalUpdates::saved_bytes_of(elements, world_size) : 0));
 }
 

@@ -1,19 +1,32 @@
 #include "onebit/optim/onebit_lamb.h"
 
 #include <algorithm>
-#include <numbers>
 
+#include "onebit/base/json.h"
+#include "onebit/device/memory.h"
 #include "onebit/ops/lamb_update_formula.h"
 #include "onebit/optim/compressed_recipe.h"
+#include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
 namespace {
 
-// Cuts the owned ranges of a rank where tensors begin, into pieces of at most one block.
+// Of the mean residual, for each element of the model.
+constexpr int64_t kSavedBytes = sizeof(float);
+
+// The element of the share that is element `at` of the flat buffer.
+int64_t place_in_share(std::span<const compress::OwnedRange> shares, int64_t at) {
+  const auto ends_before = [&](const compress::OwnedRange& one) { return one.range.end <= at; };
+  const auto share = std::partition_point(shares.begin(), shares.end(), ends_before);
+  return share->place + at - share->range.begin;
+}
+
+// Cuts the owned ranges of a rank, each of which is in one of its shares, where tensors begin, into
+// pieces of at most one block.
 std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
-                                    std::span<const compress::OwnedRange> owned) {
+                                    const SignExchange& exchange) {
   std::vector<ops::LambPart> parts;
-  for (const compress::OwnedRange& piece : owned) {
+  for (const compress::OwnedRange& piece : exchange.owned_ranges()) {
     const auto ends_before = [](const ops::LambTensor& one, int64_t at) { return one.end <= at; };
     auto tensor = std::lower_bound(tensors.begin(), tensors.end(), piece.range.begin, ends_before);
     for (int64_t at = piece.range.begin; at < piece.range.end;) {
@@ -21,7 +34,8 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
       parts.push_back({.tensor = tensor - tensors.begin(),
                        .begin = at,
                        .end = end,
-                       .owned = piece.place + at - piece.range.begin});
+                       .owned = piece.place + at - piece.range.begin,
+                       .in_share = place_in_share(exchange.levels().shares(), at)});
       if (end == tensor->end) ++tensor;
       at = end;
     }
@@ -50,26 +64,12 @@ std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors
   return inside;
 }
 
-// Sums per tensor: of values, u and residuals.
-constexpr int64_t kSumsOfTensor = 3;
-
-// For a gradient of Gaussian elements, as noise is. Signs at pi / 2 times the mean absolute value
-// leave pi / 2 - 1 of the square of the coded values, the last residual included.
-constexpr double kLeft = std::numbers::pi / 2 - 1;
-constexpr double kResidualOfNoise = kLeft / (1 - kLeft);
-
-// The square of u without the contribution of the workers' signs to the momentum. A worker has sent
-// all its gradients except its residual r, so the momentum lacks (1 - beta1) (r - the previous
-// running mean of r), averaged over ranks. Residuals of one worker are uncorrelated between
-// updates, those of several with each other and with the gradients, so squares add up:
-// ((1 - beta1) / ranks)^2 (1 + (1 - beta1) / (1 + beta1)) = ((1 - beta1) / ranks)^2 2 / (1 + beta1)
-// times the sum of r^2. `residual` is that sum, in units of u. If few elements dominate a gradient,
-// the residual is correlated with it and the term is too large: no more is subtracted than is right
-// for gradients of noise only, whose momentum has (1 - beta1) / (1 + beta1) of their square.
-double square_without_signs(double square, double residual, int ranks, double beta1) {
-  const double noise = (1 - beta1) * (1 - beta1) * 2 / (1 + beta1) * residual / (ranks * ranks);
-  const double most = 2 * (1 - beta1) * kResidualOfNoise;  // relative to the exact square
-  return square - std::min(noise, most / (1 + most) * square);
+// The square of u without the workers' signs. It is an estimate, which would be far off if
+// residuals of different workers were not independent: no step is more than twice as long as with
+// signs.
+double square_without_signs(const double* sums) {
+  constexpr double kLeast = 0.25;
+  return std::max(sums[1] + sums[2], kLeast * sums[1]);
 }
 
 }  // namespace
@@ -78,12 +78,13 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Tab
                                    const SignExchange& exchange)
     : exchange_(exchange),
       lamb_(options, table),
-      parts_(parts_of(lamb_.tensors(), exchange.owned_ranges())),
-      residual_parts_(parts_of(lamb_.tensors(), exchange.levels().shares())),
-      squares_(Tensor::zeros(table.device(), DType::kF64,
-                             {static_cast<int64_t>(lamb_.tensors().size()), 2})),
-      residual_squares_(Tensor::zeros(table.device(), DType::kF64,
-                                      {static_cast<int64_t>(lamb_.tensors().size())})) {}
+      parts_(parts_of(lamb_.tensors(), exchange)),
+      sums_(Tensor::zeros(table.device(), DType::kF64,
+                          {static_cast<int64_t>(lamb_.tensors().size()), ops::kLambSums})) {
+  if (alone()) return;
+  mean_residual_ =
+      Tensor::zeros(table.device(), DType::kF32, {exchange.owned_momentum().elements()});
+}
 
 void OneBitLambValues::update(Context& context, params::Table& table, const Moments& moments,
                               AdamRule& adam, const StepInput& input) {
@@ -92,32 +93,29 @@ void OneBitLambValues::update(Context& context, params::Table& table, const Mome
 
 void OneBitLambValues::begin_move(Context& context, const params::Table& table,
                                   const AdamRule& adam, double beta1) {
-  const double momentum_factor = 1 / adam.momentum_weight();
-  ops::onebit_lamb_squares(context, {.value = table.values(),
-                                     .momentum = exchange_.owned_momentum(),
-                                     .squares = squares_.view(),
-                                     .tensors = lamb_.tensors(),
-                                     .parts = parts_,
-                                     .momentum_factor = momentum_factor});
-  if (exchange_.levels().sources() > 1) {
-    ops::onebit_lamb_residual(context, {.residual = exchange_.worker_residual(),
-                                        .squares = residual_squares_.view(),
-                                        .tensors = lamb_.tensors(),
-                                        .parts = residual_parts_});
+  ops::OnebitLambSquares args{.value = table.values(),
+                              .momentum = exchange_.owned_momentum(),
+                              .residual = {},
+                              .mean_residual = {},
+                              .sums = sums_.view(),
+                              .tensors = lamb_.tensors(),
+                              .parts = parts_,
+                              .momentum_factor = 1 / adam.momentum_weight(),
+                              .beta1 = beta1,
+                              .sources = exchange_.levels().sources()};
+  if (!parts_.empty() && !alone()) {
+    args.residual = exchange_.worker_residual();
+    args.mean_residual = mean_residual_.view();
   }
-  const size_t tensors = lamb_.tensors().size();
-  std::vector<double> sums(kSumsOfTensor * tensors);
-  double* const residuals = sums.data() + 2 * tensors;
-  copy(View::of(sums.data(), squares_.shape()), squares_.view());
-  copy(View::of(residuals, residual_squares_.shape()), residual_squares_.view());
+  ops::onebit_lamb_squares(context, args);
+  std::vector<double> sums(static_cast<size_t>(sums_.shape().elements()));
+  copy(View::of(sums.data(), sums_.shape()), sums_.view());
   exchange_.levels().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
   std::vector<float> ratios;
-  for (size_t i = 0; i < tensors; ++i) {
-    const double residual = residuals[i] * momentum_factor * momentum_factor;
-    const double direction =
-        square_without_signs(sums[2 * i + 1], residual, exchange_.levels().sources(), beta1);
-    ratios.push_back(ops::lamb_ratio(sums[2 * i], direction, lamb_.options().min_ratio,
-                                     lamb_.options().max_ratio));
+  for (const double* of_tensor = sums.data(); of_tensor != sums.data() + sums.size();
+       of_tensor += ops::kLambSums) {
+    ratios.push_back(ops::lamb_ratio(of_tensor[0], square_without_signs(of_tensor),
+                                     lamb_.options().min_ratio, lamb_.options().max_ratio));
   }
   copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
 }
@@ -139,13 +137,47 @@ void OneBitLambValues::move(Context& context, params::Table& table, const AdamRu
                          .momentum_factor = 1 / adam.momentum_weight()});
 }
 
-int64_t OneBitLambValues::size_bytes() const {
-  return lamb_.size_bytes() + squares_.view().size_bytes() + residual_squares_.view().size_bytes();
+void OneBitLambValues::restart() {
+  if (alone()) return;
+  const View mean = mean_residual_.view();
+  memory::fill_zero(mean.device(), mean.raw(), mean.size_bytes());
 }
 
-int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOptions& options) {
+void OneBitLambValues::save(params::StateWriter& writer) const {
+  if (alone()) return;
+  writer.scalar("mean_residual_sources", exchange_.levels().sources());
+  if (mean_residual_.view().elements() > 0) writer.own("mean_residual", mean_residual_.view());
+}
+
+// The residuals of other ranks have other means: those start again, and are right after the memory
+// of the momentum.
+void OneBitLambValues::load(const params::StateReader& reader) {
+  restart();
+  const Json sources = reader.scalar("mean_residual_sources");
+  if (alone() || sources.is_null() || sources.get<int>() != exchange_.levels().sources()) return;
+  const Levels& levels = exchange_.levels();
+  const std::vector<float> mean =
+      owned_buffer(reader, "mean_residual", saved_ownership(reader, levels.whole_elements()),
+                   levels.ownership(), levels.world().rank());
+  if (!mean.empty())
+    copy(mean_residual_.view(), ConstView::of(mean.data(), mean_residual_.shape()));
+}
+
+int64_t OneBitLambValues::size_bytes() const {
+  const int64_t owned = alone() ? 0 : mean_residual_.view().elements();
+  return lamb_.size_bytes() + sums_.view().size_bytes() +
+         owned * static_cast<int64_t>(sizeof(float));
+}
+
+int64_t OneBitLambValues::saved_bytes() const {
+  return alone() ? 0 : kSavedBytes * exchange_.levels().whole_elements();
+}
+
+int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOptions& options,
+                                        int64_t owned_elements) {
   return lamb_ratio_bytes(table, options) +
-         kSumsOfTensor * static_cast<int64_t>(sizeof(double) * table.entries().size());
+         ops::kLambSums * static_cast<int64_t>(sizeof(double) * table.entries().size()) +
+         owned_elements * static_cast<int64_t>(sizeof(float));
 }
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {
@@ -161,9 +193,10 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
                 return std::make_unique<OneBitLambValues>(lamb, table, exchange);
               },
           .values_bytes =
-              [lamb = options.lamb](const params::Table& table) {
-                return OneBitLambValues::size_bytes_of(table, lamb);
-              }});
+              [lamb = options.lamb](const params::Table& table, int64_t owned_elements) {
+                return OneBitLambValues::size_bytes_of(table, lamb, owned_elements);
+              },
+          .values_saved_bytes = kSavedBytes});
 }
 
 std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {

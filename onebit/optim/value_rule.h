@@ -11,6 +11,7 @@
 #include "onebit/optim/moments.h"
 #include "onebit/optim/optimizer.h"
 #include "onebit/optim/sign_exchange.h"
+#include "onebit/params/state.h"
 #include "onebit/params/table.h"
 
 namespace onebit::optim {
@@ -37,8 +38,14 @@ class ValueRule {
   virtual void begin_move(Context&, const params::Table&, const AdamRule&, double /*beta1*/) {}
   virtual void move(Context&, params::Table&, const AdamRule& adam, const Movement&) = 0;
 
-  // Bytes of its memory.
+  // Called where the compressed phase begins or is loaded.
+  virtual void restart() {}
+  // Its state in the compressed phase.
+  virtual void save(params::StateWriter&) const {}
+  virtual void load(const params::StateReader&) {}
+  // Bytes of its memory, and those that save() of all ranks together writes.
   virtual int64_t size_bytes() const = 0;
+  virtual int64_t saved_bytes() const { return 0; }
 };
 
 // Makes the value rule of an optimizer with this exchange, which outlives the rule.

@@ -23,6 +23,9 @@ std::vector<LambTensor> tensors() {
   return all;
 }
 
+// Elements of the share before that of element 0.
+constexpr int64_t kBeforeShare = 5;
+
 // Pieces of at most 1500 elements, every other one of which is owned, stored one after another
 // behind three unused elements.
 struct Owned {
@@ -40,7 +43,8 @@ Owned every_other_piece(const std::vector<LambTensor>& tensors) {
       owned.parts.push_back({.tensor = static_cast<int64_t>(tensor),
                              .begin = at,
                              .end = end,
-                             .owned = static_cast<int64_t>(owned.momentum.size())});
+                             .owned = static_cast<int64_t>(owned.momentum.size()),
+                             .in_share = at + kBeforeShare});
       owned.momentum.insert(owned.momentum.end(), all.begin() + at, all.begin() + end);
     }
   }
@@ -50,21 +54,14 @@ Owned every_other_piece(const std::vector<LambTensor>& tensors) {
 class OnebitLambUpdateTest : public MirrorTest {
  protected:
   std::vector<double> squares(OnebitLambSquares a) {
-    std::vector<double> sums(2 * a.tensors.size(), -1.0);
+    std::vector<double> sums(kLambSums * a.tensors.size(), -1.0);
     Mirror mirror(context());
     a.value = mirror(a.value);
     a.momentum = mirror(a.momentum);
-    a.squares = mirror(View::of(sums.data(), {static_cast<int64_t>(a.tensors.size()), 2}));
-    onebit_lamb_squares(context(), a);
-    mirror.bring_back();
-    return sums;
-  }
-  std::vector<double> residual_squares(OnebitLambResidual a) {
-    std::vector<double> sums(a.tensors.size(), -1.0);
-    Mirror mirror(context());
     a.residual = mirror(a.residual);
-    a.squares = mirror(View::of(sums.data(), {static_cast<int64_t>(a.tensors.size())}));
-    onebit_lamb_residual(context(), a);
+    a.mean_residual = mirror(a.mean_residual);
+    a.sums = mirror(View::of(sums.data(), {static_cast<int64_t>(a.tensors.size()), kLambSums}));
+    onebit_lamb_squares(context(), a);
     mirror.bring_back();
     return sums;
   }
@@ -80,54 +77,58 @@ class OnebitLambUpdateTest : public MirrorTest {
   }
 };
 
-TEST_P(OnebitLambUpdateTest, SquaresFollowTheFormula) {
+TEST_P(OnebitLambUpdateTest, SumsFollowTheFormula) {
   const std::vector<LambTensor> all = tensors();
   Owned owned = every_other_piece(all);
-  Values value = random_values(7, 1, static_cast<size_t>(all.back().end), 2);
-  const std::vector<double> found = squares({.value = view_of(value),
-                                             .momentum = view_of(owned.momentum),
-                                             .squares = {},
-                                             .tensors = all,
-                                             .parts = owned.parts,
-                                             .momentum_factor = 3});
-  std::vector<double> expected(2 * all.size());
-  for (const LambPart& part : owned.parts) {
-    const auto tensor = static_cast<size_t>(part.tensor);
-    for (int64_t i = part.begin; i < part.end; ++i) {
-      const double p = value[static_cast<size_t>(i)];
-      const double m = owned.momentum[static_cast<size_t>(part.owned + i - part.begin)];
-      expected[2 * tensor] += p * p;
-      expected[2 * tensor + 1] += std::pow(3 * m + all[tensor].weight_decay * p, 2);
+  const auto elements = static_cast<size_t>(all.back().end);
+  Values value = random_values(7, 1, elements, 2);
+  Values residual = random_values(7, 3, elements + kBeforeShare, 2);
+  const Values mean = random_values(7, 4, owned.momentum.size(), 0.3);
+  for (const bool coded : {false, true}) {
+    Values new_mean = mean;
+    const std::vector<double> found = squares({.value = view_of(value),
+                                               .momentum = view_of(owned.momentum),
+                                               .residual = coded ? view_of(residual) : View(),
+                                               .mean_residual = coded ? view_of(new_mean) : View(),
+                                               .sums = {},
+                                               .tensors = all,
+                                               .parts = owned.parts,
+                                               .momentum_factor = 3,
+                                               .beta1 = 0.8,
+                                               .sources = 5});
+    std::vector<double> expected(kLambSums * all.size()), size(kLambSums * all.size());
+    std::vector<double> expected_mean(mean.begin(), mean.end());
+    for (const LambPart& part : owned.parts) {
+      const auto tensor = static_cast<size_t>(part.tensor);
+      for (int64_t i = part.begin; i < part.end; ++i) {
+        const auto at = static_cast<size_t>(part.owned + i - part.begin);
+        const double p = value[static_cast<size_t>(i)];
+        const double u = 3 * double{owned.momentum[at]} + all[tensor].weight_decay * p;
+        const double r = residual[static_cast<size_t>(i + kBeforeShare)];
+        const double unsent = coded ? (1 - 0.8) * 3 * (r - mean[at]) : 0;
+        const double terms[] = {p * p, u * u, 2 * u * unsent + unsent * unsent / 5};
+        for (size_t sum = 0; sum < kLambSums; ++sum) {
+          expected[kLambSums * tensor + sum] += terms[sum];
+          size[kLambSums * tensor + sum] += std::abs(terms[sum]);
+        }
+        if (coded) expected_mean[at] = 0.8 * mean[at] + 0.2 * r;
+      }
     }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      // u is rounded to f32 before it is squared, the value is not.
+      EXPECT_NEAR(found[i], expected[i], (i % kLambSums == 0 ? 1e-13 : 1e-6) * size[i]) << i;
+    }
+    for (size_t i = 0; i < mean.size(); ++i) EXPECT_NEAR(new_mean[i], expected_mean[i], 1e-6);
+    EXPECT_EQ(expected[2 * kLambSums], 0) << "no part of one tensor should be owned here";
   }
-  for (size_t i = 0; i < expected.size(); ++i) {
-    // u is rounded to f32 before it is squared, the value is not.
-    EXPECT_NEAR(found[i], expected[i], (i % 2 == 0 ? 1e-13 : 1e-6) * expected[i]) << i;
-  }
-  EXPECT_EQ(expected[2 * 2], 0) << "no part of one tensor should be owned here";
   EXPECT_EQ(squares({.value = view_of(value),
                      .momentum = view_of(owned.momentum),
-                     .squares = {},
+                     .residual = {},
+                     .mean_residual = {},
+                     .sums = {},
                      .tensors = all,
                      .parts = {}}),
-            std::vector<double>(2 * all.size(), 0.0));
-}
-
-TEST_P(OnebitLambUpdateTest, ResidualSquaresFollowTheFormula) {
-  const std::vector<LambTensor> all = tensors();
-  Owned owned = every_other_piece(all);
-  const std::vector<double> found = residual_squares(
-      {.residual = view_of(owned.momentum), .squares = {}, .tensors = all, .parts = owned.parts});
-  std::vector<double> expected(all.size());
-  for (const LambPart& part : owned.parts) {
-    for (int64_t i = part.owned; i < part.owned + part.end - part.begin; ++i) {
-      expected[static_cast<size_t>(part.tensor)] +=
-          std::pow(double{owned.momentum[static_cast<size_t>(i)]}, 2);
-    }
-  }
-  for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(found[i], expected[i], 1e-13 * expected[i]) << i;
-  }
+            std::vector<double>(kLambSums * all.size(), 0.0));
 }
 
 TEST_P(OnebitLambUpdateTest, StepFollowsTheFormula) {
@@ -175,18 +176,24 @@ TEST(OnebitLambUpdate, ThreadsChangeNothing) {
   for (const auto& [tensor, first, last] :
        {std::tuple(0, 0, 300'001), std::tuple(1, 300'001, 400'000)}) {
     for (int64_t at = first; at < last; at += 2048) {
-      parts.push_back({tensor, at, std::min<int64_t>(at + 2048, last), at});
+      parts.push_back({tensor, at, std::min<int64_t>(at + 2048, last), at, at});
     }
   }
+  Values residual = random_values(7, 3, 400'000, 1);
   const auto squares_on = [&](int threads) {
-    std::vector<double> sums(4);
+    std::vector<double> sums(2 * kLambSums);
+    Values mean(400'000);
     Context context = Context::cpu(threads);
     onebit_lamb_squares(context, {.value = view_of(value),
                                   .momentum = view_of(momentum),
-                                  .squares = View::of(sums.data(), {2, 2}),
+                                  .residual = view_of(residual),
+                                  .mean_residual = view_of(mean),
+                                  .sums = View::of(sums.data(), {2, kLambSums}),
                                   .tensors = all,
-                                  .parts = parts});
-    return sums;
+                                  .parts = parts,
+                                  .beta1 = 0.9,
+                                  .sources = 2});
+    return std::pair(sums, mean);
   };
   for (const int threads : {2, 3, 4}) EXPECT_EQ(squares_on(threads), squares_on(1));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "onebit/base/philox.h"
@@ -68,6 +69,40 @@ TEST(OneBitLamb, RatiosAreThoseOfLamb) {
   for (const auto& ratios : onebit) EXPECT_EQ(ratios, onebit[0]);
   for (size_t tensor = 0; tensor < plain[0].size(); ++tensor) {
     EXPECT_NEAR(onebit[0][tensor], plain[0][tensor], 0.03 * plain[0][tensor]) << tensor;
+  }
+}
+
+// Residuals are correlated with gradients whose few large elements dominate, and with those of the
+// updates before: the sum of their squares says too little.
+TEST(OneBitLamb, StepsHaveTheLengthOfLambsWithHeavyTails) {
+  const Gradient heavy = [](int rank, int64_t step, int64_t place) {
+    const float size = std::exp(1.2f * gaussian_noise(rank, step + 5000, place / 7));
+    const double signal =
+        0.05 * std::sin(0.02 * static_cast<double>(step) + static_cast<double>(place));
+    return static_cast<float>(signal) + size * gaussian_noise(rank, step, place);
+  };
+  // The distances that tensors move.
+  const auto distances = [](Trial& trial) {
+    trial.steps(60);
+    const std::vector<float> before = trial.values();
+    trial.steps(120);
+    const std::vector<float> after = trial.values();
+    std::map<std::string, double> squares;
+    for (const int64_t place : trial.places()) {
+      const auto i = static_cast<size_t>(place);
+      squares[*trial.table().name_at(place)] += std::pow(double{after[i]} - before[i], 2);
+    }
+    return squares;
+  };
+  for (const int ranks : {2, 8}) {
+    TrialOptions options{.optimizer = lamb_recipe({}), .gradient = heavy, .learning_rate = 1e-6};
+    const auto plain = on_ranks(ranks, options, distances)[0];
+    options.optimizer = onebit_lamb_recipe({.lamb = {}, .freeze = {.step = 40}});
+    const auto onebit = on_ranks(ranks, options, distances)[0];
+    for (const char* name : {"words", "matrix"}) {
+      const double quotient = std::sqrt(onebit.at(name) / plain.at(name));
+      EXPECT_NEAR(quotient, 1, 0.02) << name << " of " << ranks << " ranks";
+    }
   }
 }
 

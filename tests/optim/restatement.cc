@@ -82,19 +82,18 @@ double Restatement::update_of(double momentum, size_t i, const Doubles& values) 
   return momentum / c1_ + (elements_.decays[i] ? kDecay * values[i] : 0);
 }
 
-// Ratios by tensor, from the momentum before encoding, without the additions of the sources' signs.
-std::map<std::string, double> Restatement::trust_ratios(const Doubles& momentum) const {
-  std::map<std::string, double> values, updates, owed, ratios;
+// Ratios by tensor, from the momentum before encoding, without the additions of the sources' signs:
+// u is that of the coded gradients, u + c d that of the gradients if all sources had the owner's d.
+std::map<std::string, double> Restatement::trust_ratios(const Doubles& momentum) {
+  std::map<std::string, double> values, updates, ratios;
+  mean_residual_.resize(values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {
+    const double residual = all_reduce_.worker[static_cast<size_t>(elements_.owners[i])][i];
+    const double u = update_of(momentum[i], i, values_);
+    const double unsent = 0.1 / c1_ * (residual - mean_residual_[i]);
     values[elements_.tensors[i]] += values_[i] * values_[i];
-    updates[elements_.tensors[i]] += std::pow(update_of(momentum[i], i, values_), 2);
-    for (const std::vector<float>& residual : all_reduce_.worker) {
-      owed[elements_.tensors[i]] += std::pow(residual[i] / (sources_ * c1_), 2);
-    }
-  }
-  // To pure noise the signs add 2 * 0.1 * 1.329896 of its square.
-  for (auto& [name, square] : updates) {
-    square -= std::min(0.01 * 2 / 1.9 * owed[name], 0.2659791 / 1.2659791 * square);
+    updates[elements_.tensors[i]] += u * u + 2 * u * unsent + unsent * unsent / sources_;
+    mean_residual_[i] = 0.9 * mean_residual_[i] + 0.1 * residual;
   }
   for (const auto& [name, square] : values) {
     const bool some = square > 0 && updates[name] > 0;

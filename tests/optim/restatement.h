@@ -21,6 +21,7 @@ struct TrialElements {
   std::vector<int64_t> places;
   std::vector<bool> exists, decays, looked_up;
   std::vector<std::string> tensors;  // empty: Adam, not LAMB
+  std::vector<int> owners;           // with LAMB: the source that keeps the momentum
 
   static TrialElements of(const TrialOptions& options, bool lamb);
 };
@@ -69,13 +70,14 @@ class Restatement {
   int64_t level_updates_ = 0;
 
  private:
-  std::map<std::string, double> trust_ratios(const Doubles& momentum) const;
+  std::map<std::string, double> trust_ratios(const Doubles& momentum);
   void grow(int64_t turn, double memory, int64_t updates);
   void follow_noise();
 
   int64_t exchanges_ = 0;
   std::array<int64_t, kTurns> left_at_{};
   std::vector<Doubles> energy_, sketch_, block_energy_;  // [sources]
+  Doubles mean_residual_;                                // of the owner of each element
   int cycles_ = 0;
   double local_ = 0, average_ = 0;  // one group of blocks
 };

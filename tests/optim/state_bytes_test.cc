@@ -31,7 +31,7 @@ std::vector<Row> table() {
   return {{"AdamW", adam_recipe({}), 8, 8, 0},
           {"Lamb", lamb_recipe({}), 8, 8, 0},
           {"OneBitAdam", onebit_adam_recipe({.freeze = freeze}), 8, 8, 8},
-          {"OneBitLamb", onebit_lamb_recipe({.freeze = freeze}), 8, 8, 8},
+          {"OneBitLamb", onebit_lamb_recipe({.freeze = freeze}), 8, 8, 12},
           {"ZeroOneAdam", zero_one_adam_recipe({.schedule = schedule}), 8, 20, 8, 4}};
 }
 
