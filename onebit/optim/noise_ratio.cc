@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "onebit/base/json.h"
 #include "onebit/optim/earlier_state.h"
@@ -24,23 +25,23 @@ View view_of(std::vector<float>& values) {
 
 }  // namespace
 
-NoiseRatio::NoiseRatio(int64_t blocks, int world_size)
-    : blocks_(blocks),
-      world_size_(world_size),
-      local_(static_cast<size_t>((blocks + kBlocksInGroup - 1) / kBlocksInGroup)),
-      average_(local_.size()) {
+NoiseRatio::NoiseRatio(int64_t blocks, int world_size) : blocks_(blocks), world_size_(world_size) {
+  const auto groups = static_cast<size_t>((blocks + kBlocksInGroup - 1) / kBlocksInGroup);
+  means_.local.resize(groups);
+  means_.average.resize(groups);
   restart();
 }
 
 // If the variance is right, the squared average over the variance is 1 in each update.
 void NoiseRatio::restart() {
-  for (size_t group = 0; group < local_.size(); ++group) {
+  for (size_t group = 0; group < means_.local.size(); ++group) {
     const int64_t first = static_cast<int64_t>(group) * kBlocksInGroup;
     const double blocks = static_cast<double>(std::min(kBlocksInGroup, blocks_ - first));
-    average_[group] = static_cast<float>(kCycle * blocks);
-    local_[group] = static_cast<float>(kCycle * blocks * world_size_);
+    means_.average[group] = static_cast<float>(kCycle * blocks);
+    means_.local[group] = static_cast<float>(kCycle * blocks * world_size_);
   }
-  local_norm_ = average_norm_ = 0;
+  means_.local_norm = means_.average_norm = 0;
+  recent_ = means_;
   cycles_ = 0;
 }
 
@@ -49,8 +50,15 @@ double NoiseRatio::ratio_of(double local, double average) const {
   return average > 0 ? std::clamp(local / average, 1.0, most) : most;
 }
 
+bool NoiseRatio::has_changed(double local, double average, double recent_local,
+                             double recent_average) const {
+  constexpr double kChange = 1.5;
+  const double quotient = ratio_of(local, average) / ratio_of(recent_local, recent_average);
+  return quotient > kChange || quotient < 1 / kChange;
+}
+
 void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
-  const size_t groups = local_.size();
+  const size_t groups = means_.local.size();
   // Then the sums of all groups: the second is the same on every rank except for rounding, as each
   // rank sums its own variances.
   std::vector<double> local(groups + 2, 0.0), average(groups, 0.0);
@@ -64,38 +72,61 @@ void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
     local[groups + 1] += square * variance;
   }
   communicator.all_reduce(std::span(local), comm::Reduction::kSum);
-  const auto approach = [](auto& mean, double value, double weight) {
-    const double before = mean;
-    mean = static_cast<std::decay_t<decltype(mean)>>(before + weight * (value - before));
-  };
-  const double weight = std::max(kWeight, 1 / static_cast<double>(++cycles_));
-  for (size_t group = 0; group < groups; ++group) {
-    approach(local_[group], local[group] / world_size_, weight);
-    approach(average_[group], average[group], weight);
+  ++cycles_;
+  for (const auto& [means, least_weight] :
+       {std::pair(&means_, kWeight), std::pair(&recent_, kRecentWeight)}) {
+    const double weight = std::max(least_weight, 1 / static_cast<double>(cycles_));
+    const auto approach = [weight](auto& mean, double value) {
+      const double before = mean;
+      mean = static_cast<std::decay_t<decltype(mean)>>(before + weight * (value - before));
+    };
+    for (size_t group = 0; group < groups; ++group) {
+      approach(means->local[group], local[group] / world_size_);
+      approach(means->average[group], average[group]);
+    }
+    approach(means->local_norm, local[groups] / world_size_);
+    approach(means->average_norm, local[groups + 1] / world_size_);
   }
-  approach(local_norm_, local[groups] / world_size_, weight);
-  approach(average_norm_, local[groups + 1] / world_size_, weight);
+  take_recent();
+}
+
+void NoiseRatio::take_recent() {
+  for (size_t group = 0; group < means_.local.size(); ++group) {
+    float &local = means_.local[group], &average = means_.average[group];
+    if (!has_changed(local, average, recent_.local[group], recent_.average[group])) continue;
+    local = recent_.local[group];
+    average = recent_.average[group];
+  }
+  if (has_changed(means_.local_norm, means_.average_norm, recent_.local_norm,
+                  recent_.average_norm)) {
+    means_.local_norm = recent_.local_norm;
+    means_.average_norm = recent_.average_norm;
+  }
 }
 
 std::vector<float> NoiseRatio::ratios() const {
   std::vector<float> ratios(static_cast<size_t>(blocks_));
   for (size_t block = 0; block < ratios.size(); ++block) {
     const size_t group = block / static_cast<size_t>(kBlocksInGroup);
-    ratios[block] = static_cast<float>(ratio_of(local_[group], average_[group]));
+    ratios[block] = static_cast<float>(ratio_of(means_.local[group], means_.average[group]));
   }
   return ratios;
 }
 
 double NoiseRatio::norm_ratio() const {
-  return local_norm_ > 0 ? 1 / std::sqrt(ratio_of(local_norm_, average_norm_)) : 0;
+  const double local = means_.local_norm;
+  return local > 0 ? 1 / std::sqrt(ratio_of(local, means_.average_norm)) : 0;
 }
 
 void NoiseRatio::save(params::StateWriter& writer) const {
   writer.scalar("noise_ranks", world_size_);
-  writer.scalar("noise_norms", Json{local_norm_, average_norm_});
+  writer.scalar("noise_norms", Json{means_.local_norm, means_.average_norm, recent_.local_norm,
+                                    recent_.average_norm});
   writer.scalar("noise_cycles", cycles_);
-  writer.replicated("noise_local", view_of(local_));
-  writer.replicated("noise_average", view_of(average_));
+  writer.replicated("noise_local", view_of(means_.local));
+  writer.replicated("noise_average", view_of(means_.average));
+  writer.replicated("noise_recent_local", view_of(recent_.local));
+  writer.replicated("noise_recent_average", view_of(recent_.average));
 }
 
 void NoiseRatio::load(const params::StateReader& reader) {
@@ -103,19 +134,30 @@ void NoiseRatio::load(const params::StateReader& reader) {
   const int saved = reader.scalar("noise_ranks").get<int>();
   if (saved == 1 || world_size_ == 1) return;
   const Json norms = reader.scalar("noise_norms");
-  local_norm_ = norms.at(0).get<double>();
-  average_norm_ = norms.at(1).get<double>();
+  means_.local_norm = norms.at(0).get<double>();
+  means_.average_norm = norms.at(1).get<double>();
   cycles_ = completed_cycles(reader.scalar("noise_cycles"), static_cast<int64_t>(1 / kWeight));
-  reader.replicated("noise_local", view_of(local_));
-  reader.replicated("noise_average", view_of(average_));
+  reader.replicated("noise_local", view_of(means_.local));
+  reader.replicated("noise_average", view_of(means_.average));
+  recent_ = means_;
+  if (norms.size() == 4) {
+    recent_.local_norm = norms.at(2).get<double>();
+    recent_.average_norm = norms.at(3).get<double>();
+    reader.replicated("noise_recent_local", view_of(recent_.local));
+    reader.replicated("noise_recent_average", view_of(recent_.average));
+  }
   if (saved == world_size_) return;
   const auto convert = [&](double local, auto& average) {
     if (!(average > 0)) return;
     const double share = std::clamp((local / average - 1) / (saved - 1), 0.0, 1.0);
     average = static_cast<std::decay_t<decltype(average)>>(local / (1 + share * (world_size_ - 1)));
   };
-  for (size_t group = 0; group < local_.size(); ++group) convert(local_[group], average_[group]);
-  convert(local_norm_, average_norm_);
+  for (Means* means : {&means_, &recent_}) {
+    for (size_t group = 0; group < means->local.size(); ++group) {
+      convert(means->local[group], means->average[group]);
+    }
+    convert(means->local_norm, means->average_norm);
+  }
 }
 
 }  // namespace onebit::optim

@@ -9,7 +9,9 @@
 // so its mean over ranks is <z, average>, whose square has the expectation |average|^2 (Alon,
 // Matias, Szegedy 1996). So one number per block and cycle, sent with the signs, gives an unbiased
 // estimate of the size of the average. The numbers of a group of blocks are summed and tracked by
-// their mean over cycles of nine updates, a running mean of weight 0.04 after 25 cycles.
+// their mean over cycles of nine updates, a running mean of weight 0.04 after 25 cycles. That is too
+// slow where a model leaves its plateau and the share of noise falls within some updates: where a
+// second mean, of weight 0.25, gives a ratio that differs by a half, it replaces the first.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,7 @@ namespace onebit::optim {
 class NoiseRatio {
  public:
   static constexpr int64_t kBlocksInGroup = 16;
-  static constexpr double kWeight = 0.04;
+  static constexpr double kWeight = 0.04, kRecentWeight = 0.25;
 
   // The ratio starts at noise only; the first cycle replaces it.
   NoiseRatio(int64_t blocks, int world_size);
@@ -50,14 +52,21 @@ class NoiseRatio {
   void load(const params::StateReader&);
 
  private:
+  // Running means of squares: of a rank's gradients, of their average. [groups], and of the whole
+  // buffer in units of the gradient.
+  struct Means {
+    std::vector<float> local, average;
+    double local_norm = 0, average_norm = 0;
+  };
+
   double ratio_of(double local, double average) const;
+  // Whether the ratios of two pairs of means differ by a factor of 1.5.
+  bool has_changed(double local, double average, double recent_local, double recent_average) const;
+  void take_recent();
 
   int64_t blocks_;
   int world_size_;
-  // Running means of squares: of a rank's gradients, of their average. [groups], and of the whole
-  // buffer in units of the gradient.
-  std::vector<float> local_, average_;
-  double local_norm_ = 0, average_norm_ = 0;
+  Means means_, recent_;
   int64_t cycles_ = 0;  // number of cycles tracked so far
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/philox.h"
@@ -51,6 +52,46 @@ TEST(NoiseRatio, StartsFromNoiseAloneAndFollows) {
       return 0;
     });
   }
+}
+
+// A model that leaves its plateau: a running mean of weight 0.04 would take 200 updates to halve the
+// distance, and the distance that values move would be a quarter too long.
+TEST(NoiseRatio, FollowsAFallOfTheNoiseWithinFiveCycles) {
+  on_ranks(8, {}, [&](Trial& trial) {
+    NoiseRatio noise(40, 8);
+    for (int cycle = 0; cycle < 200; ++cycle) {
+      noise.follow(trial.communicator(), Sums(40, 9 * 7.8, 9).cycle());
+    }
+    for (int cycle = 0; cycle < 5; ++cycle) {
+      noise.follow(trial.communicator(), Sums(40, 9 * 1.4, 9).cycle());
+    }
+    for (const float ratio : noise.ratios()) EXPECT_LT(ratio, 4);
+    EXPECT_GT(noise.norm_ratio(), 0.5);
+    return 0;
+  });
+}
+
+// The square of a sketch is that of a normal number: a group of 16 blocks measures it to a third.
+TEST(NoiseRatio, TheNoiseOfSketchesIsNoChange) {
+  on_ranks(4, {}, [&](Trial& trial) {
+    NoiseRatio noise(NoiseRatio::kBlocksInGroup, 4);
+    RandomSequence random(3, 4, 5);
+    float least = 4, most = 1;
+    for (int cycle = 0; cycle < 2000; ++cycle) {
+      Sums sums(NoiseRatio::kBlocksInGroup, 9 * 2, 9);
+      for (float& sketch : sums.sketch) {
+        const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+        sketch = static_cast<float>(3 * radius * std::cos(6.283185307 * random.uniform()));
+      }
+      noise.follow(trial.communicator(), sums.cycle());
+      if (cycle < 100) continue;
+      least = std::min(least, noise.ratios()[0]);
+      most = std::max(most, noise.ratios()[0]);
+    }
+    EXPECT_GT(least, 1.6);
+    EXPECT_LT(most, 2.6);
+    return 0;
+  });
 }
 
 TEST(NoiseRatio, StaysBetweenSignalAloneAndNoiseAlone) {
