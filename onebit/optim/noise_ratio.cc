@@ -35,8 +35,7 @@ NoiseRatio::NoiseRatio(int64_t blocks, int world_size) : blocks_(blocks), world_
 // If the variance is right, the squared average over the variance is 1 in each update.
 void NoiseRatio::restart() {
   for (size_t group = 0; group < means_.local.size(); ++group) {
-    const int64_t first = static_cast<int64_t>(group) * kBlocksInGroup;
-    const double blocks = static_cast<double>(std::min(kBlocksInGroup, blocks_ - first));
+    const auto blocks = static_cast<double>(blocks_in(group));
     means_.average[group] = static_cast<float>(kCycle * blocks);
     means_.local[group] = static_cast<float>(kCycle * blocks * world_size_);
   }
@@ -45,16 +44,23 @@ void NoiseRatio::restart() {
   cycles_ = 0;
 }
 
+int64_t NoiseRatio::blocks_in(size_t group) const {
+  return std::min(kBlocksInGroup, blocks_ - static_cast<int64_t>(group) * kBlocksInGroup);
+}
+
 double NoiseRatio::ratio_of(double local, double average) const {
   const double most = world_size_;
   return average > 0 ? std::clamp(local / average, 1.0, most) : most;
 }
 
 bool NoiseRatio::has_changed(double local, double average, double recent_local,
-                             double recent_average) const {
-  constexpr double kChange = 1.5;
+                             double recent_average, int64_t blocks) const {
+  // The recent mean has the noise of some 7 cycles, each with one sketch for each block.
+  constexpr double kCycles = 7, kDeviations = 3.5, kLeast = 0.4;
+  const double least =
+      std::max(kLeast, kDeviations * std::sqrt(2 / (kCycles * static_cast<double>(blocks))));
   const double quotient = ratio_of(local, average) / ratio_of(recent_local, recent_average);
-  return quotient > kChange || quotient < 1 / kChange;
+  return std::abs(std::log(quotient)) > least;
 }
 
 void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
@@ -73,9 +79,11 @@ void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
   }
   communicator.all_reduce(std::span(local), comm::Reduction::kSum);
   ++cycles_;
+  // The first cycles are forgotten sooner than in a plain mean.
+  const double first_weight = 3 / static_cast<double>(cycles_ + 2);
   for (const auto& [means, least_weight] :
        {std::pair(&means_, kWeight), std::pair(&recent_, kRecentWeight)}) {
-    const double weight = std::max(least_weight, 1 / static_cast<double>(cycles_));
+    const double weight = std::max(least_weight, first_weight);
     const auto approach = [weight](auto& mean, double value) {
       const double before = mean;
       mean = static_cast<std::decay_t<decltype(mean)>>(before + weight * (value - before));
@@ -93,12 +101,14 @@ void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
 void NoiseRatio::take_recent() {
   for (size_t group = 0; group < means_.local.size(); ++group) {
     float &local = means_.local[group], &average = means_.average[group];
-    if (!has_changed(local, average, recent_.local[group], recent_.average[group])) continue;
+    const int64_t blocks = blocks_in(group);
+    if (!has_changed(local, average, recent_.local[group], recent_.average[group], blocks))
+      continue;
     local = recent_.local[group];
     average = recent_.average[group];
   }
-  if (has_changed(means_.local_norm, means_.average_norm, recent_.local_norm,
-                  recent_.average_norm)) {
+  if (has_changed(means_.local_norm, means_.average_norm, recent_.local_norm, recent_.average_norm,
+                  blocks_)) {
     means_.local_norm = recent_.local_norm;
     means_.average_norm = recent_.average_norm;
   }
@@ -136,7 +146,7 @@ void NoiseRatio::load(const params::StateReader& reader) {
   const Json norms = reader.scalar("noise_norms");
   means_.local_norm = norms.at(0).get<double>();
   means_.average_norm = norms.at(1).get<double>();
-  cycles_ = completed_cycles(reader.scalar("noise_cycles"), static_cast<int64_t>(1 / kWeight));
+  cycles_ = completed_cycles(reader.scalar("noise_cycles"), static_cast<int64_t>(3 / kWeight));
   reader.replicated("noise_local", view_of(means_.local));
   reader.replicated("noise_average", view_of(means_.average));
   recent_ = means_;

@@ -9,7 +9,7 @@
 // so its mean over ranks is <z, average>, whose square has the expectation |average|^2 (Alon,
 // Matias, Szegedy 1996). So one number per block and cycle, sent with the signs, gives an unbiased
 // estimate of the size of the average. The numbers of a group of blocks are summed and tracked by
-// their mean over cycles of nine updates, a running mean of weight 0.04 after 25 cycles. That is too
+// their mean over cycles of nine updates, a running mean of weight 0.04 after 73 cycles. That is too
 // slow where a model leaves its plateau and the share of noise falls within some updates: where a
 // second mean, of weight 0.25, gives a ratio that differs by a half, it replaces the first.
 #pragma once
@@ -60,8 +60,11 @@ class NoiseRatio {
   };
 
   double ratio_of(double local, double average) const;
-  // Whether the ratios of two pairs of means differ by a factor of 1.5.
-  bool has_changed(double local, double average, double recent_local, double recent_average) const;
+  int64_t blocks_in(size_t group) const;
+  // Whether the ratio of the recent means, over this number of blocks, is another than that of the
+  // first two, and not only by the noise of the sketches.
+  bool has_changed(double local, double average, double recent_local, double recent_average,
+                   int64_t blocks) const;
   void take_recent();
 
   int64_t blocks_;

@@ -224,7 +224,7 @@ void Restatement::follow_noise() {
     }
     average += rounded(mean) * rounded(mean);
   }
-  const double weight = std::max(0.04, 1.0 / ++cycles_);
+  const double weight = std::max(0.04, 3.0 / (++cycles_ + 2));
   local_ += weight * (local - local_);
   average_ += weight * (average - average_);
 }
