@@ -166,9 +166,13 @@ UpdatePlan CompressedOptimizer::next_plan() const {
 }
 
 void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
-                                     const StepInput& input) {
+                                     const StepInput& given) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
+  // The exchange thread reads the limits until it stops, which may be later than their owner's end.
+  norm_limits_.assign(given.norm_limits.begin(), given.norm_limits.end());
+  StepInput input = given;
+  input.norm_limits = norm_limits_;
   plan_ = next_plan();
   level_.begin_update();
   if (!plan_.exchanges) return;

@@ -160,6 +160,7 @@ class CompressedOptimizer final : public Optimizer {
   bool begun_ = false;
   bool prepared_ = false;  // the gradients of this step are already averaged over the node
   UpdatePlan plan_;        // of the current update
+  std::vector<double> norm_limits_;
   SignExchange exchange_;  // last: its thread uses the members above
 };
 

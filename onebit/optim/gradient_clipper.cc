@@ -101,6 +101,11 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   if (!result.finite) return result;
   const int gradients_summed = local && sources_ > 0 ? sources_ : world;
   const double norm = std::sqrt(sums[kSquare] / gradients_summed);
+  // As in the compressed phase: second moments and their sums stay finite in f32.
+  if (!(norm * unscale <= std::sqrt(ops::kLargestFinite))) {
+    result.finite = false;
+    return result;
+  }
   const bool observed = !local && sums[kObservers] == world;
   if (observed) measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world), world);
   if (shares_ && (local || observed)) shares_->follow(std::span(sums).subspan(buckets));

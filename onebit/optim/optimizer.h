@@ -59,7 +59,7 @@ struct StepInput {
   // Every gradient is multiplied by this when it is read: 1 / loss scale * clip coefficient.
   double gradient_scale = 1;
   // The largest norm of this rank's scaled gradient in each of Optimizer::limited_buckets(); a
-  // larger gradient is scaled down to it. Empty: no limits. Outlives the step.
+  // larger gradient is scaled down to it. Empty: no limits. The call copies them.
   std::span<const double> norm_limits;
   // Set by schedules that cycle momentum; otherwise the configured value applies.
   std::optional<double> beta1;

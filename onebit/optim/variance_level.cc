@@ -142,10 +142,10 @@ void VarianceLevel::end_exchange(Context& context, View variance, double varianc
 }
 
 void VarianceLevel::save(params::StateWriter& writer) const {
-  writer.scalar("exchanges", exchanges_);
-  writer.scalar("turns", Json{{"updates", updates_}, {"left_at", left_at_}});
   noise_.save(writer);
   if (alone()) return;
+  writer.scalar("exchanges", exchanges_);
+  writer.scalar("turns", Json{{"updates", updates_}, {"left_at", left_at_}});
   writer.own("energy", energy_.view());
   writer.own("sketch", sketch_.view());
   writer.own("block_energy", block_energy_.view());

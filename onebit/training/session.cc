@@ -63,7 +63,7 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
       checkpoints_(communicator, options.output, task.session_config().keep_last,
                    task.session_config().checkpoint_copies),
       best_(options.output, task.facts().kept_by) {
-  require_same_start();
+  require_same_start(options);
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
   engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
@@ -76,7 +76,9 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
 }
 
 // Checked before the first collective whose sizes follow from the recipe or the model.
-void Session::require_same_start() {
+void Session::require_same_start(const RunOptions& options) {
+  require_same_on_all(communicator_, {{"resume", options.resume}, {"tag", options.tag}}, "--resume",
+                      "start every rank with the same options");
   require_same_on_all(
       communicator_, recipe_, fmt::format("{}: the recipe", task_.config().place),
       "start every rank with the same recipe and the same --set (on several machines, copy the "

@@ -97,7 +97,7 @@ class Session {
   double share_of_disk() const;
   // Bytes of values and state that are copied while a checkpoint or the best model is written.
   int64_t copied_bytes();
-  void require_same_start();
+  void require_same_start(const RunOptions& options);
   void require_same_data();
   void open(const engine::SavedCheckpoint* saved);
   std::string describe_disks() const;

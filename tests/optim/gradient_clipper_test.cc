@@ -170,6 +170,18 @@ TEST(GradientClipper, EveryRankLearnsWhoIsNotFinite) {
   }
 }
 
+// Its second moments would overflow f32, as in the compressed phase.
+TEST(GradientClipper, AGradientBeyondTheLargestNormIsNotFinite) {
+  const auto world = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  GradientClipper clipper(0);
+  const Values gradients{1, -2e15f, 0, 0};
+  for (const GradientNeed need : {GradientNeed::kLocalOnly, GradientNeed::kAveragedOverRanks}) {
+    EXPECT_FALSE(clipper.agree(context, *world, view_of(gradients), need).finite);
+    EXPECT_TRUE(clipper.agree(context, *world, view_of(gradients), need, 0.1).finite);
+  }
+}
+
 TEST(GradientClipper, NamesTheTensor) {
   params::Table table;
   table.add({.name = "first", .shape = {3}});

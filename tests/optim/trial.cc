@@ -1,5 +1,6 @@
 #include "tests/optim/trial.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/philox.h"
@@ -81,7 +82,12 @@ StepReport Trial::step() {
   if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
     average();
   } else if (options_.overlap) {
-    optimizer_->begin_step(context_, table_, input);
+    // Only the call may read what it is given.
+    StepInput begun = input;
+    std::vector<double> limits = options_.norm_limits;
+    begun.norm_limits = limits;
+    optimizer_->begin_step(context_, table_, begun);
+    std::fill(limits.begin(), limits.end(), 0.0);
     announce();
   }
   const StepReport report = optimizer_->step(context_, table_, input);
