@@ -37,6 +37,8 @@ def optimizers(steps, rate):
         "10%": named("OneBitAdam", freeze_step=steps // 10),
         "auto": named("OneBitAdam", freeze_step="auto"),
         "01": named("ZeroOneAdam", var_freeze_step=steps // 10, local_step_scaler=steps // 3),
+        "01half": named("ZeroOneAdam", var_freeze_step=steps // 2, local_step_scaler=steps // 3),
+        "01all": named("ZeroOneAdam", var_freeze_step=steps),
         "lamb": named("Lamb"),
         "lamb10%": named("OneBitLamb", freeze_step=steps // 10),
         "lambauto": named("OneBitLamb", freeze_step="auto"),
@@ -312,7 +314,8 @@ def main():
     parser = common_parser(__doc__, [42, 2, 3, 4, 5])
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
-                        help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
+                        help="of adam, 10%%, auto, 01, 01half, 01all (0/1 Adam whose variance follows "
+                             "a tenth, a half and all of the updates), lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket), -clip-exact or -two (two levels: two "
                              "nodes of half of the ranks) behind it, or deepspeed before it, as "
                              "deepspeed10%%; and of muon, muon10%%-update, muon10%%-momentum, "
