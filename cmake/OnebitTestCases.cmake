@@ -18,7 +18,8 @@ Model/ModelGradient.Embedding/*:Model/ModelGradient.ClassificationWithWeights/*:
 Model/ModelGradient.ManyLabels/*:Model/ModelGradient.MaskedWordsAlone/*:Model/ModelGradient.Values/*:\
 Model/ModelGradient.Tagging/*:Model/ModelGradient.Classification/*:Model/ModelGradient.QuestionAnswering/*:\
 All/OptimizersTest.PackedMatricesChangeNoBit/*:*ElementwiseTest.CastsRound*/cuda*:\
-NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
+UpdateBound.EntriesWhose*:UpdateBound.RowsOfRare*:UpdateBound.HeavyTails:UpdateBound.AllGradients*:\
+OneBitLamb.StepsHaveTheLength*:NoiseRatio.VarianceFollowsAdams*:*OnebitSketchTest.TheSquaredSketchIsTheSquareOfTheGradient/cuda:\
 All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKeyAsTheParserDoes:\
 *LinearTest.RowsThatAreNoWholeTiles*/cuda*:*LinearTest.AnotherContext*/cuda*")
 # The thread sanitizer checks every kernel once, at a small size.
@@ -31,7 +32,8 @@ set(ONEBIT_RACE_CASES "EmulatedRaces.*:*BlockRaces.*:Backends/*/cuda_f16:Devices
 *TheSquaredSketch*")
 # It also leaves out tests of numbers over many steps whose threads call the same functions as in other
 # tests.
-set(ONEBIT_LONG_THREADED_CASES "OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.LocalUpdatesFollowAdam:\
+set(ONEBIT_LONG_THREADED_CASES "UpdateBound.EntriesWhose*:UpdateBound.RowsOfRare*:UpdateBound.HeavyTails:\
+UpdateBound.AllGradients*:OneBitLamb.StepsHaveTheLength*:OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.LocalUpdatesFollowAdam:\
 ZeroOneReference.FollowsTheRestatement*:ResidualPlacement.AChangedCut*:StateBytes.AreWhatIsHeld*:\
 CompressedOptimizer.LoadsIntoAUsedOne*:EngineClipping.TheNormIsFollowed*:Engine.UpdatesFollowAdams*:\
 WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*")
