@@ -9,9 +9,9 @@
 // so its mean over ranks is <z, average>, whose square has the expectation |average|^2 (Alon,
 // Matias, Szegedy 1996). So one number per block and cycle, sent with the signs, gives an unbiased
 // estimate of the size of the average. The numbers of a group of blocks are summed and tracked by
-// their mean over cycles of nine updates, a running mean of weight 0.04 after 73 cycles. That is too
-// slow where a model leaves its plateau and the share of noise falls within some updates: where a
-// second mean, of weight 0.25, gives a ratio that differs by a half, it replaces the first.
+// their mean over cycles of nine updates, a running mean of weight 0.04 after 73 cycles. That is
+// too slow where a model leaves its plateau and the share of noise falls within some updates: where
+// a second mean, of weight 0.25, gives another ratio, it replaces the first.
 #pragma once
 
 #include <cstdint>

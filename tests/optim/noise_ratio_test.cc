@@ -54,8 +54,8 @@ TEST(NoiseRatio, StartsFromNoiseAloneAndFollows) {
   }
 }
 
-// A model that leaves its plateau: a running mean of weight 0.04 would take 200 updates to halve the
-// distance, and the distance that values move would be a quarter too long.
+// A model that leaves its plateau: a running mean of weight 0.04 would take 200 updates to halve
+// the difference, and the distance that values move would be a quarter too long.
 TEST(NoiseRatio, FollowsAFallOfTheNoiseWithinFiveCycles) {
   on_ranks(8, {}, [&](Trial& trial) {
     NoiseRatio noise(40, 8);
