@@ -202,7 +202,9 @@ std::optional<StepOutcome> Engine::step() {
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
   StepOutcome outcome = update(norm);
   packed_.changed();
-  if (watched) outcome.watch = watch_->after_step(outcome.learning_rate);
+  if (watched) {
+    outcome.watch = watch_->after_step(std::max(outcome.learning_rate, outcome.gathered_rate));
+  }
   if (shadows) shadow_->after_step(shadowed);
   if (shadows && is_watched) outcome.adam = shadow_->compare();
   if (outcome.applied) {

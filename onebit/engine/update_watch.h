@@ -10,7 +10,7 @@
 namespace onebit::engine {
 
 struct UpdateSummary {
-  double largest_update = 0;  // |change| / learning rate; 0 if the rate is 0
+  double largest_update = 0;  // |change| / learning rate; 0 if that is 0
   std::string updated_tensor;
   double largest_value = 0;  // after the step, in the watched tensors
   std::string largest_tensor;
@@ -22,6 +22,7 @@ class UpdateWatch {
   UpdateWatch(const params::Table& table, std::string tensors);
 
   void before_step();
+  // `learning_rate`: the sum of the rates of all updates that the step made.
   UpdateSummary after_step(double learning_rate);
 
  private:

@@ -209,7 +209,7 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   const Agreed agreed = agree(context, table, input, report);
   if (agreed.finite) rule_.advance(input);
   report.applied = agreed.finite;
-  move_values(context, table, input, agreed);
+  move_values(context, table, input, agreed, report);
   if (report.applied) ++updates_;
   report.update_seconds = watch.seconds();
   return report;

@@ -127,7 +127,7 @@ class CompressedOptimizer final : public Optimizer {
   void end_variance_update(Context&, bool finite);
   std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
                                         std::vector<uint8_t> touched);
-  void move_values(Context&, params::Table&, const StepInput&, const Agreed&);
+  void move_values(Context&, params::Table&, const StepInput&, const Agreed&, StepReport&);
   // The momentum that is kept as f32 [elements of the share]: always with one rank, and between
   // local updates. Otherwise empty.
   View kept_momentum() const;

@@ -54,7 +54,8 @@ void CompressedOptimizer::visit_momentum(Context& context, const SignExchange::A
 }
 
 void CompressedOptimizer::move_values(Context& context, params::Table& table,
-                                      const StepInput& input, const Agreed& agreed) {
+                                      const StepInput& input, const Agreed& agreed,
+                                      StepReport& report) {
   const bool finite = agreed.finite;
   bool moves = finite;
   double rate = finite ? input.learning_rate : 0;
@@ -63,6 +64,7 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table,
     // this update's own is not.
     moves = finite || local_->count() > 0;
     rate = local_->return_to_common(table) + rate;
+    report.gathered_rate = rate;
   } else if (local_) {
     local_->leave_common(table, rate);
   }

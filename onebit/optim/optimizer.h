@@ -69,6 +69,8 @@ struct StepReport {
   Phase phase = Phase::kDense;
   bool applied = true;     // false: the gradient of some rank was not finite; no value was changed
   bool froze_now = false;  // this step was the last of the warm-up
+  // Where a step ends local updates: the sum of their learning rates and its own. Else 0.
+  double gathered_rate = 0;
   // Norms over the whole flat buffer, in the units that are sent, only in the compressed phase:
   // what this rank (on two levels, its node) had to send, and what is left for later steps.
   double sent_norm = 0;

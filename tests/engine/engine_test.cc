@@ -106,6 +106,21 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EXPECT_NE(watch.largest_tensor.find("weight"), std::string::npos);
 }
 
+// A step that ends local updates makes all of them: it counts in units of the sum of their rates.
+TEST(Engine, WatchesAnExchangeInUnitsOfTheRatesItGathers) {
+  EngineConfig config = toy_config(
+      R"({"type": "ZeroOneAdam", "params": {"lr": 1e-4, "var_freeze_step": 8,
+          "var_update_scaler": 4, "local_step_scaler": 8, "local_step_clipper": 8}})",
+      8, 4);
+  config.run.watch_every = 1;
+  double gathered = 0;
+  for (const StepOutcome& outcome : train_toy(config, 2, 60).outcomes) {
+    EXPECT_LT(outcome.watch->largest_update, 4);
+    gathered = std::max(gathered, outcome.gathered_rate);
+  }
+  EXPECT_NEAR(gathered, 8e-4, 1e-9);
+}
+
 // The compressed phase moves as far as Adam and in the same direction; one rank and the warm-up do
 // so exactly. With clipping by bucket each rank clips its own gradient: this equals Adam's clipping
 // if their norms are equal, as for ranks that see all samples here.

@@ -158,7 +158,7 @@ inline ToyTrace train_toy(const EngineConfig& config, const comm::Nodes& nodes, 
     EXPECT_EQ(run.engine().levels().two, config.run.levels == LevelsWanted::kTwo);
     for (int step = 0; step < steps; ++step) {
       const double loss = run.step();
-      EXPECT_TRUE(run.engine().replicas_agree());
+      run.engine().with_common_values([&] { EXPECT_TRUE(run.engine().replicas_agree()); });
       if (communicator.rank() != 0) continue;
       trace.losses.push_back(loss);
       trace.outcomes.push_back(run.outcome());
