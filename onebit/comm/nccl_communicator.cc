@@ -225,7 +225,12 @@ class NcclCommunicator final : public DeviceCommunicator {
     const ncclResult_t begun =
         ncclCommInitRankConfig(&link_->comm, world_size(), id, rank(), &config);
     if (begun != ncclInProgress) check_nccl(begun, link_->comm, "ncclCommInitRankConfig");
-    await_connection();
+    try {
+      await_connection();
+    } catch (...) {
+      link_->give_up();
+      throw;
+    }
     check_cuda(cudaStreamCreateWithFlags(&link_->stream, cudaStreamNonBlocking),
                "cudaStreamCreate");
     connected_ = true;
@@ -251,10 +256,7 @@ class NcclCommunicator final : public DeviceCommunicator {
     bool warned = false;
     for (int64_t round = 0; link_->is_busy("ncclCommInitRankConfig"); ++round) {
       const auto waited = std::chrono::steady_clock::now() - started;
-      if (waited > limit) {
-        link_->give_up();
-        fail("{}; {} allows more seconds", advice(), kSecondsVariable);
-      }
+      if (waited > limit) fail("{}; {} allows more seconds", advice(), kSecondsVariable);
       if (!warned && waited > kWarnAfter) log_warning("{}; still waiting", advice());
       warned = warned || waited > kWarnAfter;
       rest(round);

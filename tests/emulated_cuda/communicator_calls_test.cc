@@ -89,7 +89,10 @@ TEST(EmulatedMessages, RanksExchangeInOrder) {
 TEST(EmulatedMessages, TwoRanksOnOneDeviceAreRefused) {
   run_ranks(
       2, [](int) { return 0; },
-      [](int, ncclComm_t, ncclResult_t started) { EXPECT_EQ(started, ncclInvalidUsage); });
+      [](int, ncclComm_t communicator, ncclResult_t started) {
+        EXPECT_EQ(started, ncclInvalidUsage);
+        ncclCommAbort(communicator);
+      });
 }
 
 // If a rank is missing, the other one's event is never reached, and an abort releases it.

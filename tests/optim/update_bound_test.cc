@@ -173,7 +173,7 @@ TEST(UpdateBound, EntriesBesideASpikeMoveAsWithAdam) {
   for (const float spike : {30.0f, 1e3f, 1e6f}) {
     const Moved adam = moved_after_spikes(optimizers()[0].second, spike, false);
     for (const size_t one : {1, 2}) {
-      const auto& [name, optimizer] = optimizers()[one];
+      const auto [name, optimizer] = optimizers()[one];
       const Moved moved = moved_after_spikes(optimizer, spike, false);
       EXPECT_GE(moved.beside, 0.9 * adam.beside) << name << ", " << spike;
       EXPECT_LE(moved.beside, 1.15 * adam.beside) << name << ", " << spike;
@@ -183,7 +183,7 @@ TEST(UpdateBound, EntriesBesideASpikeMoveAsWithAdam) {
 
 TEST(UpdateBound, SpikesOfASkippedUpdateDoNotSlowTheirNeighbours) {
   for (const size_t one : {1, 2}) {
-    const auto& [name, optimizer] = optimizers()[one];
+    const auto [name, optimizer] = optimizers()[one];
     const Moved without = moved_after_spikes(optimizer, 1, true);
     for (const float spike : {1e3f, 1e6f, 1e10f}) {
       const Moved moved = moved_after_spikes(optimizer, spike, true);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 constexpr const char* kRecipe = R"({
   "task": "classify",
   "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_clipping": 1.0,
-  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 2}},
   "scheduler": {"type": "linear", "params": {"warmup_num_steps": 2}},
   "data": {"max_sequence_length": 24, "prediction_batch": 3},
   "tensorboard": {"enabled": true},

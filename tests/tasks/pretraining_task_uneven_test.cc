@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kRecipe = R"({
   "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2,
-  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 2}},
   "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 4, "warmup_max_lr": 3e-3}},
   "model": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
             "intermediate_size": 64, "max_position_embeddings": 32},
