@@ -41,13 +41,14 @@ constexpr TaskEntry kTasks[] = {
     {kEmbedTask, "onebit embed train", read_embed, inspect_embed_recipe},
 };
 
-const TaskEntry& read_task(Keys& recipe, std::string name) {
+// A pointer: g++ 14 takes a reference that a call with a temporary returns for one to the temporary.
+const TaskEntry* read_task(Keys& recipe, std::string name) {
   std::vector<std::string> names;
   for (const TaskEntry& task : kTasks) names.emplace_back(task.name);
   const About about("what the recipe trains", "the task of the command");
   recipe.word("task", name, names, about.without_influence());  // a command trains one task only
-  return *std::find_if(std::begin(kTasks), std::end(kTasks),
-                       [&](const TaskEntry& task) { return name == task.name; });
+  return std::find_if(std::begin(kTasks), std::end(kTasks),
+                      [&](const TaskEntry& task) { return name == task.name; });
 }
 
 }  // namespace
@@ -58,17 +59,17 @@ std::span<const TaskEntry> tasks() {
 
 const TaskEntry& task_of(const Json& recipe, const std::string& place) {
   Keys keys(recipe, place);
-  const TaskEntry& task = read_task(keys, std::string(training::kDefaultTask));
+  const TaskEntry* task = read_task(keys, std::string(training::kDefaultTask));
   keys.check_part();
-  return task;
+  return *task;
 }
 
 void require_task(Keys& recipe, const std::string& name) {
-  const TaskEntry& task = read_task(recipe, name);
-  recipe.require(task.name == name, "task",
+  const TaskEntry* task = read_task(recipe, name);
+  recipe.require(task->name == name, "task",
                  "is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
                  "recipe whose task is \"{}\"",
-                 task.name, name, task.command, name);
+                 task->name, name, task->command, name);
 }
 
 void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place) {
