@@ -53,7 +53,7 @@ string(APPEND ONEBIT_CUBLAS_PATH /libcublasLt.so.${CUDAToolkit_VERSION_MAJOR})
 
 # As on the CPU, the code chooses where products and sums are fused, never the compiler.
 target_compile_options(onebit_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:$<$<BOOL:${ONEBIT_WARNINGS_ARE_ERRORS}>:--Werror=all-warnings> --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
+  $<$<COMPILE_LANGUAGE:CUDA>:$<$<BOOL:${ONEBIT_WARNINGS_END}>:--Werror=all-warnings> --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused-parameter,-ffp-contract=off>)
 # tools/cuda_kernels.py reads the kernels' machine code, so nvcc must not compress it.
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--no-compress>)

@@ -1,5 +1,5 @@
 # Builds the program of SOURCE in WORK without MPI and CUDA, with COMPILER, and
-# trains one step with it. RELEASE is a build of SOURCE.
+# trains one step with it. RELEASE is a build of SOURCE, and WARNINGS its ONEBIT_WARNINGS_ARE_ERRORS.
 file(REMOVE_RECURSE ${WORK})
 
 function(must_succeed step)
@@ -13,7 +13,7 @@ endfunction()
 
 set(build ${WORK}/build)
 must_succeed("configuring" ${CMAKE_COMMAND} --preset plain -B ${build} -D CMAKE_CXX_COMPILER=${COMPILER}
-  -D ONEBIT_FLOORS_FROM=${RELEASE} -D ONEBIT_WARNINGS_ARE_ERRORS=ON)
+  -D ONEBIT_FLOORS_FROM=${RELEASE} -D ONEBIT_WARNINGS_ARE_ERRORS=${WARNINGS})
 must_succeed("building" ${CMAKE_COMMAND} --build ${build} --target onebit_program)
 
 set(program ${build}/onebit)
