@@ -41,7 +41,7 @@ constexpr TaskEntry kTasks[] = {
     {kEmbedTask, "onebit embed train", read_embed, inspect_embed_recipe},
 };
 
-// A pointer: g++ 14 takes a reference that a call with a temporary returns for one to the temporary.
+// A pointer: g++ 14 takes a reference from a call with a temporary for one to the temporary.
 const TaskEntry* read_task(Keys& recipe, std::string name) {
   std::vector<std::string> names;
   for (const TaskEntry& task : kTasks) names.emplace_back(task.name);
