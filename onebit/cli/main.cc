@@ -11,6 +11,7 @@
 #include "onebit/base/lost_maps.h"
 #include "onebit/base/run_event.h"
 #include "onebit/cli/command_list.h"
+#include "onebit/cli/inherited_signals.h"
 #include "onebit/cli/log_level_option.h"
 #include "onebit/cli/standard_streams.h"
 #include "onebit/cli/usage.h"
@@ -69,6 +70,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  onebit::cli::restore_inherited_signals();
   onebit::cli::open_missing_streams();
   limit_spinning(argv);
   // A program that was started as /proc/self/exe is called "exe".
