@@ -40,7 +40,10 @@ TEST(CommandLine, WhatIsNoNumberIsNamed) {
 
 TEST(CommandLine, HelpShowsDefaultsAndLimitsOfWholeNumbers) {
   const Outcome help = run("prepare --help");
-  EXPECT_TRUE(contains(help.output, "--threads INT:INT in [0 - 1024]=0")) << help.output;
+  // CLI11 writes a default as "=0", from 2.4 on as " [0]".
+  const std::string threads = "--threads INT:INT in [0 - 1024]";
+  EXPECT_TRUE(contains(help.output, threads + "=0") || contains(help.output, threads + " [0]"))
+      << help.output;
   EXPECT_TRUE(contains(help.output, "--vocab-size INT:>=1 ")) << help.output;
 }
 

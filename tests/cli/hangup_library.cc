@@ -1,5 +1,5 @@
-// A library that handles SIGHUP from when it is loaded, as UCX does. Its handler ends the process with
-// a status that shows it.
+// A library that handles SIGHUP from when it is loaded, as UCX does. Its handler ends the process
+// with a status that shows it.
 #include <signal.h>
 #include <unistd.h>
 

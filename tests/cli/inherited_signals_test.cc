@@ -16,8 +16,8 @@
 namespace onebit {
 namespace {
 
-// Sends SIGHUP to the program, with a library that handles it, while it reads its input. Returns what
-// waitpid() does.
+// Sends SIGHUP to the program, with a library that handles it, while it reads its input. Returns
+// what waitpid() does.
 int status_after_hangup(void (*inherited)(int)) {
   const TemporaryFolder folder;
   const std::string vocabulary = (folder / "vocab.txt").string();

@@ -1,4 +1,4 @@
-# Builds the program of SOURCE in WORK without MPI and CUDA, with COMPILER, and
+# Builds the program of SOURCE in WORK without MPI and CUDA, with COMPILER and its FLAGS, and
 # trains one step with it. RELEASE is a build of SOURCE, and WARNINGS its ONEBIT_WARNINGS_ARE_ERRORS.
 file(REMOVE_RECURSE ${WORK})
 
@@ -13,6 +13,7 @@ endfunction()
 
 set(build ${WORK}/build)
 must_succeed("configuring" ${CMAKE_COMMAND} --preset plain -B ${build} -D CMAKE_CXX_COMPILER=${COMPILER}
+  -D CMAKE_CXX_FLAGS=${FLAGS}
   -D ONEBIT_FLOORS_FROM=${RELEASE} -D ONEBIT_WARNINGS_ARE_ERRORS=${WARNINGS})
 must_succeed("building" ${CMAKE_COMMAND} --build ${build} --target onebit_program)
 
