@@ -156,9 +156,11 @@ set_up_apt() {
   [ ! -e "$trusted" ] || cp -L "$trusted" "$root$trusted"
 }
 
-# mount_systems ROOT: /proc, /sys and a /dev with no device of this machine but the usual ones.
+# mount_systems ROOT: /proc, /sys and a /dev with no device of this machine but the usual ones. The
+# root becomes a mount of its own, as `ip netns` needs it.
 mount_systems() {
   local root="$1" name
+  mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys"
   mount -t tmpfs -o mode=755 tmpfs "$root/dev"
