@@ -111,7 +111,7 @@ class Attempt {
       if (failing_since_ && now() - *failing_since_ > kFallSeconds) return;
     }
     // A lost host shows first as a broken connection of the starter.
-    if (ended_->well() || asked_at_) return;
+    if (ended_well() || asked_at_) return;
     if (!failing_since_) failing_since_ = now();
     if (faults_.any()) return;
     for (const double until = now() + kLookSeconds; now() < until && !lost_host();) tick();
@@ -246,6 +246,13 @@ class Attempt {
     return ended_.has_value();
   }
 
+  // The status of the starter alone does not say so: Open MPI 5.0 ends with 0 after the loss of a
+  // host. A run reports its end itself.
+  bool ended_well() {
+    return ended_ && ended_->well() &&
+           (progress_.finished() || progress_.stopped() || requested() > 0);
+  }
+
   void end_starter() {
     if (!starter_ || starter_ended()) return;
     starter_->signal(SIGTERM);
@@ -254,7 +261,7 @@ class Attempt {
   }
 
   void end_everything() {
-    const bool well = ended_ && ended_->well();
+    const bool well = ended_well();
     if (!well) faults_.ending();
     if (!well && !requested()) log_.leave_terminal();  // hide what ranks print when they are ended
     end_starter();
@@ -282,7 +289,7 @@ class Attempt {
                               .saved_step = progress_.saved_step(),
                               .ended_ranks = ended_ranks_};
     if (failing_since_) outcome.ending_seconds = now() - *failing_since_;
-    const bool well = ended_ && ended_->well() && !faults_.any();
+    const bool well = ended_well() && !faults_.any();
     // Ranks that the launcher ends after a fault may still take it for a request to stop.
     const bool stopped = well && progress_.stopped();
     if (well && !stopped && (progress_.finished() || !requested())) {

@@ -5,6 +5,7 @@ Usage: launcher_test.py ONEBIT
 import fcntl
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,6 +197,19 @@ class Launcher(launched_run.FolderTest):
         self.assertIn("not started again: it ended 2 times in a row with the same error",
                       run.text())
         self.assertEqual(run.left_over(), [])
+
+    def test_a_starter_that_ends_well_before_its_run_has_failed(self):
+        # Open MPI 5.0 ends so after it has lost the connection to a host.
+        starter = self.folder / "starters/mpirun"
+        starter.parent.mkdir()
+        starter.write_text(f"#!/bin/sh\n[ \"$1\" != --version ] || exec {shutil.which('mpirun')} $1\n"
+                           "echo 'communication with a daemon is lost' >&2\n")
+        starter.chmod(0o755)
+        run = self.launch("lost", "--max-restarts", "0", before=[
+            "env", f"PATH={starter.parent}:{os.environ['PATH']}"])
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertIn("mpirun ended with status 0: communication with a daemon is lost",
+                      run.text())
 
     def test_an_error_before_training_ends_the_launch(self):
         folder = self.folder / "locked"
