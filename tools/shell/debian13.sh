@@ -32,7 +32,7 @@ run_debian13() {
     mkdir -p "$folder"
     folder="$(readlink -f "$folder")"
   else
-    # Not /tmp, which is often in memory: a built tree takes 4 GB.
+    # Not /tmp, which is often in memory: the system and a build take 2 GB.
     folder="$(mktemp -d "${TMPDIR:-/var/tmp}/onebit-debian13-XXXXXX")"
     new_folder="$folder"
   fi
