@@ -91,7 +91,7 @@ TEST(EmulatedMessages, TwoRanksOnOneDeviceAreRefused) {
       2, [](int) { return 0; },
       [](int, ncclComm_t communicator, ncclResult_t started) {
         EXPECT_EQ(started, ncclInvalidUsage);
-        ncclCommAbort(communicator);
+        ncclCommDestroy(communicator);
       });
 }
 
