@@ -344,6 +344,7 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
                  .memory = a.beta2,
                  .rest2 = 1 - a.beta2,
                  .turn = static_cast<int>(a.turn),
+                 .energy_updates = {},
                  .key = a.sketch_key,
                  .alone = a.alone};
   for (size_t i = 0; i < a.energy_updates.size(); ++i) {
