@@ -138,6 +138,9 @@ TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
   EXPECT_THAT(error_of_two([](auto& given) { given.recipe["run"]["steps"] = 13; }),
               HasSubstr("recipe: the recipe of rank 1 differs from that of rank 0: `run.steps` is "
                         "13, on rank 0 it is 12; start every rank with the same recipe"));
+  EXPECT_THAT(error_of_two([](auto& given) { given.resume = true; }),
+              HasSubstr("--resume of rank 1 differs from that of rank 0: `resume` is true, on rank "
+                        "0 it is false; start every rank with the same options"));
   EXPECT_THAT(error_of_two([&](auto& given) {
                 given.data = {{corpus_.valid(), 0.0}};
               }),
