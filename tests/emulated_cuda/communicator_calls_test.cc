@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include <latch>
 #include <thread>
 
 #include "tests/emulated_cuda/device_memory.h"
@@ -98,10 +99,13 @@ TEST(EmulatedMessages, TwoRanksOnOneDeviceAreRefused) {
 // If a rank is missing, the other one's event is never reached, and an abort releases it.
 TEST(EmulatedMessages, AMessageThatNobodySendsDoesNotArrive) {
   if (devices() < 2) GTEST_SKIP() << "one emulated device";
+  // A rank that has not seen yet that all have joined would see the other one's abort instead.
+  std::latch both_started(2);
   run_ranks(
       2, [](int rank) { return rank; },
-      [](int rank, ncclComm_t communicator, ncclResult_t started) {
-        ASSERT_EQ(started, ncclSuccess);
+      [&both_started](int rank, ncclComm_t communicator, ncclResult_t started) {
+        both_started.arrive_and_wait();
+        EXPECT_EQ(started, ncclSuccess);
         if (rank == 1) {
           ncclCommDestroy(communicator);
           return;
