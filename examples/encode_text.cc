@@ -85,13 +85,13 @@ void run(const Path& path, const Path& output) {
   const data::Batch batch = read_passages(description);
   const Tensor hidden = hidden_states(context, description, folder, batch);
   std::vector<formats::NamedTensor> tensors = {
-      {"tokens", ConstView::of(batch.tokens.data(), {batch.rows()})},
-      {"starts", ConstView::of(batch.sequence_starts.data(), {batch.sequences() + 1})},
-      {"hidden", hidden.view()}};
+      {"tokens", batch.tokens.data(), {batch.rows()}},
+      {"starts", batch.sequence_starts.data(), {batch.sequences() + 1}},
+      {"hidden", hidden.data<float>(), hidden.shape()}};
   Tensor answers;
   if (formats::open_hugging_face_tensors(folder)->find("qa_outputs.weight")) {
     answers = answer_scores(context, description, folder, batch);
-    tensors.push_back({"answers", answers.view()});
+    tensors.emplace_back("answers", answers.data<float>(), answers.shape());
   }
   formats::write_safetensors(output, tensors);
   fmt::print("{}: {} passages, {} tokens\n", output.string(), batch.sequences(), batch.rows());

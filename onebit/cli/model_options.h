@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "onebit/base/dtype.h"
 #include "onebit/cli/command_line.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::cli {
 

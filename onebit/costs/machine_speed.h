@@ -1,8 +1,8 @@
 // The speed of this machine in a short measurement: the ceiling to which training is compared.
 #pragma once
 
+#include "onebit/base/dtype.h"
 #include "onebit/device/context.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::costs {
 

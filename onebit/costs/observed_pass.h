@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
+#include "onebit/base/dtype.h"
 #include "onebit/device/context.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/pretraining_model.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::costs {
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/keys.h"
 #include "onebit/device/device.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/optim/loss_scaler.h"
 #include "onebit/optim/optimizer_recipe.h"
 #include "onebit/optim/schedule.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::engine {
 

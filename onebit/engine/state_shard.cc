@@ -86,7 +86,7 @@ void StateShard::write(const Path& folder) const {
   std::vector<formats::NamedTensor> tensors;
   for (const Buffer& buffer : buffers_) {
     const int64_t count = static_cast<int64_t>(buffer.values.size());
-    tensors.push_back({buffer.name, ConstView::of(buffer.values.data(), {count})});
+    tensors.emplace_back(buffer.name, buffer.values.data(), Shape{count});
   }
   formats::write_safetensors(folder / shard_name(rank_, world_size_), std::move(tensors));
 }

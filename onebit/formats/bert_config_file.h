@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/file.h"
 #include "onebit/base/json_fwd.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::formats {
 

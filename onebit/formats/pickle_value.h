@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/tensor/dtype.h"
+#include "onebit/base/dtype.h"
 
 namespace onebit::formats {
 

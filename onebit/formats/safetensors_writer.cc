@@ -144,17 +144,16 @@ void SafetensorsWriter::finish() {
 void write_safetensors(const Path& path, std::vector<NamedTensor> tensors,
                        const FileMetadata& metadata) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    return size_bytes_of(a.values.dtype()) > size_bytes_of(b.values.dtype());
+    return size_bytes_of(a.entry.dtype) > size_bytes_of(b.entry.dtype);
   });
   std::vector<TensorEntry> entries;
   for (const NamedTensor& tensor : tensors) {
-    ONEBIT_INVARIANT(tensor.values.device().is_cpu());
-    entries.push_back({tensor.name, tensor.values.dtype(), tensor.values.shape()});
+    entries.push_back(tensor.entry);
   }
   SafetensorsWriter writer(path, std::move(entries), metadata);
   for (const NamedTensor& tensor : tensors) {
-    writer.write({static_cast<const std::byte*>(tensor.values.raw()),
-                  static_cast<size_t>(tensor.values.size_bytes())});
+    writer.write({static_cast<const std::byte*>(tensor.data),
+                  static_cast<size_t>(tensor.entry.size_bytes())});
   }
   writer.finish();
 }

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/partial_file.h"
+#include "onebit/base/shape.h"
 #include "onebit/formats/tensor_source.h"
-#include "onebit/tensor/view.h"
 
 namespace onebit::formats {
 
@@ -39,9 +40,14 @@ class SafetensorsWriter {
   uint32_t crc32c_ = 0;
 };
 
+// A tensor to write; its elements are contiguous and on the CPU.
 struct NamedTensor {
-  std::string name;
-  ConstView values;  // on the CPU
+  template <typename T>
+  NamedTensor(std::string name, const T* elements, Shape shape)
+      : entry{std::move(name), DTypeOf<T>::value, shape}, data(elements) {}
+
+  TensorEntry entry;
+  const void* data;
 };
 
 // Writes all tensors, in the order given (larger element types first).

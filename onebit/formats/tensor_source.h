@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onebit/tensor/dtype.h"
-#include "onebit/tensor/shape.h"
+#include "onebit/base/dtype.h"
+#include "onebit/base/shape.h"
 
 namespace onebit::formats {
 

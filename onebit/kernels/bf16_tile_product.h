@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "onebit/tensor/dtype.h"
+#include "onebit/base/dtype.h"
 
 namespace onebit::kernels {
 

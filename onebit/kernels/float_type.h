@@ -1,8 +1,8 @@
 // Maps a dtype known at run time to the element type of a loop.
 #pragma once
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/error.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::kernels {
 

@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "onebit/tensor/dtype.h"
+#include "onebit/base/dtype.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::kernels::HWY_NAMESPACE {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "onebit/base/dtype.h"
 #include "onebit/device/context.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::optim {
 

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/error.h"
+#include "onebit/base/shape.h"
 #include "onebit/device/device.h"
-#include "onebit/tensor/dtype.h"
-#include "onebit/tensor/shape.h"
 
 namespace onebit {
 

@@ -209,8 +209,7 @@ void ValueSnapshot::write(const Path& model_folder, const ModelDescription& desc
   content.tokenizer->model_max_length = description.config.max_positions;
   std::vector<formats::NamedTensor> tensors;
   for (const auto& entry : entries_) {
-    tensors.push_back(
-        {entry.name, ConstView::of(values_.data() + entry.offset_elements, entry.shape)});
+    tensors.emplace_back(entry.name, values_.data() + entry.offset_elements, entry.shape);
   }
   formats::write_hugging_face_folder(model_folder, content, std::move(tensors));
   if (description.sentence) {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/base/dtype.h"
 #include "onebit/device/profile.h"
-#include "onebit/tensor/dtype.h"
 
 namespace onebit::training {
 

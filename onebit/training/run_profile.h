@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "onebit/base/dtype.h"
 #include "onebit/base/file.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/profile.h"
-#include "onebit/tensor/dtype.h"
 #include "onebit/training/run_options.h"
 
 namespace onebit::training {

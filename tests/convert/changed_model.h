@@ -66,7 +66,7 @@ class Changed {
   Path write(const Path& path) const {
     std::vector<formats::NamedTensor> named;
     for (const auto& [entry, values] : tensors_) {
-      named.push_back({entry.name, ConstView::of(values.data(), entry.shape)});
+      named.emplace_back(entry.name, values.data(), entry.shape);
     }
     formats::write_safetensors(path, named);
     return path;

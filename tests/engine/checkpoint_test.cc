@@ -28,12 +28,12 @@ class CheckpointTest : public testing::Test {
   ~CheckpointTest() override { std::filesystem::remove_all(root_); }
 
   static void save(ToyRun& run, Checkpoints& checkpoints) {
-    checkpoints.save(
-        run.engine(), {{"samples", run.samples()}}, [values = run.values()](const Path& folder) {
-          formats::write_safetensors(
-              folder / "model.safetensors",
-              {{"values", ConstView::of(values.data(), {static_cast<int64_t>(values.size())})}});
-        });
+    checkpoints.save(run.engine(), {{"samples", run.samples()}},
+                     [values = run.values()](const Path& folder) {
+                       formats::write_safetensors(
+                           folder / "model.safetensors",
+                           {{"values", values.data(), {static_cast<int64_t>(values.size())}}});
+                     });
     checkpoints.wait();
   }
 

@@ -46,15 +46,15 @@ class DisksTest : public testing::Test {
   }
 
   static void save(ToyRun& run, Checkpoints& checkpoints) {
-    checkpoints.save(
-        run.engine(), {{"samples", run.samples()}}, [values = run.values()](const Path& folder) {
-          write_file_atomically(folder / "config.json", "{}");
-          make_folder(folder / "1_Pooling");  // part of sentence models
-          write_file_atomically(folder / "1_Pooling/config.json", "{}");
-          formats::write_safetensors(
-              folder / "model.safetensors",
-              {{"values", ConstView::of(values.data(), {static_cast<int64_t>(values.size())})}});
-        });
+    checkpoints.save(run.engine(), {{"samples", run.samples()}},
+                     [values = run.values()](const Path& folder) {
+                       write_file_atomically(folder / "config.json", "{}");
+                       make_folder(folder / "1_Pooling");  // part of sentence models
+                       write_file_atomically(folder / "1_Pooling/config.json", "{}");
+                       formats::write_safetensors(
+                           folder / "model.safetensors",
+                           {{"values", values.data(), {static_cast<int64_t>(values.size())}}});
+                     });
     checkpoints.wait();
   }
 

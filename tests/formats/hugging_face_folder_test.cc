@@ -36,7 +36,7 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
   content.tokenizer->model_max_length = 128;
   content.vocabulary = text::Vocabulary::from_parts(content.vocabulary, "small").parts();
   const std::vector<float> values = {1, 2, 3};
-  write_hugging_face_folder(folder.path(), content, {{"x", ConstView::of(values.data(), {3})}});
+  write_hugging_face_folder(folder.path(), content, {{"x", values.data(), {3}}});
   EXPECT_EQ(folder.entries(), 6);
   const HuggingFaceFolder back = read_hugging_face_folder(folder.path());
   EXPECT_EQ(back.config, content.config);
@@ -48,7 +48,7 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
 TEST(HuggingFaceFolder, AChangedFileIsNamed) {
   TemporaryFolder folder;
   const std::vector<float> values = {1, 2, 3};
-  write_hugging_face_folder(folder.path(), small(), {{"x", ConstView::of(values.data(), {3})}});
+  write_hugging_face_folder(folder.path(), small(), {{"x", values.data(), {3}}});
   EXPECT_THAT(changed_files(folder.path()), ElementsAre());
   require_unchanged(folder.path());
   put(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
@@ -58,7 +58,7 @@ TEST(HuggingFaceFolder, AChangedFileIsNamed) {
   std::filesystem::remove(folder / "config.json");
   EXPECT_THAT(changed_files(folder.path()), ElementsAre("vocab.txt", "config.json (missing)"));
   // Another program's file has no checksums.
-  write_safetensors(folder / "model.safetensors", {{"x", ConstView::of(values.data(), {3})}});
+  write_safetensors(folder / "model.safetensors", {{"x", values.data(), {3}}});
   EXPECT_THAT(changed_files(folder.path()), ElementsAre());
 }
 

@@ -51,7 +51,7 @@ std::string error_of_verifying(const Path& path) {
 TEST(Safetensors, EveryChangedByteIsNoticed) {
   TemporaryFolder folder;
   const std::vector<float> values = {1, 2, -3};
-  write_safetensors(folder / "f", {{"a", ConstView::of(values.data(), {3})}});
+  write_safetensors(folder / "f", {{"a", values.data(), {3}}});
   EXPECT_EQ(error_of_verifying(folder / "f"), "(no error)");
   const std::string whole = read_file(folder / "f");
   const size_t key = whole.find(kChecksumKey), key_end = key + std::strlen(kChecksumKey);
@@ -80,10 +80,10 @@ TEST(Safetensors, WritesWhatItReads) {
   const std::vector<bf16> halves = {bf16(0.5f), bf16(-3.0f), bf16(1e30f)};
   const std::vector<int64_t> ids = {7, -8};
   const Path path = folder / "model.safetensors";
-  write_safetensors(path, {{"half", ConstView::of(halves.data(), {3})},
-                           {"matrix", ConstView::of(matrix.data(), {2, 3})},
-                           {"empty", ConstView::of(matrix.data(), {0, 3})},
-                           {"ids", ConstView::of(ids.data(), {2})}});
+  write_safetensors(path, {{"half", halves.data(), {3}},
+                           {"matrix", matrix.data(), {2, 3}},
+                           {"empty", matrix.data(), {0, 3}},
+                           {"ids", ids.data(), {2}}});
   const SafetensorsFile file(path);
   ASSERT_EQ(file.entries().size(), 4u);
   EXPECT_EQ(file.entries()[0].name, "ids");  // larger elements first
@@ -141,8 +141,7 @@ TEST(Safetensors, GoldenShards) {
 TEST(Safetensors, IndexThatLies) {
   TemporaryFolder folder;
   const float one = 1.0f;
-  write_safetensors(folder / "s1",
-                    {{"a", ConstView::of(&one, {1})}, {"b", ConstView::of(&one, {1})}});
+  write_safetensors(folder / "s1", {{"a", &one, {1}}, {"b", &one, {1}}});
   const Path index = folder / "index.json";
   const auto error = [&](const std::string& text) {
     put(index, text);
@@ -237,13 +236,12 @@ TEST(Safetensors, HostileNamesAreShownHarmless) {
 TEST(Safetensors, WriterRefusesDoubleNamesAndLeavesNothing) {
   TemporaryFolder folder;
   const float one = 1.0f;
-  const ConstView view = ConstView::of(&one, {1});
   EXPECT_THAT(message_of([&] {
-                write_safetensors(folder / "f", {{"a", view}, {"a", view}});
+                write_safetensors(folder / "f", {{"a", &one, {1}}, {"a", &one, {1}}});
               }),
               HasSubstr("duplicated"));
   EXPECT_THAT(message_of([&] {
-                write_safetensors(folder / "f", {{"__metadata__", view}});
+                write_safetensors(folder / "f", {{"__metadata__", &one, {1}}});
               }),
               HasSubstr("reserved"));
   EXPECT_EQ(folder.entries(), 0);

@@ -55,7 +55,7 @@ inline void drop_tensors(const Path& folder, const std::vector<std::string>& pre
       if (dropped) continue;
       values[i].resize(static_cast<size_t>(entry.shape.elements()));
       file.read_f32(i, values[i]);
-      kept.push_back({entry.name, ConstView::of(values[i].data(), entry.shape)});
+      kept.emplace_back(entry.name, values[i].data(), entry.shape);
     }
     formats::write_safetensors(rest, std::move(kept));
   }

@@ -41,7 +41,7 @@ class ModelFolderTest : public ::testing::Test {
     values.reserve(file.entries().size() + 1);
     const auto add = [&](const std::string& name, const Shape& of) -> std::vector<float>& {
       values.emplace_back(static_cast<size_t>(of.elements()));
-      tensors.push_back({name, ConstView::of(values.back().data(), of)});
+      tensors.emplace_back(name, values.back().data(), of);
       return values.back();
     };
     for (size_t i = 0; i < file.entries().size(); ++i) {

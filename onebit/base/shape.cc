@@ -1,4 +1,4 @@
-#include "onebit/tensor/shape.h"
+#include "onebit/base/shape.h"
 
 #include <fmt/format.h>
 

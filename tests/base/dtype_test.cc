@@ -1,4 +1,4 @@
-#include "onebit/tensor/dtype.h"
+#include "onebit/base/dtype.h"
 
 #include <gtest/gtest.h>
 
