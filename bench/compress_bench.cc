@@ -10,9 +10,9 @@
 #include <map>
 #include <vector>
 
-#include "onebit/base/clock.h"
-#include "onebit/compress/sign_codec.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/exchange/compress/sign_codec.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::compress {
 namespace {

@@ -8,11 +8,11 @@
 #include <functional>
 
 #include "bench/device_bench.h"
-#include "onebit/base/clock.h"
-#include "onebit/base/log.h"
-#include "onebit/device/memory.h"
-#include "onebit/ops/linear.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/ops/linear.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace {
 

@@ -12,18 +12,18 @@
 #include <memory>
 #include <string>
 
-#include "onebit/base/error.h"
-#include "onebit/base/parallel_for.h"
-#include "onebit/corpus/prepare.h"
-#include "onebit/corpus/token_store.h"
-#include "onebit/data/batch_stream.h"
-#include "onebit/data/epoch_index.h"
+#include "onebit/data/batches/batch_stream.h"
+#include "onebit/data/batches/epoch_index.h"
+#include "onebit/data/corpus/prepare.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/parallel_for.h"
 
 namespace {
 
 using namespace onebit;
 using namespace onebit::corpus;
-using namespace onebit::data;
+using namespace onebit::batches;
 
 Path scratch() {
   return std::filesystem::temp_directory_path() / fmt::format("onebit-data-bench-{}", ::getpid());

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/clock.h"
-#include "onebit/base/json.h"
-#include "onebit/base/philox.h"
-#include "onebit/device/context.h"
-#include "onebit/metrics/text_table.h"
-#include "onebit/ops/elementwise.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/ground/metrics/text_table.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit {
 

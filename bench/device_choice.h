@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "onebit/base/error.h"
-#include "onebit/device/context.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/math/device/context.h"
 
 namespace onebit {
 

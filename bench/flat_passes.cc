@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "onebit/compress/sign_codec.h"
-#include "onebit/ops/adam_update.h"
-#include "onebit/ops/onebit_adam_update.h"
+#include "onebit/exchange/compress/sign_codec.h"
+#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/ops/onebit_adam_update.h"
 
 namespace onebit {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/metrics/text_table.h"
-#include "onebit/model/memory_report.h"
+#include "onebit/ground/metrics/text_table.h"
+#include "onebit/math/model/memory_report.h"
 
 namespace {
 

@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "bench/device_choice.h"
-#include "onebit/base/clock.h"
-#include "onebit/base/parallel_for.h"
-#include "onebit/base/philox.h"
-#include "onebit/device/memory.h"
-#include "onebit/device/onednn_stream.h"
-#include "onebit/model/memory_report.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/ops/adam_update.h"
-#include "onebit/ops/elementwise.h"
-#include "onebit/ops/linear.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/device/onednn_stream.h"
+#include "onebit/math/model/memory_report.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/linear.h"
 
 namespace {
 

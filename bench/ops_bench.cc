@@ -15,18 +15,18 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/base/clock.h"
-#include "onebit/base/parallel_for.h"
-#include "onebit/device/onednn_stream.h"
-#include "onebit/ops/activation.h"
-#include "onebit/ops/attention.h"
-#include "onebit/ops/cross_entropy.h"
-#include "onebit/ops/embedding.h"
-#include "onebit/ops/layer_norm.h"
-#include "onebit/ops/linear.h"
-#include "onebit/ops/reduce.h"
-#include "onebit/ops/residual_norm.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/math/device/onednn_stream.h"
+#include "onebit/math/ops/activation.h"
+#include "onebit/math/ops/attention.h"
+#include "onebit/math/ops/cross_entropy.h"
+#include "onebit/math/ops/embedding.h"
+#include "onebit/math/ops/layer_norm.h"
+#include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/reduce.h"
+#include "onebit/math/ops/residual_norm.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {
 namespace {

@@ -14,11 +14,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "onebit/base/clock.h"
-#include "onebit/ops/adam_update.h"
-#include "onebit/ops/lamb_update.h"
-#include "onebit/ops/onebit_adam_update.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/metrics/text_table.h"
-#include "onebit/optim/optimizer_list.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/optimizer_list.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/metrics/text_table.h"
 
 namespace {
 

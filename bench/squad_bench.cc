@@ -16,16 +16,16 @@
 #include <vector>
 
 #include "bench/device_choice.h"
-#include "onebit/base/clock.h"
-#include "onebit/base/file.h"
-#include "onebit/base/parallel_for.h"
-#include "onebit/base/philox.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/optim/adam.h"
-#include "onebit/squad/span_stream.h"
-#include "onebit/training/device_batch.h"
+#include "onebit/apps/squad/span_stream.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/exchange/optim/adam.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/training/training/device_batch.h"
 
 namespace {
 

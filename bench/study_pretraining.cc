@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include "onebit/base/log.h"
-#include "onebit/comm/launch.h"
-#include "onebit/engine/recipe.h"
-#include "onebit/tasks/pretraining_task.h"
-#include "onebit/training/run_folder.h"
-#include "onebit/training/training_loop.h"
+#include "onebit/apps/tasks/pretraining_task.h"
+#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/engine/recipe.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/training/training/run_folder.h"
+#include "onebit/training/training/training_loop.h"
 
 namespace onebit::bench {
 namespace {

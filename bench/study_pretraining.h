@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "onebit/base/json.h"
-#include "onebit/base/keys.h"
-#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/exchange/optim/optimizer_recipe.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/keys.h"
 
 namespace onebit::bench {
 

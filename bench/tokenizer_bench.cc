@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
-#include "onebit/base/philox.h"
-#include "onebit/text/sentence_splitter.h"
-#include "onebit/text/tokenizer.h"
-#include "onebit/text/utf8.h"
-#include "onebit/text/vocabulary_trainer.h"
+#include "onebit/data/text/sentence_splitter.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/data/text/vocabulary_trainer.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/philox.h"
 
 namespace {
 

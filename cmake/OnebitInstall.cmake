@@ -17,13 +17,13 @@ install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
 # program, nothing.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
-        REGEX "/onebit/(kernels|cli)$" EXCLUDE
+        REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE
         PATTERN "mpi_job.h" EXCLUDE
-        REGEX "/onebit/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
+        REGEX "/onebit/math/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
-install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/lamb_tensor.h
-              onebit/kernels/update_range.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/kernels)
+install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h onebit/math/kernels/lamb_tensor.h
+              onebit/math/kernels/update_range.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in

@@ -12,22 +12,22 @@
 #include <thread>
 #include <vector>
 
-#include "onebit/data/batch.h"
-#include "onebit/formats/safetensors_writer.h"
-#include "onebit/model/bert.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/text/tokenizer.h"
-#include "onebit/training/device_batch.h"
-#include "onebit/training/model_folder.h"
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/math/model/bert.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/training/training/device_batch.h"
+#include "onebit/training/training/model_folder.h"
 
 using namespace onebit;
 
 namespace {
 
 // Tokens as [CLS] passage [SEP], each passage cut to the model's positions.
-data::Batch read_passages(const training::ModelDescription& model) {
+batches::Batch read_passages(const training::ModelDescription& model) {
   text::Tokenizer tokenizer(model.vocabulary, model.casing);
-  data::Batch batch;
+  batches::Batch batch;
   batch.sequence_starts = {0};
   std::vector<int32_t> ids;
   for (std::string line; std::getline(std::cin, line);) {
@@ -45,12 +45,12 @@ data::Batch read_passages(const training::ModelDescription& model) {
   return batch;
 }
 
-data::BatchBounds bounds_of(const data::Batch& batch) {
+batches::BatchBounds bounds_of(const batches::Batch& batch) {
   return {.sequences = batch.sequences(), .rows = batch.rows(), .masked_rows = 0};
 }
 
 Tensor hidden_states(Context& context, const training::ModelDescription& description,
-                     const Path& folder, const data::Batch& batch) {
+                     const Path& folder, const batches::Batch& batch) {
   params::Table table;
   model::Bert encoder(description.config, table);
   table.allocate(context.device(), DType::kF32);
@@ -67,7 +67,7 @@ Tensor hidden_states(Context& context, const training::ModelDescription& descrip
 }
 
 Tensor answer_scores(Context& context, const training::ModelDescription& description,
-                     const Path& folder, const data::Batch& batch) {
+                     const Path& folder, const batches::Batch& batch) {
   params::Table table;
   model::QuestionAnsweringModel answerer(description.config, table);
   table.allocate(context.device(), DType::kF32);
@@ -82,7 +82,7 @@ void run(const Path& path, const Path& output) {
   Context context = Context::cpu(static_cast<int>(std::thread::hardware_concurrency()));
   const Path folder = training::find_model_folder(path);
   const training::ModelDescription description = training::read_model_description(folder);
-  const data::Batch batch = read_passages(description);
+  const batches::Batch batch = read_passages(description);
   const Tensor hidden = hidden_states(context, description, folder, batch);
   std::vector<formats::NamedTensor> tensors = {
       {"tokens", batch.tokens.data(), {batch.rows()}},

@@ -8,12 +8,12 @@
 #include <array>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/base/philox.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
-#include "onebit/ops/activation.h"
-#include "onebit/ops/linear.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/ops/activation.h"
+#include "onebit/math/ops/linear.h"
 
 using namespace onebit;
 

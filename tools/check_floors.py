@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks that every file includes only headers of lower floors, by their full paths.
 
-The table in onebit/README.md defines which floor may include which. It must list exactly the floors
-that are included, and so must DEPENDS in each floor's CMakeLists.txt. Prints file:line of every
-violation and exits with 1 if there is any. Usage: check_floors.py [ROOT]
+The table in onebit/README.md defines which floor may include which, and the order of the wings. It
+must list exactly the floors that are included, and so must DEPENDS in each floor's CMakeLists.txt.
+Prints file:line of every violation and exits with 1 if there is any. Usage: check_floors.py [ROOT]
 """
 import re
 import sys
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -15,35 +16,35 @@ from cpp_source import ROOT, Report, cpp_files, without_comments
 # (pattern of headers, files that may include them, reason): only wrappers include vendor headers.
 VENDOR_HEADERS = [
     (r"(dnnl|oneapi/dnnl/).*",
-     ["onebit/device/onednn_*", "onebit/ops/*_cpu.cc", "onebit/ops/*_cpu.h", "bench/*",
+     ["onebit/math/device/onednn_*", "onebit/math/ops/*_cpu.cc", "onebit/math/ops/*_cpu.h", "bench/*",
       "tests/device/context_test.cc"],
-     "oneDNN stays behind onebit/device/onednn_*.h and onebit/ops/*_cpu.cc"),
+     "oneDNN stays behind onebit/math/device/onednn_*.h and onebit/math/ops/*_cpu.cc"),
     (r"hdf5\.h",
-     ["onebit/samples/hdf5_rows.cc"],
-     "libhdf5 runs in the process that onebit/samples/hdf5_rows.cc is for"),
+     ["onebit/data/samples/hdf5_rows.cc"],
+     "libhdf5 runs in the process that onebit/data/samples/hdf5_rows.cc is for"),
     (r"mpi\.h",
-     ["onebit/comm/mpi_*.cc", "onebit/comm/mpi_job.h", "tests/comm/*mpi*.cc"],
-     "MPI stays behind onebit/comm/mpi_*.cc"),
-    (r"onebit/comm/mpi_job\.h",
-     ["onebit/comm/mpi_*.cc"],
-     "MPI stays behind onebit/comm/mpi_*.cc"),
+     ["onebit/exchange/comm/mpi_*.cc", "onebit/exchange/comm/mpi_job.h", "tests/comm/*mpi*.cc"],
+     "MPI stays behind onebit/exchange/comm/mpi_*.cc"),
+    (r"onebit/exchange/comm/mpi_job\.h",
+     ["onebit/exchange/comm/mpi_*.cc"],
+     "MPI stays behind onebit/exchange/comm/mpi_*.cc"),
     (r"nccl.*",
-     ["onebit/comm/nccl_*", "tests/emulated_cuda/*"],
-     "NCCL stays behind onebit/comm/nccl_*"),
+     ["onebit/exchange/comm/nccl_*", "tests/emulated_cuda/*"],
+     "NCCL stays behind onebit/exchange/comm/nccl_*"),
     (r"(cuda|cublas|cudnn|cub/|cutlass/|cute/|nvtx|thrust/|curand|cooperative_groups).*",
-     ["*.cu", "*_cuda.h", "*_cuda.cc", "onebit/device/cuda_*",
-      "onebit/comm/nccl_*", "tests/emulated_cuda/*"],
+     ["*.cu", "*_cuda.h", "*_cuda.cc", "onebit/math/device/cuda_*",
+      "onebit/exchange/comm/nccl_*", "tests/emulated_cuda/*"],
      "CUDA headers are seen only by *.cu and *_cuda files"),
-    (r"onebit/device/onednn_stream\.h",
-     ["onebit/device/*", "onebit/kernels/*", "onebit/ops/*", "bench/*", "tests/device/*",
+    (r"onebit/math/device/onednn_stream\.h",
+     ["onebit/math/device/*", "onebit/math/kernels/*", "onebit/math/ops/*", "bench/*", "tests/device/*",
       "tests/ops/*"],
      "only CPU ops use the stream of oneDNN"),
     (r"CLI/.*",
-     ["onebit/cli/command_line.cc", "onebit/cli/main.cc", "onebit/cli/training_words.cc",
-      "onebit/cli/usage.cc", "bench/*"],
-     "CLI11 takes seconds to compile: commands use onebit/cli/command_line.h"),
+     ["onebit/program/cli/command_line.cc", "onebit/program/cli/main.cc", "onebit/program/cli/training_words.cc",
+      "onebit/program/cli/usage.cc", "bench/*"],
+     "CLI11 takes seconds to compile: commands use onebit/program/cli/command_line.h"),
     (r"omp\.h",
-     ["onebit/base/parallel_parts_openmp.cc"],
+     ["onebit/ground/base/parallel_parts_openmp.cc"],
      "loops go through parallel_for"),
 ]
 
@@ -52,7 +53,7 @@ QUOTED_LIBRARIES = ("hwy/",)
 
 TABLE = Path("onebit/README.md")
 ARCHITECTURE = Path("docs/architecture.md")
-TABLE_ROW = re.compile(r"^\| `(\w+)` \|.*\| ([a-z ]+) \|$", re.MULTILINE)
+TABLE_ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|.*\| ([a-z ]+) \|$", re.MULTILINE)
 DEPENDS = re.compile(r"\bDEPENDS\b([^)]*?)(?:LIBRARIES|\))")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
@@ -64,16 +65,24 @@ def includes_of(root, path):
         yield text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)
 
 
+@dataclass(frozen=True)
+class Floor:
+    """A row of the table: its line, the floor's wing, and the floors that it may include."""
+    line: int
+    wing: str
+    below: list
+
+
 def floor_of(name):
     parts = Path(name).parts
-    return parts[1] if len(parts) > 2 and parts[0] == "onebit" else None
+    return parts[2] if len(parts) > 3 and parts[0] == "onebit" else None
 
 
 def read_table(root):
-    """Returns {floor: (line of README, the floors that it may include)}."""
+    """Returns {name: Floor} in the order of the table, whose first wing is the highest."""
     text = (root / TABLE).read_text(encoding="utf-8")
-    return {row[1]: (text.count("\n", 0, row.start()) + 1,
-                     [] if row[2] == "nothing" else row[2].split())
+    return {row[2]: Floor(text.count("\n", 0, row.start()) + 1, row[1],
+                          [] if row[3] == "nothing" else row[3].split())
             for row in TABLE_ROW.finditer(text)}
 
 
@@ -81,7 +90,7 @@ def check_direction(report, table, path, line, target):
     own, other = floor_of(path), floor_of(target)
     if own is None or own not in table:
         return
-    below = table[own][1]
+    below = table[own].below
     if not target.startswith("onebit/"):
         report.add(path, line, f'floor {own} includes "{target}", which is outside onebit/')
     elif other not in table:
@@ -97,30 +106,41 @@ def check_table(report, root, table, graph):
     for source, edges in graph.items():
         if floor_of(source) in included:
             included[floor_of(source)].update(floor_of(target) for _, target in edges)
-    for floor, (line, below) in table.items():
-        for other in below:
+    for floor, row in table.items():
+        for other in row.below:
             if other not in included[floor]:
-                report.add(TABLE, line, f"no file of floor {floor} includes {other}: take it out")
-        lists = root / "onebit" / floor / "CMakeLists.txt"
+                report.add(TABLE, row.line,
+                           f"no file of floor {floor} includes {other}: take it out")
+        lists = root / "onebit" / row.wing / floor / "CMakeLists.txt"
         text = lists.read_text(encoding="utf-8")
         depends = DEPENDS.search(text)
         linked = depends[1].split() if depends else []
-        if "onebit_floor(" in text and set(linked) != set(below):
+        if "onebit_floor(" in text and set(linked) != set(row.below):
             report.add(lists.relative_to(root), 1,
-                       f"DEPENDS is {' '.join(linked)}; {TABLE} says {' '.join(below)}")
+                       f"DEPENDS is {' '.join(linked)}; {TABLE} says {' '.join(row.below)}")
 
 
 def check_order(report, table):
     """Reports floors that may include each other, directly or by way of others."""
     def is_below(floor, other, seen):
         return any(one == other or (one not in seen and is_below(one, other, seen | {one}))
-                   for one in table.get(floor, (0, []))[1])
+                   for one in (table[floor].below if floor in table else ()))
 
-    for floor, (line, below) in table.items():
-        for other in below:
+    for floor, row in table.items():
+        for other in row.below:
             if is_below(other, floor, {other}):
-                report.add(TABLE, line, f"floor {floor} may include {other}, which may include "
-                                        f"{floor} in turn")
+                report.add(TABLE, row.line, f"floor {floor} may include {other}, which may include "
+                                            f"{floor} in turn")
+
+
+def check_wings(report, table):
+    """Reports floors that may include floors of a higher wing."""
+    wings = list(dict.fromkeys(row.wing for row in table.values()))
+    for floor, row in table.items():
+        for other in row.below:
+            if other in table and wings.index(table[other].wing) < wings.index(row.wing):
+                report.add(TABLE, row.line, f"floor {floor} of wing {row.wing} may include {other} "
+                                            f"of {table[other].wing}, which is a higher wing")
 
 
 def check_picture(report, root, table):
@@ -178,6 +198,8 @@ def main(root=ROOT):
         floor = floor_of(path)
         if path.parts[0] == "onebit" and floor not in table:
             report.add(path, 1, "is on no floor; see onebit/README.md")
+        elif path.parts[0] == "onebit" and path.parts[1] != table[floor].wing:
+            report.add(path, 1, f"floor {floor} belongs to wing {table[floor].wing}")
         for line, quote, target in includes_of(root, path):
             check_path(report, root, path, line, quote, target)
             check_vendor_headers(report, path, line, target)
@@ -189,6 +211,7 @@ def main(root=ROOT):
     check_cycles(report, graph)
     check_table(report, root, table, graph)
     check_order(report, table)
+    check_wings(report, table)
     check_picture(report, root, table)
     return report.finish(len(files))
 

@@ -33,16 +33,16 @@ MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|
 EXACT_EXP2 = re.compile(r"\b(exp2f?|__exp2f)\(")
 # Calls that belong to one place: the pattern, the files that are this place, what others use.
 ONE_PLACE = [
-    (re.compile(r"(\.|->)dump\("), {"onebit/base/json.cc"},
+    (re.compile(r"(\.|->)dump\("), {"onebit/ground/base/json.cc"},
      "throws for bytes that are not UTF-8, at the end of the work: json_text() or exact_json_text() "
-     "of onebit/base/json.h"),
-    (re.compile(r"\bstrerror\("), {"onebit/base/system_call.cc"},
-     "reason_of() or require_call() of onebit/base/system_call.h"),
+     "of onebit/ground/base/json.h"),
+    (re.compile(r"\bstrerror\("), {"onebit/ground/base/system_call.cc"},
+     "reason_of() or require_call() of onebit/ground/base/system_call.h"),
     (re.compile(r"\b(require|fail|format|log_\w+)\([^;]*\berrno\b"), set(),
      "errno is read before or after the call that is meant, as arguments are evaluated in any "
-     "order: require_call() of onebit/base/system_call.h, or read it into a variable first"),
+     "order: require_call() of onebit/ground/base/system_call.h, or read it into a variable first"),
     (re.compile(r"\bfmt::print\(\s*stderr|\bstd::cerr\b"), set(),
-     "ends a run if the terminal or the disk of the log fails: show() of onebit/base/log.h"),
+     "ends a run if the terminal or the disk of the log fails: show() of onebit/ground/base/log.h"),
 ]
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
@@ -86,8 +86,8 @@ def check_name(report, path):
     named_by_us = VENDOR_HEADERS not in path.parents
     if path.suffix in (".h", ".cc", ".cu", ".py") and named_by_us and not SNAKE.fullmatch(path.stem):
         report.add(path, 1, "file names are snake_case")
-    if path.parts[0] == "onebit" and len(path.parts) > 3:
-        report.add(path, 1, "is deeper than onebit/<floor>/<file>")
+    if path.parts[0] == "onebit" and len(path.parts) > 4:
+        report.add(path, 1, "is deeper than onebit/<wing>/<floor>/<file>")
 
 
 def check_header(report, path, text):
@@ -144,7 +144,7 @@ def check_kernel_functions(report, path, text):
     for number, line in enumerate(text.split("\n"), 1):
         if EXACT_EXP2.search(line):
             report.add(path, number, "exp2f() takes three instructions more for denormal results: "
-                                     "approximate_exp2() of onebit/kernels/approximate_cuda.h")
+                                     "approximate_exp2() of onebit/math/kernels/approximate_cuda.h")
 
 
 def family_of(stem, ops):
@@ -160,7 +160,7 @@ def family_of(stem, ops):
 
 def check_op_families(report, names):
     """A family is a contract, its checks and its backends; other files are pieces of a family."""
-    ops = {Path(name).name for name in names if re.fullmatch(r"onebit/ops/\w+\.(h|cc|cu)", name)}
+    ops = {Path(name).name for name in names if re.fullmatch(r"onebit/math/ops/\w+\.(h|cc|cu)", name)}
     tests = {Path(name).name for name in names if name.startswith("tests/ops/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)
     families = set()
@@ -168,7 +168,7 @@ def check_op_families(report, names):
         family = family_of(Path(name).stem, ops)
         backend = re.fullmatch(r"(\w+)_(cpu\.cc|cuda\.cu)", name)
         if family is None and not backend:
-            report.add(f"onebit/ops/{name}", 1, "belongs to no op family: what families share "
+            report.add(f"onebit/math/ops/{name}", 1, "belongs to no op family: what families share "
                                                 "belongs to onebit/kernels")
         elif backend:
             families.add(family or backend.group(1))
@@ -177,24 +177,25 @@ def check_op_families(report, names):
         if cuda:
             wanted.append(f"{family}_cuda.cu")
         for missing in [name for name in wanted if name not in ops]:
-            report.add(f"onebit/ops/{family}.h", 1,
-                       f"op family incomplete: onebit/ops/{missing} is missing")
+            report.add(f"onebit/math/ops/{family}.h", 1,
+                       f"op family incomplete: onebit/math/ops/{missing} is missing")
         if not any(re.fullmatch(rf"{family}_(\w+_)?test\.cc", test) for test in tests):
-            report.add(f"onebit/ops/{family}.h", 1,
+            report.add(f"onebit/math/ops/{family}.h", 1,
                        f"op family incomplete: tests/ops/{family}_test.cc is missing")
 
 
 def check_mirror(report, names):
     paths = [Path(name) for name in sorted(names)]
-    floors = {path.parts[1] for path in paths if path.match("onebit/*/*")}
+    wing_of = {path.parts[2]: path.parts[1] for path in paths if path.match("onebit/*/*/*")}
+    floors = set(wing_of)
     for path in paths:
         parts = path.parts
         if parts[0] == "tests" and len(parts) > 2 and parts[1] not in floors | TEST_FOLDERS:
             report.add(path, 1, f"tests/{parts[1]} mirrors no floor")
     for floor in sorted(floors):
-        has_list = f"onebit/{floor}/CMakeLists.txt" in names
-        if has_list and f"tests/{floor}/CMakeLists.txt" not in names:
-            report.add(f"onebit/{floor}/CMakeLists.txt", 1, f"there is no tests/{floor}")
+        lists = f"onebit/{wing_of[floor]}/{floor}/CMakeLists.txt"
+        if lists in names and f"tests/{floor}/CMakeLists.txt" not in names:
+            report.add(lists, 1, f"there is no tests/{floor}")
 
 
 def check_macro_budget(report, macros):

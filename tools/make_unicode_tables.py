@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes onebit/text/unicode_classes.cc and onebit/text/unicode_mapping.cc.
+"""Writes onebit/data/text/unicode_classes.cc and onebit/data/text/unicode_mapping.cc.
 
 The tables define what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with
 every code point. The script runs the library itself, so that ids do not depend on the Unicode
@@ -98,7 +98,7 @@ def array(kind, name, rows):
 
 def source(text, header, body):
     return (f"// {text}\n// Written by tools/make_unicode_tables.py from tokenizers "
-            f"{tokenizers.__version__}; do not edit.\n#include \"onebit/text/{header}\"\n\n"
+            f"{tokenizers.__version__}; do not edit.\n#include \"onebit/data/text/{header}\"\n\n"
             "namespace onebit::text {\n\n// clang-format off\nnamespace {\n\n" + body)
 
 

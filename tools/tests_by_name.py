@@ -1,5 +1,5 @@
 """Tests found by name: tests/<floor>/adam_test.cc, or adam_resume_test.cc where one file is not
-enough, tests onebit/<floor>/adam.*. check_layout.py asks for it; the exceptions are here."""
+enough, tests onebit/<wing>/<floor>/adam.*. check_layout.py asks for it; the exceptions are here."""
 import re
 from pathlib import Path
 
@@ -42,7 +42,7 @@ TESTS_OF_A_WHOLE = {
 }
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.
-COVERED_FLOORS = ("text", "corpus", "samples", "data", "squad", "records", "classify", "tag",
+COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "classify", "tag",
                   "embed")
 COVERED_BY = {
     "corpus/byte_order_mark": "corpus/file_lines_test",
@@ -50,7 +50,7 @@ COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "corpus/store_files": "corpus/token_store_test",
     "corpus/store_head": "corpus/token_store_test",
-    "data/example_source": "data/sample_source_test",
+    "batches/example_source": "batches/sample_source_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
     "samples/padded_sample": "samples/sample_test",
     "samples/sample_manifest": "samples/sample_store_test",
@@ -76,11 +76,11 @@ COVERED_BY = {
     "corpus/store_manifest": "corpus/token_store_test",
     "corpus/text_lines": "corpus/sentence_reader_test",
     "corpus/vocabulary_choice": "corpus/prepare_test",
-    "data/batch": "data/batch_stream_test",
-    "data/epoch_figures": "data/epoch_index_test",
-    "data/pair_options": "data/pair_walk_test",
-    "data/pair_source": "data/batch_stream_test",
-    "data/random_streams": "data/batch_stream_test",
+    "batches/batch": "batches/batch_stream_test",
+    "batches/epoch_figures": "batches/epoch_index_test",
+    "batches/pair_options": "batches/pair_walk_test",
+    "batches/pair_source": "batches/batch_stream_test",
+    "batches/random_streams": "batches/batch_stream_test",
     "squad/answer_span": "squad/features_test",
     "squad/context_pieces": "squad/features_test",
     "squad/span_logits": "squad/answer_decoder_test",
@@ -103,20 +103,20 @@ def is_named_after(test, sources):
 
 
 def check(report, names):
-    sources = stems(names, "onebit", r"\w+\.(h|cc|cu)")
-    headers = stems(names, "onebit", r"\w+\.h")
+    sources = stems(names, r"onebit/\w+", r"\w+\.(h|cc|cu)")
+    headers = stems(names, r"onebit/\w+", r"\w+\.h")
     tests = stems(names, "tests", r"\w+_test\.(cc|py)")
     for floor in sorted(set(tests) & set(sources) - OTHER_RULES):
         for test in sorted(tests[floor]):
             path = f"{floor}/{test}"
             if not is_named_after(test, sources[floor]) and path not in TESTS_OF_A_WHOLE:
-                report.add(f"tests/{path}", 1, f"is named after no file of onebit/{floor}: rename "
+                report.add(f"tests/{path}", 1, f"is named after no file of floor {floor}: rename "
                            "it, or give its reason in TESTS_OF_A_WHOLE of tools/tests_by_name.py")
     for floor in COVERED_FLOORS:
         for header in sorted(headers.get(floor, ())):
             wanted = COVERED_BY.get(f"{floor}/{header}", f"{floor}/{header}_test")
             if Path(wanted).name not in tests.get(floor, ()):
-                report.add(f"onebit/{floor}/{header}.h", 1, f"there is no tests/{wanted}.cc: write "
+                report.add(f"tests/{floor}", 1, f"there is no tests/{wanted}.cc for {header}.h: write "
                            "it, or name the test that covers it in COVERED_BY of "
                            "tools/tests_by_name.py")
     check_exceptions(report, sources, headers, tests)

@@ -1,4 +1,4 @@
-#include "onebit/base/counted.h"
+#include "onebit/ground/base/counted.h"
 
 #include <gtest/gtest.h>
 

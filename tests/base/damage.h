@@ -1,7 +1,7 @@
 // Damages files like a failing disk.
 #pragma once
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit {
 

@@ -1,4 +1,4 @@
-#include "onebit/base/default_labels.h"
+#include "onebit/ground/base/default_labels.h"
 
 #include <gtest/gtest.h>
 

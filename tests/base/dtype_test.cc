@@ -1,4 +1,4 @@
-#include "onebit/base/dtype.h"
+#include "onebit/ground/base/dtype.h"
 
 #include <gtest/gtest.h>
 

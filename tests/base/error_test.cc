@@ -1,4 +1,4 @@
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/failure_text.h"
+#include "onebit/ground/base/failure_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <new>
 #include <system_error>
 
-#include "onebit/base/error.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit {
 namespace {

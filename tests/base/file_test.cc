@@ -1,4 +1,4 @@
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "onebit/base/folder.h"
+#include "onebit/ground/base/folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/base/ignored_signal.h"
+#include "onebit/ground/base/ignored_signal.h"
 
 #include <gtest/gtest.h>
 

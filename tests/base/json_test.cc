@@ -1,9 +1,9 @@
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/clock.h"
+#include "onebit/ground/base/clock.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,8 +1,8 @@
-#include "onebit/base/key_rows.h"
+#include "onebit/ground/base/key_rows.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/keys.h"
+#include "onebit/ground/base/keys.h"
 
 namespace onebit {
 namespace {

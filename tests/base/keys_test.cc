@@ -1,13 +1,13 @@
 // Reading the keys of a recipe, and the table that the reading makes.
-#include "onebit/base/keys.h"
+#include "onebit/ground/base/keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "onebit/base/json.h"
-#include "onebit/base/key_rows.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/key_rows.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/base/listed.h"
+#include "onebit/ground/base/listed.h"
 
 #include <gtest/gtest.h>
 

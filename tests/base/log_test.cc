@@ -1,4 +1,4 @@
-#include "onebit/base/log.h"
+#include "onebit/ground/base/log.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
-#include "onebit/base/lost_maps.h"
+#include "onebit/ground/base/lost_maps.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/base/machine.h"
+#include "onebit/ground/base/machine.h"
 
 #include <gtest/gtest.h>
 

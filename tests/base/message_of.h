@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit {
 

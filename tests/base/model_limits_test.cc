@@ -1,10 +1,10 @@
-#include "onebit/base/model_limits.h"
+#include "onebit/ground/base/model_limits.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/config_keys.h"
+#include "onebit/ground/base/config_keys.h"
 
 namespace onebit {
 namespace {

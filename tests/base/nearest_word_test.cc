@@ -1,4 +1,4 @@
-#include "onebit/base/nearest_word.h"
+#include "onebit/ground/base/nearest_word.h"
 
 #include <gtest/gtest.h>
 

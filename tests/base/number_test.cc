@@ -1,4 +1,4 @@
-#include "onebit/base/number.h"
+#include "onebit/ground/base/number.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/parallel_for.h"
+#include "onebit/ground/base/parallel_for.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/partial_file.h"
+#include "onebit/ground/base/partial_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "onebit/base/partial_folder.h"
+#include "onebit/ground/base/partial_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <fstream>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/place.h"
+#include "onebit/ground/base/place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

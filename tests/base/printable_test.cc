@@ -1,4 +1,4 @@
-#include "onebit/base/printable.h"
+#include "onebit/ground/base/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/program_path.h"
+#include "onebit/ground/base/program_path.h"
 
 #include <gtest/gtest.h>
 

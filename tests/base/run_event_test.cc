@@ -1,4 +1,4 @@
-#include "onebit/base/run_event.h"
+#include "onebit/ground/base/run_event.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "onebit/base/run_files.h"
+#include "onebit/ground/base/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/shared_library.h"
+#include "onebit/ground/base/shared_library.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

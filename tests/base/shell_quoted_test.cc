@@ -1,4 +1,4 @@
-#include "onebit/base/shell_quoted.h"
+#include "onebit/ground/base/shell_quoted.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/steady_seconds.h"
+#include "onebit/ground/base/steady_seconds.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/base/system_call.h"
+#include "onebit/ground/base/system_call.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

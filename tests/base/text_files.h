@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit {

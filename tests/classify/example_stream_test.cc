@@ -1,4 +1,4 @@
-#include "onebit/classify/example_stream.h"
+#include "onebit/apps/classify/example_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ records::EncodedExamples examples(int64_t count) {
 }
 
 // The example that a sequence of the batch is, by its own word.
-int64_t example_of(const data::PackedRows& batch, int64_t sequence) {
+int64_t example_of(const batches::PackedRows& batch, int64_t sequence) {
   const int32_t end = batch.sequence_starts[static_cast<size_t>(sequence) + 1];
   return batch.tokens[static_cast<size_t>(end) - 2] - 6;
 }
@@ -75,7 +75,7 @@ TEST(ExampleStream, ValuesBelongToTheirSequences) {
 
 TEST(ExampleStream, BatchesForPrediction) {
   const records::EncodedExamples all = examples(5);
-  data::PackedRows batch;
+  batches::PackedRows batch;
   const std::vector<uint32_t> which = {4, 0};
   records::build_batch(all, which, batch);
   EXPECT_EQ(example_of(batch, 0), 4);

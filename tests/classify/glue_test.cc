@@ -1,5 +1,5 @@
 // The files of each task with their published headers, columns and quotation marks.
-#include "onebit/classify/glue.h"
+#include "onebit/apps/classify/glue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

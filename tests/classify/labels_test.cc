@@ -1,4 +1,4 @@
-#include "onebit/classify/labels.h"
+#include "onebit/apps/classify/labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

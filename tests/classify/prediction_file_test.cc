@@ -1,4 +1,4 @@
-#include "onebit/classify/prediction_file.h"
+#include "onebit/apps/classify/prediction_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/classify/predictions.h"
+#include "onebit/apps/classify/predictions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // Compares with scikit-learn and scipy; tools/make_classify_goldens.py wrote the expected values.
-#include "onebit/classify/scores.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/classify/scores.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit::classify {
 namespace {

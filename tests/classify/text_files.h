@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/records/example_reader.h"
+#include "onebit/apps/records/example_reader.h"
 #include "tests/base/text_files.h"
 
 namespace onebit::classify {

@@ -1,7 +1,7 @@
 // `onebit classify` on the command line: training, ranks, resuming, predictions, evaluation, GLUE.
 #include <algorithm>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {

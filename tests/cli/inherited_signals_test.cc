@@ -1,4 +1,4 @@
-#include "onebit/cli/inherited_signals.h"
+#include "onebit/program/cli/inherited_signals.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <array>
 #include <string>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/program.h"
 

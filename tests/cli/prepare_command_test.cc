@@ -1,5 +1,5 @@
 // Where `onebit prepare` puts its store, and names of files in any encoding.
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {

@@ -1,7 +1,7 @@
 // `onebit prepare --from hdf5|tfrecord` on the command line.
 #include <gtest/gtest.h>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/program.h"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {

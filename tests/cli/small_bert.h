@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/program.h"
 

@@ -1,5 +1,5 @@
 // `onebit squad` on the command line: whether a system abstains is decided by its training.
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/cli/standard_streams.h"
+#include "onebit/program/cli/standard_streams.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
 
 namespace onebit {

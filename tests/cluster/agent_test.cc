@@ -1,4 +1,4 @@
-#include "onebit/cluster/agent.h"
+#include "onebit/program/cluster/agent.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::cluster {

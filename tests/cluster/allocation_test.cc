@@ -1,11 +1,11 @@
-#include "onebit/cluster/allocation.h"
+#include "onebit/program/cluster/allocation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/cluster/attempt_log.h"
+#include "onebit/program/cluster/attempt_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

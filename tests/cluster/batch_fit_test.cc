@@ -1,4 +1,4 @@
-#include "onebit/cluster/batch_fit.h"
+#include "onebit/program/cluster/batch_fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/cluster/duration.h"
+#include "onebit/program/cluster/duration.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/cluster/exported_variables.h"
+#include "onebit/program/cluster/exported_variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

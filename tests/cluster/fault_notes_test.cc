@@ -1,4 +1,4 @@
-#include "onebit/cluster/fault_notes.h"
+#include "onebit/program/cluster/fault_notes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "onebit/cluster/host_check.h"
+#include "onebit/program/cluster/host_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::cluster {

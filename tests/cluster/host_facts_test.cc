@@ -1,9 +1,9 @@
-#include "onebit/cluster/host_facts.h"
+#include "onebit/program/cluster/host_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::cluster {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/cluster/host_link.h"
+#include "onebit/program/cluster/host_link.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "onebit/base/clock.h"
+#include "onebit/ground/base/clock.h"
 
 namespace onebit::cluster {
 namespace {

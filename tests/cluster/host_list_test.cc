@@ -1,4 +1,4 @@
-#include "onebit/cluster/host_list.h"
+#include "onebit/program/cluster/host_list.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

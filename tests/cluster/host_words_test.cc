@@ -1,4 +1,4 @@
-#include "onebit/cluster/host_words.h"
+#include "onebit/program/cluster/host_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

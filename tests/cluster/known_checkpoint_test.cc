@@ -1,11 +1,11 @@
-#include "onebit/cluster/known_checkpoint.h"
+#include "onebit/program/cluster/known_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "onebit/base/folder.h"
+#include "onebit/ground/base/folder.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::cluster {

@@ -1,4 +1,4 @@
-#include "onebit/cluster/link_client.h"
+#include "onebit/program/cluster/link_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 
 #include <array>
 
-#include "onebit/base/clock.h"
-#include "onebit/base/error.h"
-#include "onebit/cluster/link_server.h"
-#include "onebit/cluster/socket.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/program/cluster/link_server.h"
+#include "onebit/program/cluster/socket.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::cluster {

@@ -1,4 +1,4 @@
-#include "onebit/cluster/link_lines.h"
+#include "onebit/program/cluster/link_lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/cluster/link_report.h"
+#include "onebit/program/cluster/link_report.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

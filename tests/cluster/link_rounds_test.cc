@@ -1,4 +1,4 @@
-#include "onebit/cluster/link_rounds.h"
+#include "onebit/program/cluster/link_rounds.h"
 
 #include <gtest/gtest.h>
 

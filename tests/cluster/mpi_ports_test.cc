@@ -1,11 +1,11 @@
-#include "onebit/cluster/mpi_ports.h"
+#include "onebit/program/cluster/mpi_ports.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::cluster {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/cluster/mpi_version.h"
+#include "onebit/program/cluster/mpi_version.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "onebit/cluster/network_addresses.h"
+#include "onebit/program/cluster/network_addresses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::cluster {
 namespace {

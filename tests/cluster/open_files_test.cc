@@ -1,4 +1,4 @@
-#include "onebit/cluster/open_files.h"
+#include "onebit/program/cluster/open_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "onebit/cluster/own_names.h"
+#include "onebit/program/cluster/own_names.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/machine.h"
+#include "onebit/ground/base/machine.h"
 
 namespace onebit::cluster {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/cluster/progress_watch.h"
+#include "onebit/program/cluster/progress_watch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/cluster/rank_line.h"
+#include "onebit/program/cluster/rank_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/cluster/restart_policy.h"
+#include "onebit/program/cluster/restart_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/cluster/shell_words.h"
+#include "onebit/program/cluster/shell_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

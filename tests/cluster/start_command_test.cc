@@ -1,4 +1,4 @@
-#include "onebit/cluster/start_command.h"
+#include "onebit/program/cluster/start_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/cluster/starter_choice.h"
+#include "onebit/program/cluster/starter_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/cluster/subprocess.h"
+#include "onebit/program/cluster/subprocess.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

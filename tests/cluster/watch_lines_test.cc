@@ -1,4 +1,4 @@
-#include "onebit/cluster/watch_lines.h"
+#include "onebit/program/cluster/watch_lines.h"
 
 #include <gtest/gtest.h>
 

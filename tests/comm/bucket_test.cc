@@ -1,11 +1,11 @@
-#include "onebit/comm/bucket.h"
+#include "onebit/exchange/comm/bucket.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::comm {
 namespace {

@@ -6,12 +6,12 @@
 #include <limits>
 #include <numeric>
 
-#include "onebit/comm/chunked.h"
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/nccl_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/buffer.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/device/memory.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {

@@ -1,14 +1,14 @@
-#include "onebit/comm/dense_exchange.h"
+#include "onebit/exchange/comm/dense_exchange.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "onebit/base/philox.h"
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/tensor/tensor.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {

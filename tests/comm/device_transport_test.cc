@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/mpi_communicator.h"
-#include "onebit/comm/nccl_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/mpi_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 #include "tests/comm/mpi_environment.h"
 

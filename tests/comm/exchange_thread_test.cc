@@ -1,11 +1,11 @@
-#include "onebit/comm/exchange_thread.h"
+#include "onebit/exchange/comm/exchange_thread.h"
 
 #include <gtest/gtest.h>
 
 #include <future>
 #include <vector>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::comm {
 namespace {

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <thread>
 
-#include "onebit/base/clock.h"
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/nccl_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/buffer.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/device/memory.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {

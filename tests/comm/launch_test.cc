@@ -1,4 +1,4 @@
-#include "onebit/comm/launch.h"
+#include "onebit/exchange/comm/launch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/comm/link_probe.h"
+#include "onebit/exchange/comm/link_probe.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <thread>
 
-#include "onebit/base/clock.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/clock.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {

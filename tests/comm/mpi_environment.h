@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/comm/launch.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/comm/launch.h"
 
 namespace onebit::mpi_tests {
 

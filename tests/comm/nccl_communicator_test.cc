@@ -1,15 +1,15 @@
-#include "onebit/comm/nccl_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "onebit/base/clock.h"
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/buffer.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::comm {

@@ -1,8 +1,8 @@
-#include "onebit/comm/nodes.h"
+#include "onebit/exchange/comm/nodes.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::comm {
 namespace {

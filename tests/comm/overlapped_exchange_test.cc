@@ -1,4 +1,4 @@
-#include "onebit/comm/overlapped_exchange.h"
+#include "onebit/exchange/comm/overlapped_exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "onebit/comm/dense_exchange.h"
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
-#include "onebit/device/profile.h"
-#include "onebit/device/staging.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/exchange/comm/dense_exchange.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/math/device/staging.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::comm {
 namespace {

@@ -1,9 +1,9 @@
 // The size of the compressed exchange's messages, by number of ranks.
-#include "onebit/compress/bucket_size.h"
+#include "onebit/exchange/compress/bucket_size.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::compress {
 namespace {

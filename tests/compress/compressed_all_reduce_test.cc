@@ -1,10 +1,10 @@
-#include "onebit/compress/compressed_all_reduce.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/comm/exchange_thread.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/exchange_thread.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/memory.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/reference_codec.h"

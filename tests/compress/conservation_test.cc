@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/run_steps.h"
 

@@ -1,10 +1,10 @@
 // Ranks on a CUDA device end with the bits of ranks on CPUs: averages, residuals, extras.
 #include <gtest/gtest.h>
 
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/nccl_communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/memory.h"
 #include "tests/compress/run_steps.h"
 
 namespace onebit::compress {

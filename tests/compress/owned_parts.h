@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/compress/owned_pieces.h"
+#include "onebit/exchange/compress/owned_pieces.h"
 
 namespace onebit::compress::trials {
 

@@ -1,8 +1,8 @@
-#include "onebit/compress/owned_pieces.h"
+#include "onebit/exchange/compress/owned_pieces.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/compress/bucket_size.h"
+#include "onebit/exchange/compress/bucket_size.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/test_values.h"
 

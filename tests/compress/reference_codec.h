@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "onebit/comm/bucket.h"
-#include "onebit/compress/sign_codec.h"
+#include "onebit/exchange/comm/bucket.h"
+#include "onebit/exchange/compress/sign_codec.h"
 
 namespace onebit::compress::reference {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/compress/compressed_all_reduce.h"
+#include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "tests/compress/test_values.h"
 #include "tests/ops/mirror.h"
 

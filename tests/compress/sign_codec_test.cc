@@ -1,4 +1,4 @@
-#include "onebit/compress/sign_codec.h"
+#include "onebit/exchange/compress/sign_codec.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "onebit/compress/sub_block_scale.h"
+#include "onebit/exchange/compress/sub_block_scale.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/test_values.h"
 #include "tests/ops/mirror.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/compress/run_steps.h"
 
 namespace onebit::compress {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::compress::trials {
 

@@ -2,9 +2,9 @@
 // with one scale per sub-block and one extra number per block, in the mean over ranks.
 #include <gtest/gtest.h>
 
-#include "onebit/comm/dense_exchange.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/compress/bucket_size.h"
+#include "onebit/exchange/comm/dense_exchange.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/compress/bucket_size.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/compress/run_steps.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/convert/convert.h"
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/safetensors_writer.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/program/convert/convert.h"
 
 namespace onebit::convert {
 

@@ -1,4 +1,4 @@
-#include "onebit/convert/convert.h"
+#include "onebit/program/convert/convert.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <csignal>
 #include <fstream>
 
-#include "onebit/formats/hugging_face_folder.h"
-#include "onebit/formats/renamed_source.h"
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/sentence_files.h"
+#include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/sentence_files.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/convert/changed_model.h"

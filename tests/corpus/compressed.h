@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "onebit/corpus/byte_stream.h"
+#include "onebit/data/corpus/byte_stream.h"
 
 namespace onebit::corpus {
 

@@ -1,4 +1,4 @@
-#include "onebit/corpus/crc32.h"
+#include "onebit/data/corpus/crc32.h"
 
 #include <gtest/gtest.h>
 

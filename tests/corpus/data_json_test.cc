@@ -1,9 +1,9 @@
-#include "onebit/corpus/data_json.h"
+#include "onebit/data/corpus/data_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::corpus {

@@ -1,4 +1,4 @@
-#include "onebit/corpus/file_lines.h"
+#include "onebit/data/corpus/file_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

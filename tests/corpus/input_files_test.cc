@@ -1,4 +1,4 @@
-#include "onebit/corpus/input_files.h"
+#include "onebit/data/corpus/input_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

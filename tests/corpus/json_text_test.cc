@@ -1,4 +1,4 @@
-#include "onebit/corpus/json_text.h"
+#include "onebit/data/corpus/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

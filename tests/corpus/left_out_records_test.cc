@@ -1,4 +1,4 @@
-#include "onebit/corpus/left_out_records.h"
+#include "onebit/data/corpus/left_out_records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/corpus/ordered_pipeline.h"
+#include "onebit/data/corpus/ordered_pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/corpus/prepare.h"
+#include "onebit/data/corpus/prepare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "onebit/corpus/token_store.h"
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/data/text/tokenizer.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/corpus/compressed.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/philox.h"
-#include "onebit/corpus/store_writer.h"
-#include "onebit/corpus/token_store.h"
-#include "onebit/text/vocabulary.h"
+#include "onebit/data/corpus/store_writer.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::corpus {
 

@@ -1,11 +1,11 @@
-#include "onebit/corpus/seen_documents.h"
+#include "onebit/data/corpus/seen_documents.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::corpus {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/corpus/sentence_reader.h"
+#include "onebit/data/corpus/sentence_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/corpus/store_statistics.h"
+#include "onebit/data/corpus/store_statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "onebit/corpus/store_writer.h"
+#include "onebit/data/corpus/store_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/corpus/token_store.h"
+#include "onebit/data/corpus/token_store.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/corpus/sample_store.h"

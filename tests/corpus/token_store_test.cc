@@ -1,4 +1,4 @@
-#include "onebit/corpus/token_store.h"
+#include "onebit/data/corpus/token_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/costs/machine_check.h"
+#include "onebit/training/costs/machine_check.h"
 
 #include <gmock/gmock.h>
 

@@ -1,12 +1,12 @@
 // The file between `onebit doctor --output` and `onebit plan --measured`.
-#include "onebit/costs/machine_costs.h"
+#include "onebit/training/costs/machine_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/costs/observed_pass.h"
+#include "onebit/training/costs/observed_pass.h"
 
 #include <gtest/gtest.h>
 

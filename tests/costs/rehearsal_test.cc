@@ -1,5 +1,5 @@
 // Steps that are rehearsed before the first one.
-#include "onebit/costs/rehearsal.h"
+#include "onebit/training/costs/rehearsal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <atomic>
 #include <optional>
 
-#include "onebit/base/clock.h"
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/config.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/config.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::costs {
 namespace {

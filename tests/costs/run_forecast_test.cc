@@ -1,9 +1,9 @@
-#include "onebit/costs/run_forecast.h"
+#include "onebit/training/costs/run_forecast.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/optim/adam.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 
 namespace onebit::costs {
 namespace {

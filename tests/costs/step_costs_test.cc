@@ -1,11 +1,11 @@
 // Measured parts of a step.
-#include "onebit/costs/step_costs.h"
+#include "onebit/training/costs/step_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::costs {
 namespace {

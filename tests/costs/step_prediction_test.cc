@@ -1,5 +1,5 @@
 // The arithmetic of the predicted step, compared with figures computed by hand.
-#include "onebit/costs/step_prediction.h"
+#include "onebit/training/costs/step_prediction.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "onebit/base/error.h"
-#include "onebit/optim/saved_state.h"
+#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::deepspeed {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/params/state.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/params/state.h"
 
 namespace onebit::deepspeed {
 

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::deepspeed {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/error.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/optimizer.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/optimizer.h"
+#include "onebit/ground/base/error.h"
 #include "tests/optim/memory_state.h"
 
 namespace onebit::deepspeed {

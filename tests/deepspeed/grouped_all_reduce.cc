@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::deepspeed {
 namespace {

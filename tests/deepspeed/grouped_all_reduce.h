@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/params/state.h"
-#include "onebit/params/table.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/params/state.h"
+#include "onebit/math/params/table.h"
 #include "tests/deepspeed/all_reduce.h"
 
 namespace onebit::deepspeed {

@@ -8,13 +8,13 @@
 #include <functional>
 #include <memory>
 
-#include "onebit/base/philox.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/adam.h"
-#include "onebit/optim/lamb.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/adam.h"
+#include "onebit/exchange/optim/lamb.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/deepspeed/onebit_adam.h"
 #include "tests/deepspeed/onebit_lamb.h"
 #include "tests/deepspeed/zero_one_adam.h"

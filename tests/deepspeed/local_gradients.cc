@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "onebit/ops/reduce.h"
+#include "onebit/math/ops/reduce.h"
 
 namespace onebit::deepspeed {
 

@@ -1,8 +1,8 @@
 // The agreement of ranks before a step with local gradients.
 #pragma once
 
-#include "onebit/comm/communicator.h"
-#include "onebit/optim/optimizer.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/optim/optimizer.h"
 
 namespace onebit::deepspeed {
 

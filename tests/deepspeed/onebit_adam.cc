@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "onebit/base/json.h"
-#include "onebit/ops/reduce.h"
-#include "onebit/optim/saved_state.h"
+#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/ops/reduce.h"
 #include "tests/deepspeed/local_gradients.h"
 
 namespace onebit::deepspeed {

@@ -9,8 +9,8 @@
 
 #include <memory>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/optim/adam_rule.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/optim/adam_rule.h"
 #include "tests/deepspeed/grouped_all_reduce.h"
 
 namespace onebit::deepspeed {

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/optim/adam_options.h"
-#include "onebit/optim/optimizer.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "tests/deepspeed/all_reduce.h"
 
 namespace onebit::deepspeed {

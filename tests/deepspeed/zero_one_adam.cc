@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "onebit/base/json.h"
-#include "onebit/optim/saved_state.h"
+#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/ground/base/json.h"
 #include "tests/deepspeed/local_gradients.h"
 
 namespace onebit::deepspeed {

@@ -1,4 +1,4 @@
-#include "onebit/device/buffer.h"
+#include "onebit/math/device/buffer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "onebit/device/memory.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/device/context.h"
+#include "onebit/math/device/context.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "onebit/device/memory.h"
-#include "onebit/device/onednn_stream.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/device/onednn_stream.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/device/device_choice.h"
+#include "onebit/math/device/device_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "onebit/base/parallel_for.h"
-#include "onebit/device/memory.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "onebit/device/context.h"
-#include "onebit/device/memory.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/memory.h"
 
 namespace onebit {
 

@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
-#include "onebit/device/buffer.h"
-#include "onebit/device/context.h"
-#include "onebit/device/memory.h"
-#include "onebit/device/staging.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/device/staging.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/device/profile.h"
+#include "onebit/math/device/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Copies for which neither side waits.
-#include "onebit/device/staging.h"
+#include "onebit/math/device/staging.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/device/buffer.h"
-#include "onebit/device/memory.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/device/memory.h"
 #include "tests/device/device_test.h"
 
 namespace onebit {

@@ -1,4 +1,4 @@
-#include "onebit/embed/example_stream.h"
+#include "onebit/apps/embed/example_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ struct Data {
 };
 
 // The text that a sequence of the batch is, by its own word.
-int64_t text_of(const data::PackedRows& batch, int64_t sequence) {
+int64_t text_of(const batches::PackedRows& batch, int64_t sequence) {
   const int32_t end = batch.sequence_starts[static_cast<size_t>(sequence) + 1];
   return batch.tokens[static_cast<size_t>(end) - 2] - 6;
 }

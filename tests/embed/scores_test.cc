@@ -1,5 +1,5 @@
-#include "onebit/embed/scores.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/embed/scores.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/metrics/correlation.h"
+#include "onebit/ground/metrics/correlation.h"
 
 namespace onebit::embed {
 namespace {

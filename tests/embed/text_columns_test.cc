@@ -1,4 +1,4 @@
-#include "onebit/embed/text_columns.h"
+#include "onebit/apps/embed/text_columns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/embed/text_reader.h"
+#include "onebit/apps/embed/text_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

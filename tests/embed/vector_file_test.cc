@@ -1,4 +1,4 @@
-#include "onebit/embed/vector_file.h"
+#include "onebit/apps/embed/vector_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "onebit/base/json.h"
-#include "onebit/formats/safetensors.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

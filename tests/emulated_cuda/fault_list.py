@@ -17,7 +17,7 @@ class Fault:
     schedules: tuple = ()
 
 
-OPS, KERNELS = "onebit/ops/", "onebit/kernels/"
+OPS, KERNELS = "onebit/math/ops/", "onebit/math/kernels/"
 ATTENTION = "*AttentionTest.*/cuda_bf16"
 PLAIN_ATTENTION = "*AttentionTest.ForwardAndBackward/cuda_f32"
 FORWARD, BACKWARD = OPS + "attention_cuda.cu", OPS + "attention_backward_cuda.cu"
@@ -40,7 +40,7 @@ OWN_DEVICE = '  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");\n'
 
 
 def memory(name, line, number, program, tests):
-    return Fault(name, "onebit/device/memory_cuda.cc", line, "", program, tests, **of(number))
+    return Fault(name, "onebit/math/device/memory_cuda.cc", line, "", program, tests, **of(number))
 
 
 BARRIER = "    __syncthreads();\n"
@@ -217,21 +217,21 @@ FAULTS = [
         "const bool here = true;", "*OnebitNormalize*uda*"),
     ops("lamb_bound", OPS + "lamb_update_cuda.cu", "count = tensor.end - at;",
         "count = kEight;", "*LambUpdate*uda*", **of(1)),
-    Fault("codec_sums_bound", "onebit/compress/sign_codec_cuda.cu",
+    Fault("codec_sums_bound", "onebit/exchange/compress/sign_codec_cuda.cu",
           "element < sink_.elements && (sink_.still == nullptr || !bit_at(sink_.still, element));",
           "sink_.still == nullptr || !bit_at(sink_.still, element);", "compress",
           "*SignCodec*OnCuda*"),
-    Fault("codec_whole_bound", "onebit/compress/sign_codec_cuda.cu",
+    Fault("codec_whole_bound", "onebit/exchange/compress/sign_codec_cuda.cu",
           "has_words && (block + 1) * kBlockElements <= sink.elements", "has_words", "compress",
           "*SignCodec*OnCuda*"),
-    Fault("codec_residual_bound", "onebit/compress/sign_codec_cuda.cu",
+    Fault("codec_residual_bound", "onebit/exchange/compress/sign_codec_cuda.cu",
           "    if (kWhole || element < sink.elements) sink.residual[element] = left;",
           "    sink.residual[element] = left;", "compress", "*SignCodec*OnCuda*"),
-    Fault("codec_decode_bound", "onebit/compress/sign_codec_cuda.cu",
+    Fault("codec_decode_bound", "onebit/exchange/compress/sign_codec_cuda.cu",
           "    if (element >= a.elements) break;\n", "", "compress", "*SignCodec*OnCuda*"),
-    Fault("dense_codec_bound", "onebit/comm/dense_codec_cuda.cu", "  if (i < count) to[i] =",
+    Fault("dense_codec_bound", "onebit/exchange/comm/dense_codec_cuda.cu", "  if (i < count) to[i] =",
           "  to[i] =", "comm", "CudaDenseExchange*"),
-    Fault("dense_average_bound", "onebit/comm/dense_codec_cuda.cu",
+    Fault("dense_average_bound", "onebit/exchange/comm/dense_codec_cuda.cu",
           "  if (i >= elements) return;\n", "", "comm", "CudaDenseExchange*"),
     ops("ragged_rows_compared", KERNELS + "cublas_choice.cc", "    counts.push_back(count);\n", "",
         "*RowsThatAreNoWholeTiles*/cuda_f32"),
@@ -240,41 +240,41 @@ FAULTS = [
     memory("copy_wait", WAIT, 2, "comm", "NcclContract*"),
     memory("fill_zero_device", OWN_DEVICE, 2, "device", "CudaDevice.CopiesAndFills*"),
     memory("copy_device", OWN_DEVICE, 3, "device", "CudaDevice.CopiesAndFills*"),
-    Fault("pointer_device", "onebit/device/memory_cuda.cc",
+    Fault("pointer_device", "onebit/math/device/memory_cuda.cc",
           "if (cudaSetDevice(device_index) != cudaSuccess ||\n      ", "if (device_index < 0 || ",
           "emulated_backend", "EmulatedBackendDeathTest*"),
     ops("one_row_sampled", KERNELS + "product_sample_cuda.cu", "half > 0 && p >= half", "p >= half",
         "*FewRowsOfALargeMatrix/cuda_f32"),
-    Fault("copy_beside_wait", "onebit/device/memory_cuda.cc",
+    Fault("copy_beside_wait", "onebit/math/device/memory_cuda.cc",
           '  check_cuda(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");\n', "",
           "device", "*uda*"),
-    ops("download_wait", "onebit/device/cuda_stream.cc", "  synchronize();\n", "",
+    ops("download_wait", "onebit/math/device/cuda_stream.cc", "  synchronize();\n", "",
         "*ReduceTest*uda*"),
-    Fault("milestone_wait", "onebit/device/cuda_stream.cc",
+    Fault("milestone_wait", "onebit/math/device/cuda_stream.cc",
           "check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),\n"
           '             "cudaStreamWaitEvent");', "static_cast<void>(event);", "device", "*uda*"),
-    Fault("event_wait", "onebit/device/cuda_stream.cc",
+    Fault("event_wait", "onebit/math/device/cuda_stream.cc",
           "  check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event.get())), "
           '"cudaEventSynchronize");\n', "  static_cast<void>(event);\n", "device", "*uda*"),
-    Fault("batch_model_wait", "onebit/training/device_batch.cc",
+    Fault("batch_model_wait", "onebit/training/training/device_batch.cc",
           "  context.wait_for(copies_->milestone());\n", "", "training", "*DeviceBatch*uda*"),
-    Fault("batch_readers_wait", "onebit/training/device_batch.cc",
+    Fault("batch_readers_wait", "onebit/training/training/device_batch.cc",
           "  copies_->wait_for(slot.read);\n", "", "training", "*DeviceBatch*uda*"),
-    Fault("batch_host_wait", "onebit/training/device_batch.cc",
+    Fault("batch_host_wait", "onebit/training/training/device_batch.cc",
           "  slots_[turn_].host.wait();\n", "", "training", "*DeviceBatch*uda*"),
-    Fault("bucket_pack_wait", "onebit/comm/bucket_exchange.cc",
+    Fault("bucket_pack_wait", "onebit/exchange/comm/bucket_exchange.cc",
           "    context.synchronize();  // transports are not stream-ordered\n", "", "comm",
           "Cuda*Exchange*"),
-    Fault("bucket_reduce_wait", "onebit/comm/bucket_exchange.cc",
+    Fault("bucket_reduce_wait", "onebit/exchange/comm/bucket_exchange.cc",
           "    reduce(context, in_flight);\n    context.synchronize();\n",
           "    reduce(context, in_flight);\n", "comm", "Cuda*Exchange*"),
-    Fault("gradients_wait", "onebit/comm/overlapped_exchange.cc",
+    Fault("gradients_wait", "onebit/exchange/comm/overlapped_exchange.cc",
           "      context.wait_for(made);\n", "", "comm", "Cuda*Exchange*"),
-    Fault("exchange_end_wait", "onebit/comm/overlapped_exchange.cc",
+    Fault("exchange_end_wait", "onebit/exchange/comm/overlapped_exchange.cc",
           "      own.synchronize();\n", "", "comm", "Cuda*Exchange*"),
-    Fault("nccl_group_wait", "onebit/comm/nccl_communicator.cc",
+    Fault("nccl_group_wait", "onebit/exchange/comm/nccl_communicator.cc",
           "    link_->finish(group.end(), \"ncclGroupEnd\");\n", "    group.end();\n", "comm",
           "NcclContract*"),
-    Fault("nccl_request_wait", "onebit/comm/nccl_communicator.cc",
+    Fault("nccl_request_wait", "onebit/exchange/comm/nccl_communicator.cc",
           "    if (reached == cudaErrorNotReady) {", "    if (false) {", "comm", "NcclContract*"),
 ]

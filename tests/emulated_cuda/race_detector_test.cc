@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "onebit/kernels/block_shared_cuda.h"
-#include "onebit/kernels/tensor_core_cuda.h"
+#include "onebit/math/kernels/block_shared_cuda.h"
+#include "onebit/math/kernels/tensor_core_cuda.h"
 #include "tests/emulated_cuda/device_memory.h"
 
 namespace emulated_cuda {

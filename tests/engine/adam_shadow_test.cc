@@ -1,12 +1,12 @@
 // An Adam that runs along with the optimizer of a run.
-#include "onebit/engine/adam_shadow.h"
+#include "onebit/exchange/engine/adam_shadow.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::engine {
 namespace {

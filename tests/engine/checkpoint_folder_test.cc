@@ -1,10 +1,10 @@
-#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/exchange/engine/checkpoint_folder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "onebit/base/error.h"
-#include "onebit/base/folder.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {

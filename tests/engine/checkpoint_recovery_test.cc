@@ -1,6 +1,6 @@
 // Checkpoints of runs whose ranks do not share a disk: if parts on a disk are lost, damaged or
 // stale, from which checkpoint does the run continue?
-#include "onebit/engine/checkpoint_recovery.h"
+#include "onebit/exchange/engine/checkpoint_recovery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "onebit/engine/checkpoint_state.h"
+#include "onebit/exchange/engine/checkpoint_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/run_files.h"
-#include "onebit/formats/hugging_face_folder.h"
+#include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/ground/base/run_files.h"
 #include "tests/engine/disks_run.h"
 
 namespace onebit::engine {

@@ -1,13 +1,13 @@
-#include "onebit/engine/checkpoint.h"
+#include "onebit/exchange/engine/checkpoint.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
 
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/safetensors_writer.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"

@@ -1,4 +1,4 @@
-#include "onebit/engine/checkpoint_writer.h"
+#include "onebit/exchange/engine/checkpoint_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "onebit/base/folder.h"
+#include "onebit/ground/base/folder.h"
 #include "tests/engine/disks_run.h"
 
 namespace onebit::engine {

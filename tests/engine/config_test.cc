@@ -1,10 +1,10 @@
-#include "onebit/engine/config.h"
+#include "onebit/exchange/engine/config.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {

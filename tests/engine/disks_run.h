@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/folder.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/checkpoint.h"
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/safetensors_writer.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/checkpoint.h"
+#include "onebit/ground/base/folder.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/engine/toy_model.h"

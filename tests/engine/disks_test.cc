@@ -1,11 +1,11 @@
-#include "onebit/engine/disks.h"
+#include "onebit/exchange/engine/disks.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "onebit/base/folder.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/folder.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

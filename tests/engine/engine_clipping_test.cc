@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
 #include "tests/engine/toy_model.h"
 #include "tests/optim/memory_state.h"
 

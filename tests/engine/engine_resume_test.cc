@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "onebit/engine/engine.h"
+#include "onebit/exchange/engine/engine.h"
 #include "tests/engine/toy_model.h"
 #include "tests/optim/memory_state.h"
 

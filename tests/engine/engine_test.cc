@@ -1,10 +1,10 @@
-#include "onebit/engine/engine.h"
+#include "onebit/exchange/engine/engine.h"
 
 #include <gtest/gtest.h>
 
 #include <mutex>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
 

@@ -1,8 +1,8 @@
-#include "onebit/engine/file_exchange.h"
+#include "onebit/exchange/engine/file_exchange.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

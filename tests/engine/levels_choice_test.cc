@@ -1,10 +1,10 @@
-#include "onebit/engine/levels_choice.h"
+#include "onebit/exchange/engine/levels_choice.h"
 
 #include <gtest/gtest.h>
 
 #include <tuple>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
 

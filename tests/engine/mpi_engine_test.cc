@@ -4,7 +4,7 @@
 #include <array>
 #include <mutex>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/engine/toy_model.h"
 

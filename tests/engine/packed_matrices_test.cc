@@ -1,4 +1,4 @@
-#include "onebit/engine/packed_matrices.h"
+#include "onebit/exchange/engine/packed_matrices.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/ops/linear.h"
-#include "onebit/optim/compute_copy.h"
+#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/math/ops/linear.h"
 
 namespace onebit::engine {
 namespace {

@@ -1,9 +1,9 @@
-#include "onebit/engine/rank_texts.h"
+#include "onebit/exchange/engine/rank_texts.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {

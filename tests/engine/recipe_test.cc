@@ -1,8 +1,8 @@
-#include "onebit/engine/recipe.h"
+#include "onebit/exchange/engine/recipe.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,9 +1,9 @@
-#include "onebit/engine/shard_service.h"
+#include "onebit/exchange/engine/shard_service.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/base/philox.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::engine {
 

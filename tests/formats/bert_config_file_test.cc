@@ -1,5 +1,5 @@
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/base/json.h"
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/formats/bert_shape.h"
+#include "onebit/data/formats/bert_shape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,11 +4,11 @@
 #include <fstream>
 #include <random>
 
-#include "onebit/base/error.h"
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/formats/open_checkpoint.h"
-#include "onebit/formats/renamed_source.h"
-#include "onebit/formats/tokenizer_files.h"
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/open_checkpoint.h"
+#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::formats {

@@ -1,11 +1,11 @@
-#include "onebit/formats/hugging_face_folder.h"
+#include "onebit/data/formats/hugging_face_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "onebit/text/vocabulary.h"
+#include "onebit/data/text/vocabulary.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"

@@ -1,4 +1,4 @@
-#include "onebit/formats/match.h"
+#include "onebit/data/formats/match.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/formats/tensor_source.h"
+#include "onebit/data/formats/tensor_source.h"
 
 namespace onebit::formats {
 

@@ -1,4 +1,4 @@
-#include "onebit/formats/name_map.h"
+#include "onebit/data/formats/name_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "onebit/formats/renamed_source.h"
+#include "onebit/data/formats/renamed_source.h"
 #include "tests/base/message_of.h"
 #include "tests/formats/memory_source.h"
 

@@ -1,14 +1,14 @@
-#include "onebit/formats/open_checkpoint.h"
+#include "onebit/data/formats/open_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "onebit/base/json.h"
-#include "onebit/formats/hugging_face_folder.h"
-#include "onebit/formats/renamed_source.h"
-#include "onebit/formats/safetensors.h"
+#include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"

@@ -1,4 +1,4 @@
-#include "onebit/formats/optimizer_variables.h"
+#include "onebit/data/formats/optimizer_variables.h"
 
 #include <gtest/gtest.h>
 

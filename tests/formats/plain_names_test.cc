@@ -1,4 +1,4 @@
-#include "onebit/formats/plain_names.h"
+#include "onebit/data/formats/plain_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/formats/safetensors.h"
+#include "onebit/data/formats/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "onebit/formats/safetensors_writer.h"
-#include "onebit/formats/sharded_source.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/data/formats/sharded_source.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"

@@ -1,9 +1,9 @@
-#include "onebit/formats/sentence_files.h"
+#include "onebit/data/formats/sentence_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

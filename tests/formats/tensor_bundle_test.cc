@@ -1,12 +1,12 @@
-#include "onebit/formats/tensor_bundle.h"
+#include "onebit/data/formats/tensor_bundle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "onebit/formats/leveldb_table.h"
-#include "onebit/formats/snappy_block.h"
+#include "onebit/data/formats/leveldb_table.h"
+#include "onebit/data/formats/snappy_block.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/bundle_index.h"

@@ -1,4 +1,4 @@
-#include "onebit/formats/torch_file.h"
+#include "onebit/data/formats/torch_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

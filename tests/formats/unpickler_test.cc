@@ -1,4 +1,4 @@
-#include "onebit/formats/unpickler.h"
+#include "onebit/data/formats/unpickler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

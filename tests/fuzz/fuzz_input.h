@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
-#include "onebit/base/error.h"
-#include "onebit/base/file.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

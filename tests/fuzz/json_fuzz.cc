@@ -1,11 +1,11 @@
 // JSON itself and the readers of a model folder: config.json, tokenizer_config.json,
 // tokenizer.json, the index of shards.
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/formats/sharded_source.h"
-#include "onebit/formats/tokenizer_config.h"
-#include "onebit/formats/tokenizer_json.h"
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/sharded_source.h"
+#include "onebit/data/formats/tokenizer_config.h"
+#include "onebit/data/formats/tokenizer_json.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

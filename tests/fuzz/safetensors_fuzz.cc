@@ -1,5 +1,5 @@
 // A safetensors file: its header, every tensor, its checksum.
-#include "onebit/formats/safetensors.h"
+#include "onebit/data/formats/safetensors.h"
 #include "tests/fuzz/read_tensors.h"
 
 using namespace onebit;

@@ -1,11 +1,11 @@
 // A sample store with arbitrary bytes in a file: the first byte selects the file that the rest
 // replaces.
-#include "onebit/samples/sample_store.h"
+#include "onebit/data/samples/sample_store.h"
 
 #include <cstdlib>
 #include <string>
 
-#include "onebit/samples/sample_writer.h"
+#include "onebit/data/samples/sample_writer.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

@@ -1,5 +1,5 @@
 // A block of snappy.
-#include "onebit/formats/snappy_block.h"
+#include "onebit/data/formats/snappy_block.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

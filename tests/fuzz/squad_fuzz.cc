@@ -1,6 +1,6 @@
 // SQuAD's JSON, for training and for prediction.
-#include "onebit/base/json.h"
-#include "onebit/squad/dataset.h"
+#include "onebit/apps/squad/dataset.h"
+#include "onebit/ground/base/json.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

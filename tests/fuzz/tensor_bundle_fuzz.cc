@@ -1,6 +1,6 @@
 // The index of a TensorFlow checkpoint. Blocks have checksums that mutations break, so most inputs
 // are only a part of a file: the first byte selects it, and the target adds the table around it.
-#include "onebit/formats/tensor_bundle.h"
+#include "onebit/data/formats/tensor_bundle.h"
 
 #include <cstdlib>
 #include <string>

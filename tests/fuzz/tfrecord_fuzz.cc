@@ -1,10 +1,10 @@
 // A TFRecord file of BERT examples. Records have checksums that mutations break, so most inputs are
 // only the message inside a file: the first byte selects this, and the target adds the record.
-#include "onebit/samples/tfrecord_reader.h"
+#include "onebit/data/samples/tfrecord_reader.h"
 
 #include <string>
 
-#include "onebit/samples/sample.h"
+#include "onebit/data/samples/sample.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/samples/record_file.h"
 

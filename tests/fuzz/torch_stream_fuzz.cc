@@ -1,5 +1,5 @@
 // A file of torch.save as it was before 1.6: a stream of pickles and storages.
-#include "onebit/formats/torch_file.h"
+#include "onebit/data/formats/torch_file.h"
 #include "tests/fuzz/read_tensors.h"
 
 using namespace onebit;

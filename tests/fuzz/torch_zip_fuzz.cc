@@ -1,5 +1,5 @@
 // A file of torch.save as a zip archive: directory, pickle, every tensor.
-#include "onebit/formats/torch_file.h"
+#include "onebit/data/formats/torch_file.h"
 #include "tests/fuzz/read_tensors.h"
 
 using namespace onebit;

@@ -1,5 +1,5 @@
 // A pickle by itself.
-#include "onebit/formats/unpickler.h"
+#include "onebit/data/formats/unpickler.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

@@ -1,11 +1,11 @@
-#include "onebit/kernels/argument_check.h"
+#include "onebit/math/kernels/argument_check.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "onebit/base/error.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/kernels/bf16_tile_product.h"
+#include "onebit/math/kernels/bf16_tile_product.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::kernels {
 namespace {

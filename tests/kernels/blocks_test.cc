@@ -1,4 +1,4 @@
-#include "onebit/kernels/blocks.h"
+#include "onebit/math/kernels/blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "onebit/kernels/device_switch.h"
+#include "onebit/math/kernels/device_switch.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit {
 namespace {

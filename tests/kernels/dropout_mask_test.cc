@@ -1,4 +1,4 @@
-#include "onebit/kernels/dropout_mask.h"
+#include "onebit/math/kernels/dropout_mask.h"
 
 #include <gtest/gtest.h>
 

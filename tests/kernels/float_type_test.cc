@@ -1,4 +1,4 @@
-#include "onebit/kernels/float_type.h"
+#include "onebit/math/kernels/float_type.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/kernels/for_parts.h"
+#include "onebit/math/kernels/for_parts.h"
 
 #include <gtest/gtest.h>
 

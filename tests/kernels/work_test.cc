@@ -1,8 +1,8 @@
-#include "onebit/kernels/work.h"
+#include "onebit/math/kernels/work.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/kernels/device_switch.h"
+#include "onebit/math/kernels/device_switch.h"
 
 namespace onebit {
 

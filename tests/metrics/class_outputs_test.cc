@@ -1,4 +1,4 @@
-#include "onebit/metrics/class_outputs.h"
+#include "onebit/ground/metrics/class_outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/metrics/confusion.h"
+#include "onebit/ground/metrics/confusion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/metrics/correlation.h"
+#include "onebit/ground/metrics/correlation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "onebit/metrics/curve_plot.h"
+#include "onebit/ground/metrics/curve_plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/metrics/text_table.h"
+#include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::metrics {
 namespace {

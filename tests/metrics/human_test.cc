@@ -1,4 +1,4 @@
-#include "onebit/metrics/human.h"
+#include "onebit/ground/metrics/human.h"
 
 #include <gtest/gtest.h>
 

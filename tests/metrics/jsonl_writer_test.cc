@@ -1,5 +1,5 @@
-#include "onebit/metrics/jsonl_writer.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/metrics/jsonl_writer.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "onebit/metrics/log_line.h"
+#include "onebit/ground/metrics/log_line.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

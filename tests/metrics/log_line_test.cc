@@ -1,5 +1,5 @@
-#include "onebit/metrics/log_line.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/metrics/log_line.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

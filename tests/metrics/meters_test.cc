@@ -1,4 +1,4 @@
-#include "onebit/metrics/meters.h"
+#include "onebit/ground/metrics/meters.h"
 
 #include <gtest/gtest.h>
 

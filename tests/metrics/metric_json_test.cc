@@ -1,5 +1,5 @@
-#include "onebit/metrics/metric_json.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/metrics/metric_json.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

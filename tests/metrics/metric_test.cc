@@ -1,4 +1,4 @@
-#include "onebit/metrics/metric.h"
+#include "onebit/ground/metrics/metric.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/metrics/progress_line.h"
+#include "onebit/ground/metrics/progress_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "onebit/base/crc32c.h"
-#include "onebit/base/file.h"
-#include "onebit/metrics/tensorboard_writer.h"
+#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/metrics/tensorboard_writer.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/metrics/text_table.h"
+#include "onebit/ground/metrics/text_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "onebit/model/config.h"
-#include "onebit/base/json.h"
+#include "onebit/math/model/config.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/model/memory_plan.h"
+#include "onebit/math/model/memory_plan.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::model {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "onebit/device/memory.h"
-#include "onebit/device/profile.h"
-#include "onebit/model/classification_model.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/ops/adam_update.h"
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/ops/elementwise.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "onebit/model/pretraining_model.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

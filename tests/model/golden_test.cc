@@ -6,11 +6,11 @@
 #include <cstring>
 #include <string>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
-#include "onebit/model/classification_model.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/tagging_model.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/tagging_model.h"
 #include "tests/model/golden.h"
 #include "tests/model/test_model.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string>
 
-#include "onebit/base/json.h"
-#include "onebit/model/pretraining_model.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/model/golden.h"
 #include "tests/model/test_model.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string>
 
-#include "onebit/model/classification_model.h"
-#include "onebit/model/embedding_model.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/model/tagging_model.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/math/model/embedding_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/math/model/tagging_model.h"
 #include "tests/model/reference_bert.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"

@@ -7,11 +7,11 @@
 #include <functional>
 #include <vector>
 
-#include "onebit/model/classification_model.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/model/tagging_model.h"
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/math/model/tagging_model.h"
+#include "onebit/math/ops/elementwise.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -1,14 +1,14 @@
-#include "onebit/model/head_names.h"
+#include "onebit/math/model/head_names.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "onebit/model/classification_model.h"
-#include "onebit/model/embedding_model.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/model/tagging_model.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/math/model/embedding_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/math/model/tagging_model.h"
 #include "tests/model/test_model.h"
 
 namespace onebit::model {

@@ -1,6 +1,6 @@
 // Compares the schedule with its formula, and losses and gradients of models with dropped layers
 // with central differences; dropped layers are neither computed nor read.
-#include "onebit/model/layer_drop.h"
+#include "onebit/math/model/layer_drop.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/device/profile.h"
-#include "onebit/model/pretraining_model.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/base/message_of.h"
 #include "tests/model/reference_bert.h"
 #include "tests/model/test_model.h"

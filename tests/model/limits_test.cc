@@ -1,7 +1,7 @@
 // Batches that do not fit the plan, and batches at its edges.
 #include <gtest/gtest.h>
 
-#include "onebit/model/pretraining_model.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/base/message_of.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"

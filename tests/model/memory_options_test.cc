@@ -1,7 +1,7 @@
 // Trading memory for time must not change results.
 #include <gtest/gtest.h>
 
-#include "onebit/model/pretraining_model.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -1,11 +1,11 @@
-#include "onebit/model/memory_report.h"
+#include "onebit/math/model/memory_report.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/device/context.h"
-#include "onebit/device/memory.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/question_answering_model.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "onebit/model/pretraining_model.h"
-#include "onebit/model/question_answering_model.h"
-#include "onebit/model/tagging_model.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/math/model/tagging_model.h"
 #include "tests/model/test_model.h"
 
 namespace onebit::model {

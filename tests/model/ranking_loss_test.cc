@@ -1,11 +1,11 @@
-#include "onebit/model/ranking_loss.h"
+#include "onebit/math/model/ranking_loss.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/reference/finite_difference.h"
 #include "tests/reference/vector_losses.h"
 

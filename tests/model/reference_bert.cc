@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/kernels/dropout_mask.h"
+#include "onebit/math/kernels/dropout_mask.h"
 
 namespace onebit::model {
 namespace {

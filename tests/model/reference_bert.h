@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/model/config.h"
-#include "onebit/params/table.h"
+#include "onebit/math/model/config.h"
+#include "onebit/math/params/table.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "onebit/device/context.h"
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/ops/elementwise.h"
 
 namespace onebit::model {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/model/config.h"
-#include "onebit/params/table.h"
+#include "onebit/math/model/config.h"
+#include "onebit/math/params/table.h"
 
 namespace onebit::model {
 

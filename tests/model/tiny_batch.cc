@@ -1,6 +1,6 @@
 #include "tests/model/tiny_batch.h"
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::model {
 namespace {

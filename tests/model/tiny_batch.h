@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/model/batch.h"
-#include "onebit/model/config.h"
+#include "onebit/math/model/batch.h"
+#include "onebit/math/model/config.h"
 
 namespace onebit::model {
 

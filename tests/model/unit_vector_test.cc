@@ -1,4 +1,4 @@
-#include "onebit/model/unit_vector.h"
+#include "onebit/math/model/unit_vector.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "onebit/compress/sign_codec.h"
+#include "onebit/exchange/compress/sign_codec.h"
 
 namespace onebit::muon {
 namespace {

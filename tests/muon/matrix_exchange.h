@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/device/context.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::muon {
 

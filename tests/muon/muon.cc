@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/base/clock.h"
-#include "onebit/base/error.h"
-#include "onebit/ops/reduce.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/math/ops/reduce.h"
 
 namespace onebit::muon {
 namespace {

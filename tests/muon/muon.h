@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/compress/sub_block_scale.h"
-#include "onebit/optim/optimizer.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/compress/sub_block_scale.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "tests/muon/matrix_exchange.h"
 #include "tests/muon/newton_schulz.h"
 #include "tests/muon/whitening.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/adam.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 
 namespace onebit::muon {
 namespace {

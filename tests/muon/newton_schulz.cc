@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/ops/elementwise.h"
-#include "onebit/ops/linear.h"
-#include "onebit/ops/reduce.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/reduce.h"
 
 namespace onebit::muon {
 

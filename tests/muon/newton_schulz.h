@@ -3,8 +3,8 @@
 // [0.7, 1.2]; those below a thousandth of its norm remain smaller. f32 on a CPU.
 #pragma once
 
-#include "onebit/device/context.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::muon {
 

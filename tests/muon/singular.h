@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::muon {
 

@@ -3,8 +3,8 @@
 // g^T g. This turns noise P n Q into noise of independent elements like n. f32 on a CPU.
 #pragma once
 
-#include "onebit/device/context.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::muon {
 

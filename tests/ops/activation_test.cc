@@ -1,4 +1,4 @@
-#include "onebit/ops/activation.h"
+#include "onebit/math/ops/activation.h"
 
 #include <bit>
 

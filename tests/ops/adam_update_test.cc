@@ -1,4 +1,4 @@
-#include "onebit/ops/adam_update.h"
+#include "onebit/math/ops/adam_update.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/ops/adam_update_formula.h"
+#include "onebit/math/ops/adam_update_formula.h"
 #include "tests/ops/mirror.h"
 #include "tests/ops/update_values.h"
 

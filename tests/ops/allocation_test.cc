@@ -1,18 +1,18 @@
 // "A step allocates nothing": every operation called again with the same shapes, or smaller ones.
 #include <gtest/gtest.h>
 
-#include "onebit/device/memory.h"
-#include "onebit/ops/activation.h"
-#include "onebit/ops/attention.h"
-#include "onebit/ops/embedding.h"
-#include "onebit/ops/label_loss.h"
-#include "onebit/ops/lamb_update.h"
-#include "onebit/ops/linear.h"
-#include "onebit/ops/reduce.h"
-#include "onebit/ops/residual_norm.h"
-#include "onebit/ops/rows.h"
-#include "onebit/ops/sequence_mean.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/ops/activation.h"
+#include "onebit/math/ops/attention.h"
+#include "onebit/math/ops/embedding.h"
+#include "onebit/math/ops/label_loss.h"
+#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/reduce.h"
+#include "onebit/math/ops/residual_norm.h"
+#include "onebit/math/ops/rows.h"
+#include "onebit/math/ops/sequence_mean.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {
 namespace {

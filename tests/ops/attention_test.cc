@@ -1,11 +1,11 @@
-#include "onebit/ops/attention.h"
+#include "onebit/math/ops/attention.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "onebit/device/profile.h"
-#include "onebit/kernels/bf16_tile_product.h"
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/math/kernels/bf16_tile_product.h"
+#include "onebit/math/ops/elementwise.h"
 #include "tests/base/message_of.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/attention.h"

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/philox.h"
-#include "onebit/device/context.h"
-#include "onebit/device/memory.h"
-#include "onebit/kernels/dropout.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/kernels/dropout.h"
+#include "onebit/math/tensor/tensor.h"
 #include "tests/reference/dropout.h"
 #include "tests/reference/matrix.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/ops/cross_entropy.h"
+#include "onebit/math/ops/cross_entropy.h"
 
 #include "tests/ops/backend_test.h"
 #include "tests/reference/cross_entropy.h"

@@ -1,6 +1,6 @@
-#include "onebit/ops/dropout.h"
+#include "onebit/math/ops/dropout.h"
 
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/ops/elementwise.h"
 #include "tests/ops/backend_test.h"
 
 namespace onebit::ops {

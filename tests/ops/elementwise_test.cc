@@ -1,4 +1,4 @@
-#include "onebit/ops/elementwise.h"
+#include "onebit/math/ops/elementwise.h"
 
 #include <bit>
 

@@ -1,4 +1,4 @@
-#include "onebit/ops/embedding.h"
+#include "onebit/math/ops/embedding.h"
 
 #include "tests/ops/backend_test.h"
 #include "tests/reference/layer_norm.h"

@@ -5,15 +5,15 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/ops/activation.h"
-#include "onebit/ops/attention.h"
-#include "onebit/ops/cross_entropy.h"
-#include "onebit/ops/dropout.h"
-#include "onebit/ops/lamb_update.h"
-#include "onebit/ops/reduce.h"
-#include "onebit/ops/residual_norm.h"
-#include "onebit/ops/sequence_mean.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/ops/activation.h"
+#include "onebit/math/ops/attention.h"
+#include "onebit/math/ops/cross_entropy.h"
+#include "onebit/math/ops/dropout.h"
+#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/ops/reduce.h"
+#include "onebit/math/ops/residual_norm.h"
+#include "onebit/math/ops/sequence_mean.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/ops/label_loss.h"
+#include "onebit/math/ops/label_loss.h"
 
 #include "tests/ops/backend_test.h"
 #include "tests/reference/finite_difference.h"

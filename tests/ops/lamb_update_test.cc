@@ -1,4 +1,4 @@
-#include "onebit/ops/lamb_update.h"
+#include "onebit/math/ops/lamb_update.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/ops/lamb_update_formula.h"
+#include "onebit/math/ops/lamb_update_formula.h"
 #include "tests/ops/mirror.h"
 #include "tests/ops/update_values.h"
 #include "tests/reference/lamb.h"

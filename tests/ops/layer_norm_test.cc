@@ -1,4 +1,4 @@
-#include "onebit/ops/layer_norm.h"
+#include "onebit/math/ops/layer_norm.h"
 
 #include "tests/ops/norm_fixture.h"
 

@@ -1,13 +1,13 @@
-#include "onebit/ops/linear.h"
+#include "onebit/math/ops/linear.h"
 
 #include <map>
 #include <numbers>
 #include <utility>
 
-#include "onebit/device/constant_weights.h"
-#include "onebit/device/profile.h"
-#include "onebit/ops/elementwise.h"
-#include "onebit/ops/reduce.h"
+#include "onebit/math/device/constant_weights.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/reduce.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/activation.h"
 

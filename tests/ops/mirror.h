@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/device/context.h"
-#include "onebit/device/memory.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/ops/onebit_adam_update.h"
+#include "onebit/math/ops/onebit_adam_update.h"
 #include "tests/ops/mirror.h"
 #include "tests/ops/update_values.h"
 

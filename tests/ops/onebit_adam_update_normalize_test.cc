@@ -1,4 +1,4 @@
-#include "onebit/ops/onebit_adam_update.h"
+#include "onebit/math/ops/onebit_adam_update.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/ops/onebit_lamb_update.h"
+#include "onebit/math/ops/onebit_lamb_update.h"
 
 #include <gtest/gtest.h>
 

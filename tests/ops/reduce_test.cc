@@ -1,4 +1,4 @@
-#include "onebit/ops/reduce.h"
+#include "onebit/math/ops/reduce.h"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 // Compares the reference implementations with finite differences.
 #include <gtest/gtest.h>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/reference/activation.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/cross_entropy.h"

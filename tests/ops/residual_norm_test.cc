@@ -1,6 +1,6 @@
-#include "onebit/ops/residual_norm.h"
+#include "onebit/math/ops/residual_norm.h"
 
-#include "onebit/ops/layer_norm.h"
+#include "onebit/math/ops/layer_norm.h"
 #include "tests/ops/norm_fixture.h"
 
 namespace onebit::ops {

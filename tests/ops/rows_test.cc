@@ -1,4 +1,4 @@
-#include "onebit/ops/rows.h"
+#include "onebit/math/ops/rows.h"
 
 #include "tests/ops/backend_test.h"
 

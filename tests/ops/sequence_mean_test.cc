@@ -1,4 +1,4 @@
-#include "onebit/ops/sequence_mean.h"
+#include "onebit/math/ops/sequence_mean.h"
 
 #include "tests/ops/backend_test.h"
 #include "tests/reference/finite_difference.h"

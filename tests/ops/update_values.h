@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "onebit/base/philox.h"
-#include "onebit/tensor/view.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/tensor/view.h"
 
 namespace onebit::ops {
 

@@ -1,10 +1,10 @@
-#include "onebit/optim/adam.h"
+#include "onebit/exchange/optim/adam.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

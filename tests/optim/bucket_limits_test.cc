@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "onebit/optim/norm_shares.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/norm_shares.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,5 +1,5 @@
 // Loading a checkpoint into an optimizer that has already made updates replaces its whole state.
-#include "onebit/optim/compressed_optimizer.h"
+#include "onebit/exchange/optim/compressed_optimizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "onebit/optim/earlier_state.h"
+#include "onebit/exchange/optim/earlier_state.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::optim {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,4 +1,4 @@
-#include "onebit/optim/freeze_rule.h"
+#include "onebit/exchange/optim/freeze_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/memory_state.h"
 #include "tests/optim/trial.h"

@@ -1,5 +1,5 @@
-#include "onebit/optim/gradient_clipper.h"
-#include "onebit/base/json.h"
+#include "onebit/exchange/optim/gradient_clipper.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::optim {
 namespace {

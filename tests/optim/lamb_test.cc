@@ -1,10 +1,10 @@
-#include "onebit/optim/lamb.h"
+#include "onebit/exchange/optim/lamb.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 #include "tests/reference/lamb.h"

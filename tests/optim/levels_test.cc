@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "onebit/device/memory.h"
-#include "onebit/optim/levels.h"
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/two_levels.h"
 

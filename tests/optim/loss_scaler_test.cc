@@ -1,5 +1,5 @@
-#include "onebit/optim/loss_scaler.h"
-#include "onebit/base/json.h"
+#include "onebit/exchange/optim/loss_scaler.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::optim {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/params/state.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 

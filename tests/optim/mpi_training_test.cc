@@ -1,9 +1,9 @@
 // Ranks that are processes train to the same bits as ranks that are threads.
 #include <gtest/gtest.h>
 
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/optim/trial.h"
 

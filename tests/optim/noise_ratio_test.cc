@@ -1,13 +1,13 @@
-#include "onebit/optim/noise_ratio.h"
+#include "onebit/exchange/optim/noise_ratio.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/base/philox.h"
-#include "onebit/ops/onebit_adam_update.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/ops/onebit_adam_update.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,5 +1,5 @@
-#include "onebit/optim/norm_shares.h"
-#include "onebit/base/json.h"
+#include "onebit/exchange/optim/norm_shares.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
 #include "tests/optim/restatement.h"
 
 namespace onebit::optim {

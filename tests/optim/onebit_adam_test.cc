@@ -1,11 +1,11 @@
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "onebit/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,4 +1,4 @@
-#include "onebit/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <map>
 #include <numbers>
 
-#include "onebit/base/philox.h"
-#include "onebit/optim/lamb.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/lamb.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,13 +1,13 @@
 // The keys of optimizers in recipes, and the errors about them.
-#include "onebit/optim/optimizer_list.h"
-#include "onebit/base/json.h"
+#include "onebit/exchange/optim/optimizer_list.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/optim/adam_options.h"
-#include "onebit/optim/freeze_rule.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/exchange/optim/freeze_rule.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 

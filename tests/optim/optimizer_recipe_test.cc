@@ -1,12 +1,12 @@
 // The properties of an optimizer that recipes compute in advance: its memory, and its exchanges.
-#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/exchange/optim/optimizer_recipe.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/optim/lamb.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/lamb.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

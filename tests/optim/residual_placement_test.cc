@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "onebit/comm/bucket.h"
-#include "onebit/compress/bucket_size.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/sign_exchange.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/comm/bucket.h"
+#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/sign_exchange.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "onebit/ops/onebit_adam_update.h"
+#include "onebit/math/ops/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {

@@ -1,6 +1,6 @@
 // Golden values: DeepSpeed's formulas and those of its BERT example, in double precision.
-#include "onebit/optim/schedule.h"
-#include "onebit/base/json.h"
+#include "onebit/exchange/optim/schedule.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 
-#include "onebit/compress/bucket_size.h"
-#include "onebit/device/memory.h"
-#include "onebit/optim/lamb.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/compress/bucket_size.h"
+#include "onebit/exchange/optim/lamb.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
+#include "onebit/math/device/memory.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -1,11 +1,11 @@
 // Rows without gradient are still after the freeze, until their first gradient wakes them.
-#include "onebit/optim/still_entries.h"
+#include "onebit/exchange/optim/still_entries.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 

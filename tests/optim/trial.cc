@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::optim {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/comm/communicator.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/adam.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/optim/adam.h"
 #include "tests/optim/memory_state.h"
 
 namespace onebit::optim {

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/optim/levels.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/onebit_lamb.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <numbers>
 
-#include "onebit/base/philox.h"
-#include "onebit/optim/onebit_adam.h"
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

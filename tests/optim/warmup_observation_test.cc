@@ -1,7 +1,7 @@
 // The engine measures local gradients in the last updates of the warm-up, for clipping.
 #include <gtest/gtest.h>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

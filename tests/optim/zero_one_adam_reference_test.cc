@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/restatement.h"
 
 namespace onebit::optim {

@@ -1,11 +1,11 @@
-#include "onebit/optim/zero_one_adam.h"
+#include "onebit/exchange/optim/zero_one_adam.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 

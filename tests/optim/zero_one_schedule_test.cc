@@ -1,4 +1,4 @@
-#include "onebit/optim/zero_one_schedule.h"
+#include "onebit/exchange/optim/zero_one_schedule.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

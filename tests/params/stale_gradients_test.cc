@@ -1,4 +1,4 @@
-#include "onebit/params/stale_gradients.h"
+#include "onebit/math/params/stale_gradients.h"
 
 #include <gtest/gtest.h>
 

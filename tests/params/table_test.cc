@@ -1,4 +1,4 @@
-#include "onebit/params/table.h"
+#include "onebit/math/params/table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "onebit/plan/advice.h"
+#include "onebit/program/plan/advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/plan/choices.h"
+#include "onebit/program/plan/choices.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {

@@ -1,4 +1,4 @@
-#include "onebit/plan/choices.h"
+#include "onebit/program/plan/choices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/plan/long_duration.h"
+#include "onebit/program/plan/long_duration.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/plan/run_plan.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/program/plan/run_plan.h"
 
 namespace onebit::plan {
 namespace {

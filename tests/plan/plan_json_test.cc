@@ -1,8 +1,8 @@
-#include "onebit/plan/plan_json.h"
+#include "onebit/program/plan/plan_json.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {

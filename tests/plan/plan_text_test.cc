@@ -1,4 +1,4 @@
-#include "onebit/plan/plan_text.h"
+#include "onebit/program/plan/plan_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The wire of a planned cluster, against sums made by hand.
-#include "onebit/plan/planned_cluster.h"
+#include "onebit/program/plan/planned_cluster.h"
 
 #include <gtest/gtest.h>
 

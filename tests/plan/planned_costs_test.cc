@@ -1,9 +1,9 @@
-#include "onebit/plan/planned_costs.h"
+#include "onebit/program/plan/planned_costs.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/compress/wire_layout.h"
-#include "onebit/model/pretraining_model.h"
+#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {

@@ -1,4 +1,4 @@
-#include "onebit/plan/quantity.h"
+#include "onebit/program/plan/quantity.h"
 
 #include <gtest/gtest.h>
 

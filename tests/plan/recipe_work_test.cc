@@ -1,8 +1,8 @@
-#include "onebit/plan/recipe_work.h"
+#include "onebit/program/plan/recipe_work.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/model/pretraining_model.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {

@@ -1,16 +1,16 @@
-#include "onebit/plan/run_plan.h"
+#include "onebit/program/plan/run_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
-#include "onebit/model/memory_report.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/training/checkpoint_space.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/model/memory_report.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/training/training/checkpoint_space.h"
 #include "tests/base/message_of.h"
 #include "tests/plan/small_plan.h"
 

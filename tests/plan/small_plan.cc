@@ -1,6 +1,6 @@
 #include "tests/plan/small_plan.h"
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::plan {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "onebit/plan/run_plan.h"
+#include "onebit/program/plan/run_plan.h"
 
 namespace onebit::plan {
 

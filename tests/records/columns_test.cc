@@ -1,4 +1,4 @@
-#include "onebit/records/columns.h"
+#include "onebit/apps/records/columns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/records/csv_fields.h"
+#include "onebit/apps/records/csv_fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

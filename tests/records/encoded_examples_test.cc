@@ -1,10 +1,10 @@
-#include "onebit/records/encoded_examples.h"
+#include "onebit/apps/records/encoded_examples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::records {
@@ -40,7 +40,7 @@ TEST(EncodedExamples, OneText) {
   EXPECT_THAT(all.lengths(), ElementsAre(4, 2, 5));
   EXPECT_EQ(all.longest(), 5);
   EXPECT_EQ(all.cut(), 1);
-  data::PackedRows rows;
+  batches::PackedRows rows;
   rows.clear_rows();
   all.append(2, 9, rows);
   all.append(0, 4, rows);
@@ -57,7 +57,7 @@ TEST(EncodedExamples, APair) {
       encoded({{.text = "a a a a", .text_pair = "b"}, {.text = "a", .text_pair = ""}},
               {.max_sequence_length = 7, .has_pairs = true, .threads = 2});
   EXPECT_EQ(all.cut(), 1);
-  data::PackedRows rows;
+  batches::PackedRows rows;
   rows.clear_rows();
   all.append(0, 0, rows);
   all.append(1, 1, rows);

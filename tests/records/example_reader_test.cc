@@ -1,4 +1,4 @@
-#include "onebit/records/example_reader.h"
+#include "onebit/apps/records/example_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/records/record_reader.h"
+#include "onebit/apps/records/record_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/ops/activation.h"
+#include "onebit/math/ops/activation.h"
 #include "tests/reference/matrix.h"
 
 namespace onebit::reference {

@@ -1,10 +1,10 @@
-// The dropout rule of onebit/kernels/dropout_mask.h, implemented from its description.
+// The dropout rule of onebit/math/kernels/dropout_mask.h, implemented from its description.
 #pragma once
 
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/reference/matrix.h"
 
 namespace onebit::reference {

@@ -1,4 +1,4 @@
-#include "onebit/report/chart.h"
+#include "onebit/ground/report/chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/report/findings.h"
+#include "onebit/ground/report/findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "onebit/report/page.h"
+#include "onebit/ground/report/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::report {

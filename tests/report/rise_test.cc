@@ -1,11 +1,11 @@
-#include "onebit/report/rise.h"
+#include "onebit/ground/report/rise.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/report/run_history.h"
+#include "onebit/ground/report/run_history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/samples/sample.h"
+#include "onebit/data/samples/sample.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::samples {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "onebit/samples/sample_store.h"
-#include "onebit/samples/sample_writer.h"
+#include "onebit/data/samples/sample_store.h"
+#include "onebit/data/samples/sample_writer.h"
 #include "tests/samples/golden_samples.h"
 
 namespace onebit::samples {

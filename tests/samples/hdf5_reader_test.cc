@@ -1,4 +1,4 @@
-#include "onebit/samples/hdf5_reader.h"
+#include "onebit/data/samples/hdf5_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

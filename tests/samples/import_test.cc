@@ -1,9 +1,9 @@
-#include "onebit/samples/import.h"
+#include "onebit/data/samples/import.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/samples/sample_store.h"
+#include "onebit/data/samples/sample_store.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit::samples {
 

@@ -1,4 +1,4 @@
-#include "onebit/samples/record_stream.h"
+#include "onebit/data/samples/record_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

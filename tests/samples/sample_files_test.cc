@@ -1,4 +1,4 @@
-#include "onebit/samples/sample_files.h"
+#include "onebit/data/samples/sample_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

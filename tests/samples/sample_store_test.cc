@@ -1,10 +1,10 @@
-#include "onebit/samples/sample_store.h"
+#include "onebit/data/samples/sample_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/samples/sample_statistics.h"
-#include "onebit/samples/sample_writer.h"
+#include "onebit/data/samples/sample_statistics.h"
+#include "onebit/data/samples/sample_writer.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"

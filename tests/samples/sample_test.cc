@@ -1,4 +1,4 @@
-#include "onebit/samples/sample.h"
+#include "onebit/data/samples/sample.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

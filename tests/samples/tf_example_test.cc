@@ -1,4 +1,4 @@
-#include "onebit/samples/tf_example.h"
+#include "onebit/data/samples/tf_example.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/samples/tfrecord_reader.h"
+#include "onebit/data/samples/tfrecord_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

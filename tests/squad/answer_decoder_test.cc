@@ -1,4 +1,4 @@
-#include "onebit/squad/answer_decoder.h"
+#include "onebit/apps/squad/answer_decoder.h"
 
 #include <gtest/gtest.h>
 

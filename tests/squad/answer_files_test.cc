@@ -1,4 +1,4 @@
-#include "onebit/squad/answer_files.h"
+#include "onebit/apps/squad/answer_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/squad/answer_projection.h"
+#include "onebit/apps/squad/answer_projection.h"
 
 #include <gtest/gtest.h>
 

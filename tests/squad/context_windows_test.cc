@@ -1,4 +1,4 @@
-#include "onebit/squad/context_windows.h"
+#include "onebit/apps/squad/context_windows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/squad/context_words.h"
+#include "onebit/apps/squad/context_words.h"
 
 #include <gtest/gtest.h>
 

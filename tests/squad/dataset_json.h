@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::squad::dataset_json {
 

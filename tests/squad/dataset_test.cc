@@ -1,4 +1,4 @@
-#include "onebit/squad/dataset.h"
+#include "onebit/apps/squad/dataset.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/squad/features.h"
+#include "onebit/apps/squad/features.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using dataset_json::file_of;
 using dataset_json::question;
 
 std::string tokens_of(const Features& features, const Window& window) {
-  data::PackedRows rows;
+  batches::PackedRows rows;
   rows.sequence_starts = {0};
   features.append(window, 0, rows);
   std::string text;

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "onebit/base/json.h"
-#include "onebit/squad/features.h"
+#include "onebit/apps/squad/features.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::squad {
 

@@ -1,4 +1,4 @@
-#include "onebit/squad/normalized_answer.h"
+#include "onebit/apps/squad/normalized_answer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "onebit/squad/python_json.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/squad/python_json.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/squad/python_space.h"
+#include "onebit/apps/squad/python_space.h"
 
 #include <gtest/gtest.h>
 

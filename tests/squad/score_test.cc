@@ -1,9 +1,9 @@
-#include "onebit/squad/score.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/squad/score.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/squad/python_json.h"
+#include "onebit/apps/squad/python_json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::squad {

@@ -1,4 +1,4 @@
-#include "onebit/squad/span_stream.h"
+#include "onebit/apps/squad/span_stream.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/tag/comment_rule.h"
+#include "onebit/apps/tag/comment_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

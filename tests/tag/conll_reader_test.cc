@@ -1,4 +1,4 @@
-#include "onebit/tag/conll_reader.h"
+#include "onebit/apps/tag/conll_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

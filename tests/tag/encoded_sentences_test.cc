@@ -1,11 +1,11 @@
-#include "onebit/tag/encoded_sentences.h"
+#include "onebit/apps/tag/encoded_sentences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::tag {
@@ -36,7 +36,7 @@ struct Row {
 };
 
 Row row_of(const EncodedSentences& all, uint32_t window) {
-  data::PackedRows rows;
+  batches::PackedRows rows;
   rows.clear_rows();
   Row row;
   all.append(window, 7, rows, row.tagged_rows);
@@ -57,7 +57,7 @@ TEST(EncodedSentences, TheFirstPieceOfEachWordIsTagged) {
 
 TEST(EncodedSentences, RowsCountFromTheBatch) {
   const EncodedSentences all = encoded({sentence({"a", "b"}), sentence({"c"})});
-  data::PackedRows rows;
+  batches::PackedRows rows;
   rows.clear_rows();
   std::vector<int32_t> tagged;
   all.append(1, 0, rows, tagged);

@@ -1,5 +1,5 @@
 // The rules of entities; scores_test.cc compares them with seqeval on many tags.
-#include "onebit/tag/entities.h"
+#include "onebit/apps/tag/entities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

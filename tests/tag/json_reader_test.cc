@@ -1,5 +1,5 @@
-#include "onebit/tag/json_reader.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/tag/json_reader.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

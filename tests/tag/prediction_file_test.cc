@@ -1,12 +1,12 @@
-#include "onebit/tag/prediction_file.h"
+#include "onebit/apps/tag/prediction_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/base/json.h"
-#include "onebit/tag/sentence_reader.h"
+#include "onebit/apps/tag/sentence_reader.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/text_files.h"
 

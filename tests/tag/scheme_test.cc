@@ -1,4 +1,4 @@
-#include "onebit/tag/scheme.h"
+#include "onebit/apps/tag/scheme.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

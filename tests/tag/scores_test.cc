@@ -1,14 +1,14 @@
 // Compares with seqeval in both of its modes; tools/make_tag_goldens.py wrote the expected values.
-#include "onebit/tag/scores.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/tag/scores.h"
+#include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "onebit/base/file.h"
-#include "onebit/tag/tag_set.h"
+#include "onebit/apps/tag/tag_set.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit::tag {
 namespace {

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <random>
 
-#include "onebit/base/error.h"
-#include "onebit/tag/entities.h"
-#include "onebit/tag/sentence_reader.h"
+#include "onebit/apps/tag/entities.h"
+#include "onebit/apps/tag/sentence_reader.h"
+#include "onebit/ground/base/error.h"
 #include "tests/base/text_files.h"
 
 namespace onebit::tag {

@@ -1,4 +1,4 @@
-#include "onebit/tag/sentence_reader.h"
+#include "onebit/apps/tag/sentence_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/tag/sentence.h"
+#include "onebit/apps/tag/sentence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/tag/tag_set.h"
+#include "onebit/apps/tag/tag_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

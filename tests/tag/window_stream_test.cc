@@ -1,4 +1,4 @@
-#include "onebit/tag/window_stream.h"
+#include "onebit/apps/tag/window_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

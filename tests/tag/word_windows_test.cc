@@ -1,4 +1,4 @@
-#include "onebit/tag/word_windows.h"
+#include "onebit/apps/tag/word_windows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,10 +2,10 @@
 // BertForPreTraining (tools/make_model_goldens.py wrote the expected values).
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/engine.h"
-#include "onebit/model/pretraining_model.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/model/golden.h"
 #include "tests/model/test_model.h"
 

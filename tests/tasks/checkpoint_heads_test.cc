@@ -1,11 +1,11 @@
-#include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/apps/tasks/checkpoint_heads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/model/head_names.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/tasks/pretraining_heads.h"
+#include "onebit/apps/tasks/pretraining_heads.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/math/model/pretraining_model.h"
 
 namespace onebit::tasks {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/tasks/classifier_labels.h"
+#include "onebit/apps/tasks/classifier_labels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

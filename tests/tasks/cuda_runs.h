@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/device/memory.h"
 #include "tests/tasks/metrics_lines.h"
 
 namespace onebit::tasks {

@@ -2,9 +2,9 @@
 // other kind of device, ranks with a device each.
 #include <gtest/gtest.h>
 
-#include "onebit/comm/device_communicator.h"
-#include "onebit/comm/nccl_communicator.h"
-#include "onebit/device/memory.h"
+#include "onebit/exchange/comm/device_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/math/device/memory.h"
 #include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {

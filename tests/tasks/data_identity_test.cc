@@ -1,4 +1,4 @@
-#include "onebit/tasks/data_identity.h"
+#include "onebit/apps/tasks/data_identity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "onebit/tasks/embed_task.h"
+#include "onebit/apps/tasks/embed_task.h"
 
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/formats/sentence_files.h"
-#include "onebit/tasks/text_encoder.h"
+#include "onebit/apps/tasks/text_encoder.h"
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/sentence_files.h"
 #include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 #include "tests/tasks/rounded_outputs.h"

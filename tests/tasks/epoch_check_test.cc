@@ -1,9 +1,9 @@
-#include "onebit/tasks/epoch_check.h"
+#include "onebit/apps/tasks/epoch_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/data/batch_stream.h"
+#include "onebit/data/batches/batch_stream.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/corpus/sample_store.h"
@@ -21,14 +21,14 @@ using Documents = std::vector<corpus::SampleDocument>;
 class EpochCheckTest : public ::testing::Test {
  protected:
   // Stores of the given documents, in one mixture.
-  void make(const std::vector<Documents>& stores, data::PairOptions pairs = {}) {
+  void make(const std::vector<Documents>& stores, batches::PairOptions pairs = {}) {
     stores_.clear();
     pairs_ = pairs;
     for (const Documents& documents : stores) {
       const Path folder = folder_ / fmt::format("store{}", ++made_);
       stores_.push_back({corpus::make_store(folder, documents, 30000)});
     }
-    figures_ = data::BatchStream(stores_, {.seed = 1, .pairs = pairs}).figures();
+    figures_ = batches::BatchStream(stores_, {.seed = 1, .pairs = pairs}).figures();
   }
   std::string refused() {
     return message_of([&] { require_useful_labels(stores_, figures_, pairs_); });
@@ -41,8 +41,8 @@ class EpochCheckTest : public ::testing::Test {
   TemporaryFolder folder_;
   int made_ = 0;
   Stores stores_;
-  std::vector<data::EpochFigures> figures_;
-  data::PairOptions pairs_;
+  std::vector<batches::EpochFigures> figures_;
+  batches::PairOptions pairs_;
 };
 
 constexpr const char* kFix = "set data.next_sentence to false";

@@ -1,4 +1,4 @@
-#include "onebit/tasks/fine_tuned_classifier.h"
+#include "onebit/apps/tasks/fine_tuned_classifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/model_vocabulary.h"
-#include "onebit/training/session.h"
+#include "onebit/apps/tasks/model_vocabulary.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/training/training/session.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/tasks/metrics_lines.h"

@@ -1,8 +1,8 @@
-#include "onebit/tasks/gathered_items.h"
+#include "onebit/apps/tasks/gathered_items.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::tasks {
 namespace {
@@ -17,7 +17,7 @@ TEST(GatheredItems, EveryRankHasTheNumbersOfAll) {
   }
   for (const int world : {1, 2, 3}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      const data::LengthSweep sweep(lengths, 2, world, communicator.rank());
+      const batches::LengthSweep sweep(lengths, 2, world, communicator.rank());
       std::vector<float> all(begins.back(), -1);
       const auto values_of = [&](uint32_t item) {
         return std::span(all).subspan(begins[item], begins[item + 1] - begins[item]);
@@ -38,7 +38,7 @@ TEST(GatheredItems, EveryRankHasWhatAnyHasPredicted) {
   const std::vector<int32_t> lengths = {3, 1, 4, 1, 5, 9, 2};
   for (const int world : {1, 3}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      const data::LengthSweep sweep(lengths, 2, world, communicator.rank());
+      const batches::LengthSweep sweep(lengths, 2, world, communicator.rank());
       std::vector<float> all(2 * lengths.size(), -1);
       const auto values_of = [&](uint32_t item) { return std::span(all).subspan(2 * item, 2); };
       int64_t batches = 0;

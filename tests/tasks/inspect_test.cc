@@ -1,14 +1,14 @@
-#include "onebit/tasks/inspect.h"
+#include "onebit/apps/tasks/inspect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/inspection_text.h"
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/inspection_text.h"
+#include "onebit/apps/tasks/pretraining_task.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/small_corpus.h"

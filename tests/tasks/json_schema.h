@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::tasks {
 

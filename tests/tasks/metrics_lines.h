@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::tasks {
 

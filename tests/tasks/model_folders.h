@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/safetensors_writer.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/training/model_folder.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/training/training/model_folder.h"
 
 namespace onebit::tasks {
 

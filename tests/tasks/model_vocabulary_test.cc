@@ -1,12 +1,12 @@
-#include "onebit/tasks/model_vocabulary.h"
+#include "onebit/apps/tasks/model_vocabulary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/corpus/prepare.h"
-#include "onebit/corpus/token_store.h"
-#include "onebit/text/vocabulary_difference.h"
+#include "onebit/data/corpus/prepare.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/data/text/vocabulary_difference.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/model_folders.h"
 #include "tests/tasks/small_corpus.h"

@@ -1,5 +1,5 @@
-#include "onebit/tasks/pretraining_config.h"
-#include "onebit/base/json.h"
+#include "onebit/apps/tasks/pretraining_config.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/tasks/pretraining_held_out.h"
+#include "onebit/apps/tasks/pretraining_held_out.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/pretraining_task.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/json.h"
 #include "tests/tasks/metrics_lines.h"
 #include "tests/tasks/small_corpus.h"
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/pretraining_task.h"
 #include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {

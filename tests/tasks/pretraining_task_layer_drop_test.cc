@@ -1,9 +1,9 @@
 // Pre-training with progressive layer drop, from the recipe to the model.
 #include <set>
 
-#include "onebit/device/memory.h"
-#include "onebit/model/layer_drop.h"
-#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/apps/tasks/pretraining_evaluation.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/model/layer_drop.h"
 #include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {

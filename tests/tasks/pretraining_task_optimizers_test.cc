@@ -1,7 +1,7 @@
 // Pre-training with the 1-bit optimizers, from the recipe to the model: it learns, resumes bit
 // for bit from every phase, and its model is the one that all ranks have in common.
-#include "onebit/ops/linear.h"
-#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/apps/tasks/pretraining_evaluation.h"
+#include "onebit/math/ops/linear.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/pretraining_runs.h"
 

@@ -1,10 +1,10 @@
 // Pre-training from a sample store: the same session, another source.
 #include <gmock/gmock.h>
 
-#include "onebit/samples/sample_writer.h"
-#include "onebit/tasks/inspect.h"
-#include "onebit/tasks/inspection_text.h"
-#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/apps/tasks/inspect.h"
+#include "onebit/apps/tasks/inspection_text.h"
+#include "onebit/apps/tasks/pretraining_evaluation.h"
+#include "onebit/data/samples/sample_writer.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/pretraining_runs.h"
 
@@ -24,12 +24,12 @@ constexpr const char* kRecipe = R"({
 
 // Writes the examples of one epoch of a token store, as a script would have drawn them.
 void write_samples(const Path& text, const Path& folder) {
-  data::EvaluationStream stream(
-      data::open_store(text),
+  batches::EvaluationStream stream(
+      batches::open_store(text),
       {.seed = 3, .batch = 1, .pairs = {.sequence_length = 32}, .masks = {.max_predictions = 5}});
-  const auto store = data::open_store(text);
+  const auto store = batches::open_store(text);
   samples::SampleWriter writer(folder, *store->vocabulary(), store->casing(), false);
-  data::Batch batch;
+  batches::Batch batch;
   for (int64_t index = 0; index < stream.batches(); ++index) {
     stream.build(index, batch);
     samples::Sample sample;

@@ -1,13 +1,13 @@
 // Runs that start from a model: continued pre-training.
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/pretraining_task.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/corpus/token_store.h"
-#include "onebit/tasks/fill_mask.h"
-#include "onebit/tasks/pretraining_evaluation.h"
-#include "onebit/tasks/pretraining_heads.h"
+#include "onebit/apps/tasks/fill_mask.h"
+#include "onebit/apps/tasks/pretraining_evaluation.h"
+#include "onebit/apps/tasks/pretraining_heads.h"
+#include "onebit/data/corpus/token_store.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/model_folders.h"
 #include "tests/tasks/pretraining_runs.h"

@@ -1,14 +1,14 @@
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/pretraining_task.h"
 
 #include <array>
 #include <atomic>
 #include <set>
 
-#include "onebit/base/folder_lock.h"
-#include "onebit/corpus/token_store.h"
-#include "onebit/device/memory.h"
-#include "onebit/tasks/fill_mask.h"
-#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/apps/tasks/fill_mask.h"
+#include "onebit/apps/tasks/pretraining_evaluation.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/ground/base/folder_lock.h"
+#include "onebit/math/device/memory.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/pretraining_runs.h"
@@ -203,7 +203,7 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   EXPECT_NE(message_of([&] { train(given, 1); }).find("--initialize-from"), std::string::npos);
 
   const auto store = std::make_shared<corpus::TokenStore>(corpus_.train());
-  data::BatchStreamOptions stream{.seed = 3};
+  batches::BatchStreamOptions stream{.seed = 3};
   stream.pairs.sequence_length = 32;
   state["client_state"]["epochs"] = epochs;
   const Json& client = state["client_state"];

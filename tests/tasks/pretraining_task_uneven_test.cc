@@ -1,5 +1,5 @@
 // Runs whose batch does not divide among their ranks (run.uneven_batches).
-#include "onebit/tasks/pretraining_task.h"
+#include "onebit/apps/tasks/pretraining_task.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/tasks/recipe_check.h"
+#include "onebit/apps/tasks/recipe_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

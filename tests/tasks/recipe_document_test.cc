@@ -1,9 +1,9 @@
-#include "onebit/tasks/recipe_document.h"
+#include "onebit/apps/tasks/recipe_document.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/file.h"
+#include "onebit/ground/base/file.h"
 
 namespace onebit::tasks {
 namespace {

@@ -1,15 +1,15 @@
 // Compares the schema of recipes with their parser: both use one table and accept the same recipes.
-#include "onebit/tasks/recipe_schema.h"
+#include "onebit/apps/tasks/recipe_schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "onebit/base/json.h"
-#include "onebit/base/key_rows.h"
-#include "onebit/engine/recipe.h"
-#include "onebit/tasks/task_list.h"
+#include "onebit/apps/tasks/task_list.h"
+#include "onebit/exchange/engine/recipe.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/key_rows.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/json_schema.h"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "onebit/base/philox.h"
-#include "onebit/corpus/prepare.h"
+#include "onebit/data/corpus/prepare.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::tasks {
 

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/tasks/squad_config.h"
-#include "onebit/tasks/squad_prediction.h"
-#include "onebit/tasks/squad_task.h"
+#include "onebit/apps/tasks/squad_config.h"
+#include "onebit/apps/tasks/squad_prediction.h"
+#include "onebit/apps/tasks/squad_task.h"
+#include "onebit/data/formats/bert_config_file.h"
 #include "tests/squad/dataset_json.h"
 #include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"

@@ -1,8 +1,8 @@
-#include "onebit/tasks/tag_task.h"
+#include "onebit/apps/tasks/tag_task.h"
 
-#include "onebit/formats/bert_config_file.h"
-#include "onebit/metrics/class_outputs.h"
-#include "onebit/tasks/tag_prediction.h"
+#include "onebit/apps/tasks/tag_prediction.h"
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/ground/metrics/class_outputs.h"
 #include "tests/tasks/cuda_runs.h"
 #include "tests/tasks/fine_tuning_test.h"
 #include "tests/tasks/rounded_outputs.h"

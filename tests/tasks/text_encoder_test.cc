@@ -1,12 +1,12 @@
-#include "onebit/tasks/text_encoder.h"
+#include "onebit/apps/tasks/text_encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "onebit/base/json.h"
-#include "onebit/corpus/token_store.h"
+#include "onebit/data/corpus/token_store.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/model_folders.h"
 #include "tests/tasks/small_corpus.h"

@@ -1,11 +1,11 @@
-#include "onebit/tasks/tokenize_stream.h"
+#include "onebit/apps/tasks/tokenize_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 #include "tests/text/small_vocabulary.h"
 
 namespace onebit::tasks {

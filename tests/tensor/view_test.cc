@@ -1,11 +1,11 @@
-#include "onebit/tensor/view.h"
+#include "onebit/math/tensor/view.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
-#include "onebit/tensor/tensor.h"
+#include "onebit/math/tensor/tensor.h"
 
 namespace onebit {
 namespace {

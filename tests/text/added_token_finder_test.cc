@@ -1,10 +1,10 @@
-#include "onebit/text/added_token_finder.h"
+#include "onebit/data/text/added_token_finder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/text/small_vocabulary.h"
 

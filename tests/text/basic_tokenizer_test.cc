@@ -1,4 +1,4 @@
-#include "onebit/text/basic_tokenizer.h"
+#include "onebit/data/text/basic_tokenizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/text/canonical_order.h"
+#include "onebit/data/text/canonical_order.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <array>
 #include <string>
 
-#include "onebit/base/philox.h"
-#include "onebit/text/utf8.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::text {
 namespace {

@@ -1,9 +1,9 @@
-#include "onebit/text/casing.h"
+#include "onebit/data/text/casing.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "onebit/text/vocabulary.h"
+#include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
 namespace {

@@ -1,4 +1,4 @@
-#include "onebit/text/normalized_word.h"
+#include "onebit/data/text/normalized_word.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "onebit/text/packed_ids.h"
+#include "onebit/data/text/packed_ids.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "onebit/text/pair_merger.h"
+#include "onebit/data/text/pair_merger.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::text {
 namespace {

@@ -1,11 +1,11 @@
-#include "onebit/text/sentence_splitter.h"
+#include "onebit/data/text/sentence_splitter.h"
 
 #include <gtest/gtest.h>
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>
 
-#include "onebit/base/error.h"
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::text {
 namespace {

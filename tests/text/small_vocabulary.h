@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/text/vocabulary.h"
+#include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
 

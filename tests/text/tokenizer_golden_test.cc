@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::text {
 namespace {

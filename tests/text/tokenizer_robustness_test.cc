@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "onebit/base/philox.h"
-#include "onebit/text/basic_tokenizer.h"
-#include "onebit/text/special_tokens.h"
-#include "onebit/text/tokenizer.h"
-#include "onebit/text/utf8.h"
+#include "onebit/data/text/basic_tokenizer.h"
+#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {

@@ -1,10 +1,10 @@
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "onebit/base/philox.h"
+#include "onebit/ground/base/philox.h"
 #include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {

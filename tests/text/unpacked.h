@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "onebit/text/packed_ids.h"
+#include "onebit/data/text/packed_ids.h"
 
 namespace onebit::text {
 

@@ -1,4 +1,4 @@
-#include "onebit/text/utf8.h"
+#include "onebit/data/text/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "onebit/text/vocabulary.h"
+#include "onebit/data/text/vocabulary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
+#include "onebit/ground/base/error.h"
 #include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {

@@ -1,11 +1,11 @@
-#include "onebit/text/vocabulary_trainer.h"
+#include "onebit/data/text/vocabulary_trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/error.h"
-#include "onebit/base/philox.h"
-#include "onebit/text/tokenizer.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/philox.h"
 
 namespace onebit::text {
 namespace {

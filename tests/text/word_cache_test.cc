@@ -1,4 +1,4 @@
-#include "onebit/text/word_cache.h"
+#include "onebit/data/text/word_cache.h"
 
 #include <gtest/gtest.h>
 

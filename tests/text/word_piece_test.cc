@@ -1,4 +1,4 @@
-#include "onebit/text/word_piece.h"
+#include "onebit/data/text/word_piece.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

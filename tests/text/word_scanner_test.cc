@@ -1,4 +1,4 @@
-#include "onebit/text/word_scanner.h"
+#include "onebit/data/text/word_scanner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

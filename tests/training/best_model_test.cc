@@ -1,11 +1,11 @@
-#include "onebit/training/best_model.h"
+#include "onebit/training/training/best_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,12 +1,12 @@
 // Compares the predicted space of a run's checkpoints with those that it writes.
-#include "onebit/training/checkpoint_space.h"
+#include "onebit/training/training/checkpoint_space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/engine/checkpoint.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/engine/checkpoint.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

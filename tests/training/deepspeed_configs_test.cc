@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "onebit/base/json.h"
-#include "onebit/engine/config.h"
-#include "onebit/optim/adam_options.h"
-#include "onebit/training/session_config.h"
+#include "onebit/exchange/engine/config.h"
+#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/training/training/session_config.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::training {

@@ -1,22 +1,22 @@
 // The model reads exactly the batches that the stream has built.
-#include "onebit/training/device_batch.h"
+#include "onebit/training/training/device_batch.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/philox.h"
-#include "onebit/data/batch.h"
-#include "onebit/device/memory.h"
+#include "onebit/data/batches/batch.h"
+#include "onebit/ground/base/philox.h"
+#include "onebit/math/device/memory.h"
 #include "tests/device/device_test.h"
 
 namespace onebit::training {
 namespace {
 
-constexpr data::BatchBounds kBounds{
+constexpr batches::BatchBounds kBounds{
     .sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9, .label_values = 5 * 300};
 
 using DeviceBatchTest = DeviceTest;
 
-struct SpanRows : data::PackedRows {
+struct SpanRows : batches::PackedRows {
   std::vector<int32_t> spans;  // [2, B]
 };
 
@@ -26,7 +26,7 @@ std::vector<int32_t> numbers(RandomSequence& random, size_t count) {
   return values;
 }
 
-void fill_rows(data::PackedRows& batch, RandomSequence& random, size_t sequences, size_t rows) {
+void fill_rows(batches::PackedRows& batch, RandomSequence& random, size_t sequences, size_t rows) {
   batch.tokens = numbers(random, rows);
   batch.segments = numbers(random, rows);
   batch.positions = numbers(random, rows);
@@ -42,7 +42,7 @@ std::vector<T> on_host(const ConstView& view) {
   return values;
 }
 
-void expect_rows(const model::DeviceBatch& placed, const data::PackedRows& batch) {
+void expect_rows(const model::DeviceBatch& placed, const batches::PackedRows& batch) {
   EXPECT_EQ(on_host<int32_t>(placed.tokens), batch.tokens);
   EXPECT_EQ(on_host<int32_t>(placed.segments), batch.segments);
   EXPECT_EQ(on_host<int32_t>(placed.positions), batch.positions);
@@ -55,7 +55,7 @@ TEST(DeviceBatchBounds, AreCheckedOnTheCpu) {
   Context there = Context::cpu(1);
   DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .tagged_rows = 64});
   RandomSequence random(1, 3, 0);
-  data::PackedRows batch;
+  batches::PackedRows batch;
   fill_rows(batch, random, 2, 64);
   const std::vector<int32_t> rows = numbers(random, 64), tags = numbers(random, 64);
   buffer.upload(there, batch,
@@ -69,7 +69,7 @@ TEST_P(DeviceBatchTest, OfPretraining) {
   DeviceBatchBuffer buffer(there.device(), kBounds);
   RandomSequence random(1, 2, 0);
   for (const size_t sequences : {5, 1, 3, 5, 2}) {  // the first is as large as can be
-    data::Batch batch;
+    batches::Batch batch;
     fill_rows(batch, random, sequences, sequences * 70);
     batch.masked_rows = numbers(random, sequences * 9);
     batch.masked_targets = numbers(random, sequences * 9);
@@ -91,7 +91,7 @@ TEST_P(DeviceBatchTest, OfManyLabels) {
   DeviceBatchBuffer buffer(there.device(), kBounds);
   RandomSequence random(5, 6, 0);
   for (const size_t sequences : {5, 1, 3}) {
-    data::PackedRows batch;
+    batches::PackedRows batch;
     fill_rows(batch, random, sequences, sequences * 70);
     std::vector<float> values(sequences * 300);
     for (float& value : values) value = static_cast<float>(random.uniform());

@@ -1,11 +1,11 @@
-#include "onebit/training/disk_files.h"
-#include "onebit/base/json.h"
+#include "onebit/training/training/disk_files.h"
+#include "onebit/ground/base/json.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/folder.h"
-#include "onebit/comm/thread_communicator.h"
-#include "onebit/metrics/log_line.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/metrics/log_line.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {

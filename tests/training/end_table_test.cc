@@ -1,4 +1,4 @@
-#include "onebit/training/end_table.h"
+#include "onebit/training/training/end_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

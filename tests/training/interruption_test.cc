@@ -1,4 +1,4 @@
-#include "onebit/training/interruption.h"
+#include "onebit/training/training/interruption.h"
 
 #include <gtest/gtest.h>
 

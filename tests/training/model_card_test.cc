@@ -1,4 +1,4 @@
-#include "onebit/training/model_card.h"
+#include "onebit/training/training/model_card.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,14 +1,14 @@
-#include "onebit/training/model_folder.h"
+#include "onebit/training/training/model_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "onebit/base/json.h"
-#include "onebit/formats/safetensors.h"
-#include "onebit/formats/safetensors_writer.h"
-#include "onebit/model/pretraining_model.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/math/model/pretraining_model.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,10 +1,10 @@
 // The rows of the start table for optimizer and learning rate.
-#include "onebit/training/optimizer_rows.h"
+#include "onebit/training/training/optimizer_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::training {
 namespace {

@@ -1,11 +1,11 @@
-#include "onebit/training/profile_trace.h"
+#include "onebit/training/training/profile_trace.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {

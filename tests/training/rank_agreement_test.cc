@@ -1,4 +1,4 @@
-#include "onebit/training/rank_agreement.h"
+#include "onebit/training/training/rank_agreement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/error.h"
-#include "onebit/base/json.h"
-#include "onebit/comm/launch.h"
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit::training {
 namespace {

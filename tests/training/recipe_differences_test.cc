@@ -1,10 +1,10 @@
-#include "onebit/training/recipe_differences.h"
+#include "onebit/training/training/recipe_differences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/engine/config.h"
-#include "onebit/training/session_config.h"
+#include "onebit/exchange/engine/config.h"
+#include "onebit/training/training/session_config.h"
 
 namespace onebit::training {
 namespace {

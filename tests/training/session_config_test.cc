@@ -1,8 +1,8 @@
-#include "onebit/training/session_config.h"
+#include "onebit/training/training/session_config.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/json.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::training {

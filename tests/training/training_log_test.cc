@@ -1,11 +1,11 @@
-#include "onebit/training/training_log.h"
+#include "onebit/training/training/training_log.h"
 
 #include <gtest/gtest.h>
 
-#include "onebit/base/folder.h"
-#include "onebit/base/json.h"
-#include "onebit/metrics/jsonl_writer.h"
-#include "onebit/report/run_history.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/metrics/jsonl_writer.h"
+#include "onebit/ground/report/run_history.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {

@@ -1,11 +1,11 @@
 // The choice of the micro-batch that is timed before the first step.
-#include "onebit/training/typical_batch.h"
+#include "onebit/training/training/typical_batch.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "onebit/comm/thread_communicator.h"
+#include "onebit/exchange/comm/thread_communicator.h"
 
 namespace onebit::training {
 namespace {

@@ -1,7 +1,7 @@
 // The least a program of one's own does with the installed library: a context, a tensor, a loop.
-#include <onebit/base/philox.h>
-#include <onebit/device/context.h>
-#include <onebit/tensor/tensor.h>
+#include <onebit/ground/base/philox.h>
+#include <onebit/math/device/context.h>
+#include <onebit/math/tensor/tensor.h>
 
 #include <cstdio>
 

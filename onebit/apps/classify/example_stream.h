@@ -1,0 +1,42 @@
+// Batches of labelled texts, packed without padding.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/apps/classify/labels.h"
+#include "onebit/apps/records/encoded_examples.h"
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/step_dealer.h"
+
+namespace onebit::classify {
+
+struct ExampleBatch : batches::PackedRows {
+  std::vector<int32_t> classes;  // [B]; only of single labels
+  std::vector<float> values;     // [B, outputs]; only of other problems
+
+  void clear();
+  void reserve(const batches::BatchBounds& bounds);
+};
+
+// Training: every example once per epoch, in a new order each. Usable from any number of threads.
+class ExampleStream {
+ public:
+  // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
+  // file.
+  ExampleStream(const records::EncodedExamples& examples, const Targets& targets,
+                const batches::DealOptions& options, const std::string& source);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as batches::StepDealer::deal() deals it.
+  void build(uint64_t first_sample, int64_t micro_step, ExampleBatch& batch) const;
+  batches::BatchBounds bounds() const;
+
+ private:
+  const records::EncodedExamples& examples_;
+  const Targets& targets_;
+  batches::StepDealer dealer_;
+  int64_t micro_batch_;
+};
+
+}  // namespace onebit::classify

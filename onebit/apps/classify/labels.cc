@@ -1,0 +1,277 @@
+#include "onebit/apps/classify/labels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "onebit/data/corpus/text_lines.h"
+#include "onebit/ground/base/default_labels.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/number.h"
+
+namespace onebit::classify {
+namespace {
+
+// Squares of larger differences are beyond f32.
+constexpr double kMaxNumber = 1e18;
+
+constexpr size_t kMaxLabelsListed = 20;
+
+struct NamedProblem {
+  Problem problem;
+  const char* name;
+};
+constexpr NamedProblem kProblems[] = {
+    {Problem::kSingleLabel, "single_label_classification"},
+    {Problem::kMultiLabel, "multi_label_classification"},
+    {Problem::kRegression, "regression"},
+};
+
+std::string place_of(const records::Examples& examples, const records::Example& example) {
+  return fmt::format("{}:{}", examples.source, example.line);
+}
+
+std::string listed(const std::vector<std::string>& labels) {
+  std::string text;
+  for (size_t i = 0; i < std::min(labels.size(), kMaxLabelsListed); ++i) {
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", labels[i]);
+  }
+  return text + (labels.size() > kMaxLabelsListed ? ", ..." : "");
+}
+
+void check_name(const std::string& label, const std::string& place) {
+  require(!label.empty(), "{}: the label is empty; every example needs one", place);
+  require(label.find_first_of("\t\r\n") == std::string::npos,
+          "{}: the label \"{}\" contains a tab or a line end", place, label);
+}
+
+const std::string& single_label(const records::Example& example, const std::string& place) {
+  require(example.label.kind != records::Field::Kind::kList,
+          "{}: the label is a list; for several labels an example set classify.problem_type to "
+          "multi_label_classification",
+          place);
+  check_name(example.label.text, place);
+  return example.label.text;
+}
+
+// The labels of one example; none for an empty field.
+std::vector<std::string> label_list(const records::Example& example, const LabelFormat& format,
+                                    const std::string& place) {
+  std::vector<std::string> labels = example.label.list;
+  if (example.label.kind != records::Field::Kind::kList) {
+    const std::string& text = example.label.text;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find(format.separator, begin), text.size());
+      labels.emplace_back(corpus::stripped(std::string_view(text).substr(begin, end - begin)));
+      begin = end + format.separator.size();
+    }
+  }
+  for (const std::string& label : labels) check_name(label, place);
+  return labels;
+}
+
+float number_of(const records::Example& example, const std::string& place) {
+  const std::string_view text = corpus::stripped(example.label.text);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(
+      example.label.kind != records::Field::Kind::kList && !text.empty() && error == std::errc() &&
+          end == text.data() + text.size() && std::isfinite(value),
+      "{}: the label \"{}\" is not a number, and a regression predicts numbers; for classes set "
+      "classify.problem_type to single_label_classification",
+      place, example.label.text);
+  require(std::abs(value) <= kMaxNumber,
+          "{}: the label {} is too large for a squared error in f32: scale the labels to about 1",
+          place, example.label.text);
+  return static_cast<float>(value);
+}
+
+[[noreturn]] void refuse_label(const std::vector<std::string>& labels, const std::string& label,
+                               const std::string& place) {
+  fail("{}: the label \"{}\" is none of the model's, which are {}{}", place, label, listed(labels),
+       are_default_labels(labels)
+           ? "; these are default names: write the labels into id2label of its config.json"
+           : "");
+}
+
+// Finds labels in constant time: a classifier may have tens of thousands.
+class LabelIndex {
+ public:
+  explicit LabelIndex(const std::vector<std::string>& labels) : labels_(labels) {
+    for (size_t i = 0; i < labels.size(); ++i) index_.emplace(labels[i], i);
+  }
+  // Error: none of the labels.
+  size_t of(const std::string& label, const std::string& place) const {
+    const auto found = index_.find(label);
+    if (found == index_.end()) refuse_label(labels_, label, place);
+    return found->second;
+  }
+
+ private:
+  const std::vector<std::string>& labels_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace
+
+const char* name_of(Problem problem) {
+  for (const NamedProblem& one : kProblems) {
+    if (one.problem == problem) return one.name;
+  }
+  return "";
+}
+
+std::optional<Problem> problem_named(std::string_view name) {
+  for (const NamedProblem& one : kProblems) {
+    if (name == one.name) return one.problem;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format) {
+  if (format.problem == Problem::kRegression) return {default_label(0)};
+  const bool is_single = format.problem == Problem::kSingleLabel;
+  std::set<std::string> found;
+  for (const records::Example& example : examples.all) {
+    const std::string place = place_of(examples, example);
+    if (is_single) {
+      found.insert(single_label(example, place));
+    } else {
+      for (std::string& label : label_list(example, format, place)) found.insert(std::move(label));
+    }
+  }
+  require(found.size() >= (is_single ? 2u : 1u), "{}: {}; is this the column of the labels?",
+          examples.source,
+          found.empty()
+              ? "no example has a label"
+              : fmt::format("every label is \"{}\", and a classifier distinguishes two or more",
+                            *found.begin()));
+  std::vector<std::string> labels(found.begin(), found.end());
+  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return whole_number<int64_t>(label).has_value();
+  });
+  if (are_numbers) {
+    std::stable_sort(labels.begin(), labels.end(), [](const std::string& a, const std::string& b) {
+      return *whole_number<int64_t>(a) < *whole_number<int64_t>(b);
+    });
+  }
+  return labels;
+}
+
+int64_t index_of_label(const std::vector<std::string>& labels, const std::string& label,
+                       const std::string& place) {
+  const auto found = std::find(labels.begin(), labels.end(), label);
+  if (found == labels.end()) refuse_label(labels, label, place);
+  return found - labels.begin();
+}
+
+std::vector<std::string> numbered_labels(size_t count) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < count; ++i) labels.push_back(std::to_string(i));
+  return labels;
+}
+
+std::vector<std::string> labels_in_file(const records::Examples& examples,
+                                        const LabelFormat& format,
+                                        const std::vector<std::string>& labels) {
+  if (format.problem == Problem::kRegression || !are_default_labels(labels)) return labels;
+  std::vector<std::string> numbers = numbered_labels(labels.size());
+  const std::unordered_set<std::string> known(numbers.begin(), numbers.end());
+  const auto is_number = [&](const std::string& label) { return known.contains(label); };
+  for (const records::Example& example : examples.all) {
+    const std::string place = place_of(examples, example);
+    const auto in_example = format.problem == Problem::kSingleLabel
+                                ? std::vector<std::string>{single_label(example, place)}
+                                : label_list(example, format, place);
+    if (!std::all_of(in_example.begin(), in_example.end(), is_number)) return labels;
+  }
+  return numbers;
+}
+
+int64_t Targets::examples() const {
+  return problem == Problem::kSingleLabel ? static_cast<int64_t>(classes.size())
+         : outputs == 0                   ? 0
+                                          : static_cast<int64_t>(values.size()) / outputs;
+}
+
+Targets targets_of(const records::Examples& examples, const LabelFormat& format,
+                   const std::vector<std::string>& labels) {
+  Targets targets = {.problem = format.problem,
+                     .outputs = static_cast<int64_t>(labels.size()),
+                     .classes = {},
+                     .values = {}};
+  const LabelIndex index(labels);
+  for (const records::Example& example : examples.all) {
+    const std::string place = place_of(examples, example);
+    switch (format.problem) {
+      case Problem::kSingleLabel:
+        targets.classes.push_back(
+            static_cast<int32_t>(index.of(single_label(example, place), place)));
+        break;
+      case Problem::kMultiLabel: {
+        const size_t first = targets.values.size();
+        targets.values.resize(first + labels.size(), 0.0f);
+        for (const std::string& label : label_list(example, format, place)) {
+          targets.values[first + index.of(label, place)] = 1;
+        }
+        break;
+      }
+      case Problem::kRegression:
+        targets.values.push_back(number_of(example, place));
+        break;
+    }
+  }
+  return targets;
+}
+
+std::vector<int64_t> label_counts(const Targets& targets) {
+  std::vector<int64_t> counts(static_cast<size_t>(targets.outputs), 0);
+  for (const int32_t one : targets.classes) ++counts[static_cast<size_t>(one)];
+  for (size_t i = 0; i < targets.values.size(); ++i) {
+    counts[i % counts.size()] += targets.values[i] > 0 ? 1 : 0;
+  }
+  return counts;
+}
+
+std::vector<double> balanced_weights(const Targets& targets, const std::vector<std::string>& labels,
+                                     const std::string& source) {
+  const std::vector<int64_t> counts = label_counts(targets);
+  const auto examples = static_cast<double>(targets.examples());
+  const bool is_single = targets.problem == Problem::kSingleLabel;
+  std::vector<double> weights;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const auto with = static_cast<double>(counts[i]);
+    require(
+        with > 0 && (is_single || with < examples),
+        "{}: {} example has the label \"{}\", so classify.class_weights cannot be \"balanced\"; "
+        "give weights by name",
+        source, with > 0 ? "every" : "no", labels[i]);
+    weights.push_back(is_single ? examples / (static_cast<double>(labels.size()) * with)
+                                : (examples - with) / with);
+  }
+  return weights;
+}
+
+std::vector<double> named_weights(const std::map<std::string, double>& weights,
+                                  const std::vector<std::string>& labels) {
+  std::vector<double> by_label(labels.size(), 1.0);
+  for (const auto& [label, weight] : weights) {
+    by_label[static_cast<size_t>(index_of_label(labels, label, "classify.class_weights"))] = weight;
+  }
+  return by_label;
+}
+
+std::vector<float> scaled_weights(std::vector<double> weights, const Targets& targets) {
+  if (targets.problem == Problem::kSingleLabel) {
+    double sum = 0;
+    for (const int32_t one : targets.classes) sum += weights[static_cast<size_t>(one)];
+    const double mean = sum / static_cast<double>(targets.examples());
+    for (double& weight : weights) weight /= mean;
+  }
+  return {weights.begin(), weights.end()};
+}
+
+}  // namespace onebit::classify

@@ -1,0 +1,133 @@
+#include "onebit/apps/classify/prediction_file.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/apps/classify/predictions.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/metrics/class_outputs.h"
+
+namespace onebit::classify {
+namespace {
+
+// Similarities of STS-B are from 0 to 5; the benchmark refuses lines with others.
+constexpr double kMinSimilarity = 0, kMaxSimilarity = 5;
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+std::string header_of(const PredictionFile::Options& options) {
+  if (options.format == PredictionFormat::kJsonLines) return "";
+  if (options.format == PredictionFormat::kGlue) return "index\tprediction\n";
+  std::string header = "prediction";
+  if (options.problem != Problem::kRegression) {
+    for (const std::string& label : options.labels) header += "\tprobability:" + label;
+  }
+  return header + "\n";
+}
+
+// In a field of TSV a tab or a line end would begin another, and a separator another label.
+void check_labels(const PredictionFile::Options& options, const Path& path) {
+  if (options.format == PredictionFormat::kJsonLines || options.problem == Problem::kRegression) {
+    return;
+  }
+  for (const std::string& label : options.labels) {
+    require(label.find_first_of("\t\r\n") == std::string::npos,
+            "{}: the model's label {} contains a tab or a line end, which a field of TSV cannot: "
+            "write predictions as .jsonl",
+            path.string(), json_text(label));
+    require(options.problem != Problem::kMultiLabel ||
+                label.find(options.separator) == std::string::npos,
+            "{}: the model's label \"{}\" contains \"{}\", which separates the labels of a field: "
+            "write predictions as .jsonl",
+            path.string(), label, options.separator);
+  }
+}
+
+}  // namespace
+
+PredictionFormat prediction_format_of(const Path& path) {
+  if (path.extension() == ".tsv") return PredictionFormat::kTsv;
+  if (path.extension() == ".jsonl") return PredictionFormat::kJsonLines;
+  fail("{}: predictions are written as .tsv or .jsonl; give the file one of these endings",
+       path.string());
+}
+
+PredictionFile::PredictionFile(const Path& path, Options options)
+    : options_(std::move(options)), file_(path) {
+  check_labels(options_, path);
+  file_.write(header_of(options_));
+}
+
+void PredictionFile::finish() {
+  file_.finish();
+}
+
+std::string PredictionFile::prediction(std::span<const float> outputs) const {
+  switch (options_.problem) {
+    case Problem::kSingleLabel:
+      return options_.labels[static_cast<size_t>(metrics::best_class(outputs))];
+    case Problem::kMultiLabel: {
+      std::vector<std::string> names;
+      for (const int32_t label : present_labels(outputs, options_.threshold)) {
+        names.push_back(options_.labels[static_cast<size_t>(label)]);
+      }
+      return fmt::format("{}", fmt::join(names, options_.separator));
+    }
+    case Problem::kRegression:
+      return fmt::format("{:.6f}", double{outputs[0]});
+  }
+  return "";
+}
+
+std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
+  std::string line = prediction(outputs);
+  if (options_.problem != Problem::kRegression) {
+    for (const double probability : probabilities(options_.problem, outputs)) {
+      line += fmt::format("\t{:.6f}", probability);
+    }
+  }
+  return line;
+}
+
+std::string PredictionFile::json_line(std::span<const float> outputs) const {
+  if (options_.problem == Problem::kRegression) {
+    return json_text(Json{{"value", rounded(double{outputs[0]})}});
+  }
+  const std::vector<double> all = probabilities(options_.problem, outputs);
+  Json line = Json::object();
+  if (options_.problem == Problem::kSingleLabel) {
+    line["label"] = prediction(outputs);
+    line["probability"] = rounded(all[static_cast<size_t>(metrics::best_class(outputs))]);
+  } else {
+    line["labels"] = Json::array();
+    for (const int32_t label : present_labels(outputs, options_.threshold)) {
+      line["labels"].push_back(options_.labels[static_cast<size_t>(label)]);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    line["probabilities"][options_.labels[i]] = rounded(all[i]);
+  }
+  return json_text(line);
+}
+
+std::string PredictionFile::glue_line(std::span<const float> outputs) const {
+  if (options_.problem != Problem::kRegression) {
+    return fmt::format("{}\t{}", count_, prediction(outputs));
+  }
+  return fmt::format("{}\t{:.3f}", count_,
+                     std::clamp(double{outputs[0]}, kMinSimilarity, kMaxSimilarity));
+}
+
+void PredictionFile::add(std::span<const float> outputs) {
+  std::string line = options_.format == PredictionFormat::kTsv         ? tsv_line(outputs)
+                     : options_.format == PredictionFormat::kJsonLines ? json_line(outputs)
+                                                                       : glue_line(outputs);
+  line += '\n';
+  file_.write(line);
+  ++count_;
+}
+
+}  // namespace onebit::classify

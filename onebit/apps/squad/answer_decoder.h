@@ -1,0 +1,49 @@
+// Decodes the logits of a question's windows into its answer (Devlin et al. 2019, sections 4.2 and
+// 4.3), by the rules of the published SQuAD programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/squad/features.h"
+#include "onebit/apps/squad/span_logits.h"
+
+namespace onebit::squad {
+
+// How the text of an answer is derived from its tokens.
+enum class AnswerText {
+  kOffsets,     // cut from the paragraph, from the first character of its first token to the last
+  kProjection,  // as in the published programs: project_answer()
+};
+
+struct DecodeOptions {
+  int64_t n_best = 20;             // candidates kept, and starts and ends tried in each window
+  int64_t max_answer_length = 30;  // tokens
+  AnswerText text = AnswerText::kOffsets;
+  bool may_be_unanswerable = false;  // version 2.0
+  // Version 2.0: the answer is "" if null score - best answer's score exceeds this.
+  double null_threshold = 0;
+};
+
+struct AnswerCandidate {
+  std::string text;
+  double probability = 0, start_logit = 0, end_logit = 0;
+};
+
+struct DecodedAnswer {
+  std::string text;                   // "" if no answer can be given
+  std::vector<AnswerCandidate> best;  // most probable first, texts are unique; never empty
+  double null_odds = 0;               // version 2.0: null score - best answer's score
+};
+
+// A candidate begins and ends at tokens of the paragraph, begins at a token that has its maximum
+// context in that window, and is at most max_answer_length tokens long.
+DecodedAnswer decode_answer(const Features& features, const SpanLogits& logits, size_t question,
+                            const DecodeOptions& options);
+
+// Decodes an answer for each question of the dataset, on `threads` threads.
+std::vector<DecodedAnswer> decode_answers(const Features& features, const SpanLogits& logits,
+                                          const DecodeOptions& options, int threads);
+
+}  // namespace onebit::squad

@@ -1,0 +1,296 @@
+#include "onebit/apps/squad/dataset.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include "onebit/apps/squad/context_words.h"
+#include "onebit/apps/squad/python_space.h"
+#include "onebit/data/corpus/byte_stream.h"
+#include "onebit/data/corpus/crc32.h"
+#include "onebit/data/corpus/data_json.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+
+namespace onebit::squad {
+namespace {
+
+constexpr size_t kProblemsListed = 5;
+// A JSON value takes several times its text in memory, and a few compressed bytes may expand to any
+// size.
+constexpr size_t kMaxBytes = size_t{512} << 20;
+
+// A value and its place in the file, for errors: "dev.json: data[3].paragraphs[0].qas[1].id".
+class Place {
+ public:
+  Place(const Json& value, std::string path) : value_(value), path_(std::move(path)) {}
+
+  const Json& value() const { return value_; }
+
+  Place member(const char* key) const {
+    require(value_.is_object(), "{}{}an object was expected", path_,
+            path_.ends_with(": ") ? "" : ": ");
+    const std::string path = fmt::format("{}{}{}", path_, path_.ends_with(": ") ? "" : ".", key);
+    const auto found = value_.find(key);
+    require(found != value_.end(), "{}: is missing; is this a SQuAD file?", path);
+    return {*found, path};
+  }
+  // With a value other than null.
+  bool has(const char* key) const {
+    if (!value_.is_object()) return false;
+    const auto found = value_.find(key);
+    return found != value_.end() && !found->is_null();
+  }
+  size_t size() const { return value_.size(); }
+  Place element(size_t index) const { return {value_[index], fmt::format("{}[{}]", path_, index)}; }
+  const std::string& path() const { return path_; }
+
+  const std::string& text() const {
+    if (value_.is_null()) {
+      throw corpus::MissingValue(fmt::format("{}: is null or not a number (NaN)", path_));
+    }
+    require(value_.is_string(), "{}: a string was expected, got {}", path_, shown(value_));
+    return value_.get_ref<const std::string&>();
+  }
+  // Programs for annotation write ids and versions as numbers.
+  std::string text_or_number() const { return value_.is_number() ? json_text(value_) : text(); }
+  int64_t integer() const {
+    // Some writers write 16 as 16.0.
+    const bool whole =
+        value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
+    require(value_.is_number_integer() || whole, "{}: a whole number was expected, got {}", path_,
+            shown(value_));
+    constexpr double kLimit = 9e18;  // beyond every text, within the type's range
+    const double size = value_.get<double>();
+    if (std::abs(size) > kLimit) return static_cast<int64_t>(std::copysign(kLimit, size));
+    return whole ? static_cast<int64_t>(size) : value_.get<int64_t>();
+  }
+  bool boolean() const {
+    require(value_.is_boolean(), "{}: true or false was expected", path_);
+    return value_.get<bool>();
+  }
+  // Calls body(Place) for every element.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    require(value_.is_array(), "{}: a list was expected", path_);
+    for (size_t i = 0; i < value_.size(); ++i) body(element(i));
+  }
+
+ private:
+  static std::string shown(const Json& value) {
+    return value.is_structured() ? value.type_name() : json_text(value);
+  }
+
+  const Json& value_;
+  std::string path_;
+};
+
+class Reader {
+ public:
+  Reader(const std::string& source, Use use, corpus::LeftOut left_out)
+      : use_(use), left_out_(left_out) {
+    dataset_.source = source;
+  }
+
+  Dataset read(const Json& json) {
+    const Place root(json, dataset_.source + ": ");
+    if (root.has("version")) dataset_.version = root.member("version").text_or_number();
+    root.member("data").for_each([&](const Place& article) {
+      const std::string title = article.has("title") ? article.member("title").text() : "";
+      article.member("paragraphs").for_each([&](const Place& paragraph) {
+        read_paragraph(title, paragraph);
+      });
+    });
+    require(!dataset_.questions.empty(), "{}: contains no question that can be used{}{}",
+            dataset_.source, dataset_.problems.empty() ? "" : "; ", problem_summary(dataset_));
+    return std::move(dataset_);
+  }
+
+ private:
+  void read_paragraph(const std::string& title, const Place& paragraph) {
+    const auto number = static_cast<uint32_t>(dataset_.paragraphs.size());
+    const Place context = paragraph.member("context");
+    // The context is a part of each of its questions, which are left out without one.
+    const bool is_missing = context.value().is_null() && left_out_ != corpus::LeftOut::kNothing;
+    dataset_.paragraphs.push_back({title, is_missing ? "" : context.text()});
+    const ContextWords words(dataset_.paragraphs.back().context);
+    paragraph.member("qas").for_each([&](const Place& place) {
+      Question question;
+      std::string reason;
+      try {
+        read_question(place, question);
+        question.paragraph = number;
+        reason = reason_against(question, words);
+      } catch (const Error& error) {
+        corpus::LeftOutRecords(left_out_).add(error);
+        reason = error.what();
+      }
+      if (reason.empty()) {
+        dataset_.questions.push_back(std::move(question));
+      } else {
+        dataset_.problems.push_back({question.id, reason});
+      }
+    });
+  }
+
+  void read_question(const Place& place, Question& question) const {
+    question.id = place.member("id").text_or_number();
+    question.text = place.member("question").text();
+    if (place.has("is_impossible")) question.impossible = place.member("is_impossible").boolean();
+    if (!place.has("answers")) return;
+    const Place answers = place.member("answers");
+    if (answers.value().is_object()) return read_answer_lists(answers, question);
+    answers.for_each([&](const Place& answer) {
+      Answer read{.text = answer.member("text").text()};
+      if (use_ == Use::kTrain) read.start = answer.member("answer_start").integer();
+      question.answers.push_back(read);
+    });
+  }
+
+  // {"text": ["a", "b"], "answer_start": [3, 7]}
+  void read_answer_lists(const Place& answers, Question& question) const {
+    answers.member("text").for_each(
+        [&](const Place& text) { question.answers.push_back({.text = text.text()}); });
+    if (use_ != Use::kTrain) return;
+    const Place starts = answers.member("answer_start");
+    require(starts.value().is_array() && starts.size() == question.answers.size(),
+            "{}: {} was expected, one for each text, got {}", starts.path(),
+            fmt::format("a list of {} numbers", question.answers.size()),
+            starts.value().is_array() ? std::to_string(starts.size()) : "none");
+    for (size_t i = 0; i < starts.size(); ++i) {
+      question.answers[i].start = starts.element(i).integer();
+    }
+  }
+
+  // Returns why the question cannot be used, or "". Finds the words of its answers.
+  std::string reason_against(Question& question, const ContextWords& words) {
+    if (use_ == Use::kScore) return "";
+    if (!ids_.insert(question.id).second) return "its id was used before";
+    if (with_single_spaces(dataset_.paragraphs.back().context).empty()) {
+      return "its context is empty";
+    }
+    if (with_single_spaces(question.text).empty()) return "the question is empty";
+    if (use_ == Use::kPredict || question.impossible) return "";
+    if (question.answers.empty()) return "it has no answer";
+    for (Answer& answer : question.answers) {
+      if (!locate(answer, words)) continue;
+      question.answers = {Answer(answer)};
+      return "";
+    }
+    const Answer& answer = question.answers.front();
+    return fmt::format("its answer \"{}\" is not at character {} of the context", answer.text,
+                       answer.start);
+  }
+
+  // The answer must be at its offset or at least, ignoring white space, in the words around it.
+  bool locate(Answer& answer, const ContextWords& words) const {
+    const std::string& context = dataset_.paragraphs.back().context;
+    const std::string wanted = with_single_spaces(answer.text);
+    const size_t begin = byte_of_code_point(context, answer.start);
+    if (wanted.empty() || begin >= context.size()) return false;
+    const std::string_view rest = std::string_view(context).substr(begin);
+    const size_t last = last_byte(rest, answer.text);
+    if (last == std::string_view::npos) return false;
+    answer.first_word = words.word_at(begin);
+    answer.last_word = words.word_at(begin + last);
+    if (answer.first_word < 0 || answer.last_word < answer.first_word) return false;
+    return rest.starts_with(answer.text) ||
+           words.joined(answer.first_word, answer.last_word).find(wanted) != std::string::npos;
+  }
+
+  // The first byte of the character of `rest` at the position of the last character of `answer`.
+  static size_t last_byte(std::string_view rest, std::string_view answer) {
+    int64_t code_points = 0;
+    for (size_t at = 0; at < answer.size(); ++code_points) {
+      at += text::decode_utf8(answer.substr(at)).size_bytes;
+    }
+    const size_t byte = byte_of_code_point(rest, code_points - 1);
+    return byte < rest.size() ? byte : std::string_view::npos;
+  }
+
+  Use use_;
+  corpus::LeftOut left_out_;
+  Dataset dataset_;
+  std::unordered_set<std::string> ids_;
+};
+
+std::string read_whole(const Path& path) {
+  const auto stream = corpus::open_byte_stream(path, path.string());
+  std::string text;
+  std::vector<char> buffer(size_t{1} << 20);
+  for (;;) {
+    const size_t got = stream->read(buffer.data(), buffer.size());
+    if (got == 0) return text;
+    require(text.size() + got <= kMaxBytes,
+            "{}: contains more than {} MiB (unpacked): no SQuAD file is so large; split it if it "
+            "is one",
+            path.string(), kMaxBytes >> 20);
+    text.append(buffer.data(), got);
+  }
+}
+
+}  // namespace
+
+Dataset dataset_from_json(const Json& json, const std::string& source, Use use,
+                          corpus::LeftOut left_out) {
+  return Reader(source, use, left_out).read(json);
+}
+
+Dataset read_dataset(const Path& path, Use use, corpus::LeftOut left_out) {
+  return dataset_from_json(corpus::parse_data_json(read_whole(path), path.string()), path.string(),
+                           use, left_out);
+}
+
+bool has_unanswerable(const Dataset& dataset) {
+  if (dataset.version.starts_with("v2") || dataset.version.starts_with("2")) return true;
+  bool some_with = false, some_without = false;
+  for (const Question& question : dataset.questions) {
+    if (question.impossible) return true;
+    (question.answers.empty() ? some_without : some_with) = true;
+  }
+  return some_with && some_without;
+}
+
+std::string describe_abstaining(bool may_be_unanswerable, std::string_view source) {
+  return fmt::format("{}, as {} decides",
+                     may_be_unanswerable ? "rules of SQuAD 2.0: a question may get no answer"
+                                         : "rules of SQuAD 1.1: every question gets an answer",
+                     source);
+}
+
+uint32_t checksum(const Dataset& dataset) {
+  uint32_t crc = 0;
+  // The size precedes the text, so that moving text from one entry to the next changes the
+  // checksum.
+  const auto add_text = [&](const std::string& text) {
+    const uint64_t size = text.size();
+    crc = corpus::crc32_of(&size, sizeof(size), crc);
+    crc = corpus::crc32_of(text.data(), text.size(), crc);
+  };
+  for (const Paragraph& paragraph : dataset.paragraphs) add_text(paragraph.context);
+  for (const Question& question : dataset.questions) {
+    add_text(question.text);
+    const uint64_t place[] = {question.paragraph, question.impossible ? 1U : 0U};
+    crc = corpus::crc32_of(place, sizeof(place), crc);
+    for (const Answer& answer : question.answers) {
+      add_text(answer.text);
+      crc = corpus::crc32_of(&answer.start, sizeof(answer.start), crc);
+    }
+  }
+  return crc;
+}
+
+std::string problem_summary(const Dataset& dataset) {
+  if (dataset.problems.empty()) return "";
+  const size_t count = dataset.problems.size();
+  std::string text =
+      fmt::format("{} of {} questions were left out", count, count + dataset.questions.size());
+  for (size_t i = 0; i < std::min(count, kProblemsListed); ++i) {
+    const Problem& problem = dataset.problems[i];
+    text += fmt::format("{}{}{}{}", i == 0 ? ": " : "; ", problem.id,
+                        problem.id.empty() ? "" : ": ", problem.reason);
+  }
+  return count > kProblemsListed ? text + "; ..." : text;
+}
+
+}  // namespace onebit::squad

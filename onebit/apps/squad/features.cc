@@ -1,0 +1,136 @@
+#include "onebit/apps/squad/features.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/apps/squad/answer_span.h"
+#include "onebit/apps/squad/context_windows.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/parallel_for.h"
+
+namespace onebit::squad {
+namespace {
+
+constexpr int64_t kSpecialTokens = 3;  // [CLS] and two [SEP]
+
+void check_options(const FeatureOptions& options) {
+  require(options.max_question_length >= 1, "max_question_length is {}: it must be at least 1",
+          options.max_question_length);
+  require(options.max_sequence_length > options.max_question_length + kSpecialTokens &&
+              options.max_sequence_length <= 65536,
+          "max_sequence_length is {}: it must leave room for a question of {} tokens, 3 special "
+          "tokens and some context, and be at most 65536",
+          options.max_sequence_length, options.max_question_length);
+  require(options.doc_stride >= 1, "doc_stride is {}: it must be at least 1", options.doc_stride);
+}
+
+}  // namespace
+
+Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabulary> vocabulary,
+                   text::Casing casing, const FeatureOptions& options)
+    : dataset_(dataset), vocabulary_(std::move(vocabulary)), casing_(casing), options_(options) {
+  check_options(options);
+  contexts_.resize(dataset.paragraphs.size());
+  questions_.resize(dataset.questions.size());
+  std::vector<AnswerSpan> answers(dataset.questions.size());
+  const auto in_parts = [&](size_t count, const auto& body) {
+    parallel_for(options_.threads, static_cast<int64_t>(count), 16,
+                 [&](int64_t begin, int64_t end) {
+                   text::Tokenizer tokenizer(vocabulary_, casing);
+                   for (int64_t i = begin; i < end; ++i) body(tokenizer, static_cast<size_t>(i));
+                 });
+  };
+  in_parts(contexts_.size(), [&](text::Tokenizer& tokenizer, size_t i) {
+    contexts_[i] = context_pieces(tokenizer, dataset.paragraphs[i].context);
+  });
+  in_parts(questions_.size(), [&](text::Tokenizer& tokenizer, size_t i) {
+    const Question& question = dataset.questions[i];
+    tokenizer.encode(question.text, questions_[i]);
+    if (options_.use == Use::kTrain && !question.impossible) {
+      answers[i] = find_answer(tokenizer, contexts_[question.paragraph], question.answers.at(0));
+    }
+  });
+  for (size_t question = 0; question < questions_.size(); ++question) {
+    first_window_.push_back(windows_.size());
+    cut_windows(question, answers[question]);
+  }
+  first_window_.push_back(windows_.size());
+}
+
+void Features::cut_windows(size_t question, const AnswerSpan& answer) {
+  const auto longest_question = static_cast<size_t>(options_.max_question_length);
+  if (questions_[question].size() > longest_question) {
+    questions_[question].resize(longest_question);
+    ++questions_cut_;
+  }
+  const auto asked = static_cast<int64_t>(questions_[question].size());
+  const Question& asking = dataset_.questions[question];
+  const auto pieces = static_cast<int64_t>(contexts_[asking.paragraph].size());
+  const bool labelled = options_.use == Use::kTrain && !asking.impossible;
+  for (const ContextWindow& window : context_windows(
+           pieces, options_.max_sequence_length - asked - kSpecialTokens, options_.doc_stride)) {
+    Window made{.question = static_cast<uint32_t>(question),
+                .first_piece = static_cast<uint32_t>(window.begin),
+                .pieces = static_cast<uint32_t>(window.size)};
+    if (labelled) {
+      const bool inside = answer.first <= answer.last && answer.first >= window.begin &&
+                          answer.last < window.begin + window.size;
+      if (!inside && options_.without_answer == WindowsWithoutAnswer::kDrop) {
+        ++windows_dropped_;
+        continue;
+      }
+      if (inside) {
+        made.start = static_cast<int32_t>(answer.first - window.begin + asked + 2);
+        made.end = static_cast<int32_t>(answer.last - window.begin + asked + 2);
+      }
+    }
+    windows_.push_back(made);
+  }
+}
+
+int64_t Features::length(const Window& window) const {
+  return context_begin(window) + window.pieces + 1;
+}
+
+int64_t Features::context_begin(const Window& window) const {
+  return static_cast<int64_t>(questions_[window.question].size()) + 2;
+}
+
+const ContextPiece* Features::piece_at(const Window& window, int64_t position) const {
+  const int64_t inside = position - context_begin(window);
+  if (inside < 0 || inside >= window.pieces) return nullptr;
+  const std::vector<ContextPiece>& context =
+      contexts_[dataset_.questions[window.question].paragraph];
+  return &context[window.first_piece + static_cast<size_t>(inside)];
+}
+
+bool Features::has_max_context(const Window& window, int64_t position) const {
+  if (piece_at(window, position) == nullptr) return false;
+  const auto asked = static_cast<int64_t>(questions_[window.question].size());
+  const auto pieces =
+      static_cast<int64_t>(contexts_[dataset_.questions[window.question].paragraph].size());
+  const std::vector<ContextWindow> windows = context_windows(
+      pieces, options_.max_sequence_length - asked - kSpecialTokens, options_.doc_stride);
+  const int64_t piece = window.first_piece + position - context_begin(window);
+  return windows[max_context_window(windows, piece)].begin == window.first_piece;
+}
+
+void Features::append(const Window& window, uint64_t sample, batches::PackedRows& rows) const {
+  const int64_t first_row = rows.rows();
+  const std::vector<int32_t>& question = questions_[window.question];
+  const std::vector<ContextPiece>& context =
+      contexts_[dataset_.questions[window.question].paragraph];
+  rows.tokens.push_back(vocabulary_->cls_id());
+  rows.tokens.insert(rows.tokens.end(), question.begin(), question.end());
+  rows.tokens.push_back(vocabulary_->sep_id());
+  rows.segments.resize(rows.tokens.size(), 0);
+  for (size_t i = 0; i < window.pieces; ++i) {
+    rows.tokens.push_back(context[window.first_piece + i].id);
+  }
+  rows.tokens.push_back(vocabulary_->sep_id());
+  rows.segments.resize(rows.tokens.size(), 1);
+  rows.end_sequence(first_row, sample);
+}
+
+}  // namespace onebit::squad

@@ -1,0 +1,86 @@
+#include "onebit/apps/tag/encoded_sentences.h"
+
+#include <algorithm>
+
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/parallel_for.h"
+
+namespace onebit::tag {
+namespace {
+
+constexpr int64_t kSpecialTokens = 2;
+
+}  // namespace
+
+EncodedSentences::EncodedSentences(std::span<const Sentence> sentences,
+                                   const std::shared_ptr<const text::Vocabulary>& vocabulary,
+                                   text::Casing casing, const EncodeOptions& options)
+    : sentences_(sentences.size()), cls_(vocabulary->cls_id()), sep_(vocabulary->sep_id()) {
+  require(options.max_sequence_length > kSpecialTokens,
+          "a sequence length of {} leaves no room for text: {} tokens are special",
+          options.max_sequence_length, kSpecialTokens);
+  require(options.stride >= 1, "the stride is {}: it must be at least 1", options.stride);
+  const int64_t longest = options.max_sequence_length - kSpecialTokens;
+  const auto encode = [&](text::Tokenizer& tokenizer, const Sentence& sentence, Pieces& pieces) {
+    pieces.starts.push_back(0);
+    for (size_t i = 0; i < sentence.words.size(); ++i) {
+      const size_t first = pieces.tokens.size();
+      tokenizer.encode(sentence.word(i), pieces.tokens);
+      if (pieces.tokens.size() == first) pieces.tokens.push_back(vocabulary->unknown_id());
+      if (pieces.tokens.size() - first > static_cast<size_t>(longest)) {
+        pieces.tokens.resize(first + static_cast<size_t>(longest));
+        ++pieces.cut_words;
+      }
+      pieces.starts.push_back(static_cast<uint32_t>(pieces.tokens.size()));
+    }
+  };
+  parallel_for(options.threads, static_cast<int64_t>(sentences.size()), 16,
+               [&](int64_t begin, int64_t end) {
+                 text::Tokenizer tokenizer(vocabulary, casing);
+                 for (int64_t i = begin; i < end; ++i) {
+                   const auto index = static_cast<size_t>(i);
+                   encode(tokenizer, sentences[index], sentences_[index]);
+                 }
+               });
+  for (size_t i = 0; i < sentences_.size(); ++i) {
+    const Pieces& pieces = sentences_[i];
+    const auto first_word = static_cast<size_t>(words_);
+    for (const WordWindow& words : word_windows(pieces.starts, longest, options.stride)) {
+      windows_.push_back({static_cast<uint32_t>(i), words, first_word + words.first_owned});
+      lengths_.push_back(static_cast<int32_t>(
+          kSpecialTokens + pieces.starts[words.first + words.words] - pieces.starts[words.first]));
+    }
+    words_ += static_cast<int64_t>(pieces.starts.size()) - 1;
+    split_ += static_cast<int64_t>(pieces.tokens.size()) > longest ? 1 : 0;
+    cut_words_ += pieces.cut_words;
+  }
+}
+
+int64_t EncodedSentences::longest() const {
+  return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+}
+
+int64_t EncodedSentences::most_owned() const {
+  uint32_t most = 0;
+  for (const Window& window : windows_) most = std::max(most, window.words.owned);
+  return most;
+}
+
+void EncodedSentences::append(uint32_t window, uint64_t sample, batches::PackedRows& rows,
+                              std::vector<int32_t>& tagged_rows) const {
+  const WordWindow& words = windows_[window].words;
+  const Pieces& pieces = sentences_[windows_[window].sentence];
+  const int64_t first_row = rows.rows();
+  const uint32_t begin = pieces.starts[words.first], end = pieces.starts[words.first + words.words];
+  rows.tokens.push_back(cls_);
+  rows.tokens.insert(rows.tokens.end(), pieces.tokens.begin() + begin, pieces.tokens.begin() + end);
+  rows.tokens.push_back(sep_);
+  rows.segments.resize(rows.tokens.size(), 0);
+  rows.end_sequence(first_row, sample);
+  for (uint32_t word = words.first_owned; word < words.first_owned + words.owned; ++word) {
+    tagged_rows.push_back(static_cast<int32_t>(first_row + 1 + pieces.starts[word] - begin));
+  }
+}
+
+}  // namespace onebit::tag

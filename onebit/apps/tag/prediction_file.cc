@@ -1,0 +1,133 @@
+#include "onebit/apps/tag/prediction_file.h"
+
+#include <cmath>
+
+#include "onebit/apps/tag/entities.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/metrics/class_outputs.h"
+
+namespace onebit::tag {
+namespace {
+
+constexpr const char* kHeader = "# global.columns = ID FORM START END PROBABILITY TAG\n\n";
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+struct Predicted {
+  std::vector<std::string> tags;
+  std::vector<double> probabilities;  // of the tags
+};
+
+Predicted predict(std::span<const float> outputs, const std::vector<std::string>& labels) {
+  Predicted predicted;
+  for (size_t first = 0; first < outputs.size(); first += labels.size()) {
+    const auto of_word = outputs.subspan(first, labels.size());
+    const auto best = static_cast<size_t>(metrics::best_class(of_word));
+    predicted.tags.push_back(labels[best]);
+    predicted.probabilities.push_back(metrics::softmax(of_word)[best]);
+  }
+  return predicted;
+}
+
+// The positions of words in characters.
+std::vector<Word> in_characters(const Sentence& sentence) {
+  std::vector<Word> places;
+  uint32_t byte = 0, character = 0;
+  const auto character_at = [&](uint32_t wanted) {
+    for (; byte < wanted; ++character) {
+      byte += text::decode_utf8(std::string_view(sentence.text).substr(byte)).size_bytes;
+    }
+    return character;
+  };
+  for (const Word& word : sentence.words) {
+    const uint32_t begin = character_at(word.begin);
+    places.push_back({begin, character_at(word.end)});
+  }
+  return places;
+}
+
+std::string conll_text(const Sentence& sentence, const Predicted& predicted) {
+  std::string text;
+  const std::vector<Word> places = in_characters(sentence);
+  for (size_t i = 0; i < places.size(); ++i) {
+    text += fmt::format("{}\t{}\t{}\t{}\t{:.6f}\t{}\n", i + 1, sentence.word(i), places[i].begin,
+                        places[i].end, predicted.probabilities[i], predicted.tags[i]);
+  }
+  return text + "\n";
+}
+
+Json entities_json(const Sentence& sentence, const Predicted& predicted,
+                   const std::vector<Word>& places) {
+  Json list = Json::array();
+  for (const Entity& entity : entities_of(predicted.tags)) {
+    double sum = 0;
+    for (size_t i = entity.first; i <= entity.last; ++i) sum += predicted.probabilities[i];
+    const uint32_t begin = sentence.words[entity.first].begin;
+    list.push_back(
+        {{"start", places[entity.first].begin},
+         {"end", places[entity.last].end},
+         {"label", entity.type},
+         {"text", sentence.text.substr(begin, sentence.words[entity.last].end - begin)},
+         {"probability", rounded(sum / static_cast<double>(entity.last - entity.first + 1))}});
+  }
+  return list;
+}
+
+std::string json_line(const Sentence& sentence, const Predicted& predicted, bool has_entities) {
+  const std::vector<Word> places = in_characters(sentence);
+  Json line = {{"text", sentence.text},
+               {"tokens", Json::array()},
+               {"offsets", Json::array()},
+               {"tags", predicted.tags},
+               {"probabilities", Json::array()}};
+  for (size_t i = 0; i < places.size(); ++i) {
+    line["tokens"].push_back(sentence.word(i));
+    line["offsets"].push_back({places[i].begin, places[i].end});
+    line["probabilities"].push_back(rounded(predicted.probabilities[i]));
+  }
+  if (has_entities) line["entities"] = entities_json(sentence, predicted, places);
+  return json_text(line) + "\n";
+}
+
+}  // namespace
+
+PredictionFormat prediction_format_of(const Path& path) {
+  for (const char* ending : {".conll", ".tsv", ".txt"}) {
+    if (path.extension() == ending) return PredictionFormat::kConll;
+  }
+  if (path.extension() == ".jsonl") return PredictionFormat::kJsonLines;
+  fail("{}: predictions are written as .conll or .jsonl; give the file one of these endings",
+       path.string());
+}
+
+PredictionFile::PredictionFile(const Path& path, Options options)
+    : options_(std::move(options)), file_(path) {
+  if (options_.format != PredictionFormat::kConll) return;
+  for (const std::string& label : options_.labels) {
+    require(!label.empty() && label.find_first_of("\t\r\n") == std::string::npos,
+            "{}: the model's label {} is empty or contains a tab or a line end, which a column "
+            "cannot: write predictions as .jsonl",
+            path.string(), json_text(label));
+  }
+  file_.write(std::string_view(kHeader));
+}
+
+void PredictionFile::add(const Sentence& sentence, std::span<const float> outputs) {
+  ONEBIT_INVARIANT(outputs.size() == sentence.words.size() * options_.labels.size());
+  const Predicted predicted = predict(outputs, options_.labels);
+  file_.write(options_.format == PredictionFormat::kConll
+                  ? conll_text(sentence, predicted)
+                  : json_line(sentence, predicted, options_.has_entities));
+  ++sentences_;
+  words_ += static_cast<int64_t>(sentence.words.size());
+}
+
+void PredictionFile::finish() {
+  file_.finish();
+}
+
+}  // namespace onebit::tag

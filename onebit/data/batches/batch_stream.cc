@@ -1,0 +1,126 @@
+#include "onebit/data/batches/batch_stream.h"
+
+#include <algorithm>
+
+#include "onebit/data/batches/random_streams.h"
+#include "onebit/ground/base/error.h"
+
+namespace onebit::batches {
+namespace {
+
+void check_options(const BatchStreamOptions& options) {
+  require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
+          "rank {} of {} ranks does not exist", options.rank, options.world_size);
+  require(options.micro_batch >= 1, "micro_batch is {}: it must be at least 1",
+          options.micro_batch);
+  require(options.accumulation >= 1, "accumulation is {}: it must be at least 1",
+          options.accumulation);
+}
+
+void check_same_vocabulary(const corpus::Store& first, const corpus::Store& other) {
+  require(first.vocabulary()->checksum() == other.vocabulary()->checksum() &&
+              first.casing() == other.casing(),
+          "{} and {} were tokenized with different vocabularies or casings: prepare both with the "
+          "same --vocab",
+          first.folder().string(), other.folder().string());
+}
+
+// The given weights, or the numbers of examples if no weight is given.
+std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
+                               const std::vector<std::unique_ptr<ExampleSource>>& sources) {
+  const auto given = std::count_if(stores.begin(), stores.end(),
+                                   [](const WeightedStore& store) { return store.weight != 0; });
+  require(given == 0 || given == static_cast<ptrdiff_t>(stores.size()),
+          "{} of {} stores have a weight: set a weight for all stores or for none", given,
+          stores.size());
+  std::vector<double> weights;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    weights.push_back(given > 0 ? stores[i].weight
+                                : static_cast<double>(sources[i]->first_epoch_examples()));
+  }
+  return weights;
+}
+
+}  // namespace
+
+BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
+                         const BatchStreamOptions& options, const std::vector<EpochMark>& marks)
+    : options_(options) {
+  check_options(options);
+  parts_ = parts_of(options);
+  ONEBIT_INVARIANT(parts_.largest() <= options.micro_batch);
+  require(!stores.empty(), "no store was given");
+  ONEBIT_INVARIANT(marks.empty() || marks.size() == stores.size());
+  for (size_t i = 0; i < stores.size(); ++i) {
+    check_same_vocabulary(*stores[0].store, *stores[i].store);
+    sources_.push_back(
+        open_source(stores[i].store, {.pairs = options.pairs,
+                                      .masks = options.masks,
+                                      .seed = derived_seed(options.seed, RandomStream::kSource, i),
+                                      .threads = options.threads}));
+    if (!marks.empty()) sources_.back()->restore(marks[i]);
+    epoch_begins_.push_back(marks.empty() ? 0 : marks[i].begin);
+  }
+  mixture_ = Mixture(weights_of(stores, sources_));
+  const uint64_t samples = first_epoch_examples();
+  require(samples >= static_cast<uint64_t>(options.world_size),
+          "{} has {} samples of {} tokens for {} ranks: use fewer ranks or more text",
+          stores[0].store->folder().string(), samples, options.pairs.sequence_length,
+          options.world_size);
+}
+
+void BatchStream::build(uint64_t first_sample, int64_t micro_step, Batch& batch) {
+  ONEBIT_INVARIANT(micro_step >= 0 && micro_step < options_.accumulation);
+  batch.clear();
+  const int64_t part = parts_.part_of(options_.rank, micro_step);
+  const uint64_t begin = first_sample + static_cast<uint64_t>(parts_.begin(part));
+  for (uint64_t k = 0; k < static_cast<uint64_t>(parts_.size(part)); ++k) {
+    const Mixture::Place place = mixture_.place(begin + k);
+    ExampleSource& source = *sources_[place.source];
+    source.append(source.locate(place.counter), begin + k, batch);
+  }
+}
+
+BatchBounds BatchStream::bounds() const {
+  std::vector<BatchBounds> examples;
+  for (const auto& source : sources_) examples.push_back(source->bounds());
+  return bounds_of(options_.micro_batch, examples);
+}
+
+uint64_t BatchStream::first_epoch_examples() {
+  uint64_t sum = 0;
+  for (const auto& source : sources_) sum += source->first_epoch_examples();
+  return sum;
+}
+
+std::vector<EpochFigures> BatchStream::figures() {
+  std::vector<EpochFigures> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->figures(epoch_begins_[i]));
+  }
+  return found;
+}
+
+std::vector<EpochMark> BatchStream::marks(uint64_t samples) {
+  std::vector<EpochMark> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->mark(mixture_.count(i, samples)));
+  }
+  return found;
+}
+
+int64_t BatchStream::indexes_built() const {
+  int64_t sum = 0;
+  for (const auto& source : sources_) sum += source->indexes_built();
+  return sum;
+}
+
+std::vector<DataPosition> BatchStream::positions(uint64_t samples) {
+  std::vector<DataPosition> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->locate(mixture_.count(i, samples)));
+  }
+  return found;
+}
+
+}  // namespace onebit::batches

@@ -1,0 +1,74 @@
+// Batches for every rank in a global order of samples that does not depend on the number of ranks:
+// sample s is the same sequence with the same mask on any rank, and a step always consumes the same
+// samples. Two ranks get the samples of one rank with twice the accumulation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/example_source.h"
+#include "onebit/data/batches/mixture.h"
+#include "onebit/data/batches/step_parts.h"
+#include "onebit/data/corpus/store.h"
+
+namespace onebit::batches {
+
+struct BatchStreamOptions {
+  uint64_t seed = 0;
+  int world_size = 1;
+  int rank = 0;
+  int64_t micro_batch = 1;   // maximum sequences of one rank in one micro-step
+  int64_t accumulation = 1;  // micro-steps in a step
+  int64_t step_samples = 0;  // over all ranks; 0: micro_batch in every micro-step of every rank
+  PairOptions pairs;
+  MaskOptions masks;
+  int threads = 1;  // for building the index of the first epoch
+};
+
+struct WeightedStore {
+  std::shared_ptr<const corpus::Store> store;
+  double weight = 0;  // share of the samples; 0 in all stores: by number of examples
+};
+
+// Thread-safe.
+class BatchStream {
+ public:
+  // Errors: no store, stores of different vocabularies or casings, weights for only some stores,
+  // more ranks than samples, an option out of range; those of open_source(). `marks` are those of a
+  // stream with the same stores, seed and pair options at the sample to continue from; with them no
+  // earlier epoch is cut again. Without marks all earlier epochs are cut again, and the batches are
+  // the same.
+  BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options,
+              const std::vector<EpochMark>& marks = {});
+
+  uint64_t samples_per_step() const { return static_cast<uint64_t>(parts_.samples); }
+  // Builds this rank's batch in micro-step `micro_step` of the step that begins at global sample
+  // `first_sample`: the samples of its part (StepParts), counted from first_sample; possibly none.
+  // A pure function of its arguments; to resume, continue at the sample counter.
+  void build(uint64_t first_sample, int64_t micro_step, Batch& batch);
+  // The maximum sizes of any batch.
+  BatchBounds bounds() const;
+
+  // The number of examples in the first epoch over all stores.
+  uint64_t first_epoch_examples();
+  // For each store the facts of the epoch that it began with: the first one, or that of its mark.
+  std::vector<EpochFigures> figures();
+  // For each store the epoch and index of its next example after `samples` samples.
+  std::vector<DataPosition> positions(uint64_t samples);
+  // A mark for each store, to continue from after `samples` samples.
+  std::vector<EpochMark> marks(uint64_t samples);
+  // ExampleSource::indexes_built(), summed over all stores.
+  int64_t indexes_built() const;
+  const BatchStreamOptions& options() const { return options_; }
+
+ private:
+  BatchStreamOptions options_;
+  std::vector<std::unique_ptr<ExampleSource>> sources_;
+  std::vector<uint64_t> epoch_begins_;  // by source, of the epoch that it began with
+  Mixture mixture_;
+  StepParts parts_;
+};
+
+}  // namespace onebit::batches

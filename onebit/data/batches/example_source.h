@@ -1,0 +1,74 @@
+// The examples of one store, epoch after epoch: the interface of every kind of store for streams of
+// batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/epoch_figures.h"
+#include "onebit/data/batches/pair_options.h"
+#include "onebit/data/corpus/store.h"
+
+namespace onebit::batches {
+
+// The position in the data: epoch and index of an example.
+struct DataPosition {
+  uint64_t epoch = 0;
+  uint64_t index = 0;
+
+  bool operator==(const DataPosition&) const = default;
+};
+
+// The position of the current epoch in a source. With it a resumed run does not have to cut earlier
+// epochs again just to count their examples.
+struct EpochMark {
+  uint64_t first_examples = 0;  // number of examples in epoch 0
+  uint64_t epoch = 0;           // the current one
+  uint64_t begin = 0;           // counter value of its first example
+
+  bool operator==(const EpochMark&) const = default;
+};
+
+// Example `index` of epoch `epoch` is a pure function of (store, seed, epoch, index). Thread-safe.
+class ExampleSource {
+ public:
+  virtual ~ExampleSource() = default;
+
+  // Restores a mark from a source of the same store, seed and options. Error: contradictory
+  // numbers.
+  virtual void restore(const EpochMark& mark) = 0;
+  // Returns the mark from which to continue at example `counter`.
+  virtual EpochMark mark(uint64_t counter) = 0;
+  virtual uint64_t first_epoch_examples() = 0;
+  // Facts of the epoch of the `counter`-th example, from the epoch's own cut.
+  virtual EpochFigures figures(uint64_t counter) = 0;
+  // The position of the `counter`-th example since the start of epoch 0.
+  virtual DataPosition locate(uint64_t counter) = 0;
+  // Appends the masked example at `position` as the sequence with global number `sample`.
+  virtual void append(DataPosition position, uint64_t sample, Batch& batch) = 0;
+  // The maximum sizes of an example.
+  virtual BatchBounds bounds() const = 0;
+  // The number of epochs cut so far; each costs a pass over the store.
+  virtual int64_t indexes_built() const = 0;
+};
+
+// The bounds of `sequences` examples, each within one of the given bounds.
+BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples);
+
+struct SourceOptions {
+  PairOptions pairs;
+  MaskOptions masks;
+  uint64_t seed = 0;
+  int threads = 1;  // for building the index of the first epoch
+};
+
+// Opens the store in `folder`, of either kind. Errors: those of TokenStore and SampleStore.
+std::shared_ptr<const corpus::Store> open_store(const Path& folder);
+
+// Returns the source for the kind of `store`. Errors: an option out of range; samples longer than
+// the sequence length, or without a label where the next sentence is to be predicted.
+std::unique_ptr<ExampleSource> open_source(const std::shared_ptr<const corpus::Store>& store,
+                                           const SourceOptions& options);
+
+}  // namespace onebit::batches

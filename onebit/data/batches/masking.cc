@@ -1,0 +1,114 @@
+#include "onebit/data/batches/masking.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/ground/base/error.h"
+
+namespace onebit::batches {
+namespace {
+
+// False for [UNK] and all other tokens in brackets ([PAD], [unused12]), which no text contains.
+bool is_ordinary(const std::string& token) {
+  return !(token.size() > 2 && token.front() == '[' && token.back() == ']');
+}
+
+}  // namespace
+
+int64_t prediction_count(int64_t length, const MaskOptions& options) {
+  const auto share =
+      static_cast<int64_t>(std::nearbyint(static_cast<double>(length) * options.probability));
+  return std::min(options.max_predictions, std::max<int64_t>(1, share));
+}
+
+Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
+    : options_(options),
+      cls_id_(vocabulary.cls_id()),
+      sep_id_(vocabulary.sep_id()),
+      mask_id_(vocabulary.mask_id()) {
+  check(options);
+  continuation_.resize(static_cast<size_t>(vocabulary.size()));
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    continuation_[static_cast<size_t>(id)] = vocabulary.is_continuation(id) ? 1 : 0;
+    if (is_ordinary(vocabulary.token(id))) ordinary_.push_back(id);
+  }
+  require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
+}
+
+void Masker::mask(RandomSequence& random, int64_t first_row, Batch& batch) const {
+  const size_t chosen_begin = batch.masked_rows.size();
+  if (options_.whole_words) {
+    choose_words(random, first_row, batch);
+  } else {
+    choose_tokens(random, first_row, batch);
+  }
+  const auto begin = batch.masked_rows.begin() + static_cast<ptrdiff_t>(chosen_begin);
+  std::sort(begin, batch.masked_rows.end());
+  for (auto row = begin; row != batch.masked_rows.end(); ++row) {
+    int32_t& token = batch.tokens[static_cast<size_t>(*row)];
+    batch.masked_targets.push_back(token);
+    token = replacement(random, token);
+  }
+}
+
+int32_t Masker::replacement(RandomSequence& random, int32_t token) const {
+  if (random.uniform() < 0.8) return mask_id_;
+  if (random.next_u32() >> 31 != 0) return token;
+  return ordinary_[random.below(static_cast<uint32_t>(ordinary_.size()))];
+}
+
+// The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of masked_rows;
+// candidates that were not chosen are removed afterwards.
+void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const {
+  const size_t begin = batch.masked_rows.size();
+  for (int64_t row = first_row; row < batch.rows(); ++row) {
+    if (is_candidate(batch.tokens[static_cast<size_t>(row)])) {
+      batch.masked_rows.push_back(static_cast<int32_t>(row));
+    }
+  }
+  const size_t candidates = batch.masked_rows.size() - begin;
+  const size_t wanted = std::min(
+      candidates, static_cast<size_t>(prediction_count(batch.rows() - first_row, options_)));
+  for (size_t step = 0; step < wanted; ++step) {
+    const size_t other = step + random.below(static_cast<uint32_t>(candidates - step));
+    std::swap(batch.masked_rows[begin + step], batch.masked_rows[begin + other]);
+  }
+  batch.masked_rows.resize(begin + wanted);
+}
+
+// The same for words: their first rows are at the end of masked_targets, as scratch. A word that
+// would exceed the required number is skipped.
+void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const {
+  std::vector<int32_t>& words = batch.masked_targets;
+  const size_t begin = words.size();
+  for (int64_t row = first_row; row < batch.rows(); ++row) {
+    if (is_candidate(batch.tokens[static_cast<size_t>(row)]) &&
+        !continues_word(first_row, row, batch)) {
+      words.push_back(static_cast<int32_t>(row));
+    }
+  }
+  const size_t candidates = words.size() - begin;
+  int64_t left = prediction_count(batch.rows() - first_row, options_);
+  for (size_t step = 0; step < candidates && left > 0; ++step) {
+    const size_t other = step + random.below(static_cast<uint32_t>(candidates - step));
+    std::swap(words[begin + step], words[begin + other]);
+    const int64_t first = words[begin + step];
+    int64_t end = first + 1;
+    while (end < batch.rows() && continues_word(first_row, end, batch)) ++end;
+    if (end - first > left) continue;
+    left -= end - first;
+    for (int64_t row = first; row < end; ++row) {
+      batch.masked_rows.push_back(static_cast<int32_t>(row));
+    }
+  }
+  words.resize(begin);
+}
+
+// A "##" piece belongs to the token before it, unless truncation has removed that token.
+bool Masker::continues_word(int64_t first_row, int64_t row, const Batch& batch) const {
+  const int32_t token = batch.tokens[static_cast<size_t>(row)];
+  return row > first_row && continuation_[static_cast<size_t>(token)] != 0 &&
+         is_candidate(batch.tokens[static_cast<size_t>(row - 1)]);
+}
+
+}  // namespace onebit::batches

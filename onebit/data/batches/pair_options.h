@@ -1,0 +1,33 @@
+// Options for cutting sequences from documents and masking tokens (Devlin et al. 2019, sections 3.1
+// and A.1).
+#pragma once
+
+#include <cstdint>
+
+namespace onebit::batches {
+
+inline constexpr int64_t kMinSequenceLength = 8, kMaxSequenceLength = 65536;
+
+struct PairOptions {
+  int64_t sequence_length = 128;            // [CLS] and every [SEP] included
+  double short_sequence_probability = 0.1;  // share of visits with a shorter random target
+  // Sequences are pairs [CLS] A [SEP] B [SEP], half of them with a random B, which the model has to
+  // recognise. Otherwise a sequence is one run of sentences of a document, [CLS] A [SEP], and only
+  // masked words are predicted (Liu et al., arXiv 1907.11692, section 4.2: DOC-SENTENCES).
+  bool next_sentence = true;
+
+  // The number of text tokens in a full sequence.
+  int64_t most_text_tokens() const { return sequence_length - (next_sentence ? 3 : 2); }
+};
+
+struct MaskOptions {
+  double probability = 0.15;     // share of the sequence's tokens, special ones included
+  int64_t max_predictions = 20;  // per sequence
+  bool whole_words = false;      // mask all pieces of a word or none
+};
+
+// Errors name the option and its range.
+void check(const PairOptions& options);
+void check(const MaskOptions& options);
+
+}  // namespace onebit::batches

@@ -1,0 +1,89 @@
+#include "onebit/data/batches/pair_walk.h"
+
+#include <algorithm>
+
+#include "onebit/data/batches/random_streams.h"
+
+namespace onebit::batches {
+namespace {
+
+constexpr int64_t kVisitSequences = 32;
+
+}  // namespace
+
+PairWalk::PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options,
+                   uint64_t document, TextPlace place)
+    : store_(store),
+      options_(options),
+      pieces_(store, options.pairs.most_text_tokens(), options.epoch_seed),
+      document_(document),
+      document_end_(store.document_begin(document + 1)),
+      place_(place),
+      visit_end_(place),
+      random_(0, 0, 0) {}
+
+void PairWalk::begin_visit() {
+  random_ =
+      place_.piece == 0
+          ? random_sequence(options_.epoch_seed, RandomStream::kVisit, place_.sentence)
+          : random_sequence(options_.epoch_seed, RandomStream::kVisitInside, pieces_.token(place_));
+  const int64_t longest = options_.pairs.most_text_tokens();
+  target_ = longest;
+  if (random_.uniform() < options_.pairs.short_sequence_probability) {
+    target_ = 2 + static_cast<int64_t>(random_.below(static_cast<uint32_t>(longest - 1)));
+  }
+  const auto full = static_cast<uint64_t>(kVisitSequences * options_.pairs.sequence_length);
+  // The first visit of a document has a random length, which shifts the ends of all later ones.
+  const bool opens_document = place_ == TextPlace{store_.document_begin(document_)};
+  const uint64_t phase = random_.below(static_cast<uint32_t>(full));
+  visit_end_ = end_of_visit(opens_document ? full / 2 + phase : full);
+}
+
+// The first place at least `length` tokens behind the current one. A document is not left with a
+// rest of less than half a visit.
+TextPlace PairWalk::end_of_visit(uint64_t length) {
+  const auto full = static_cast<uint64_t>(kVisitSequences * options_.pairs.sequence_length);
+  const uint64_t begin = pieces_.token(place_);
+  if (store_.sentence_begin(document_end_) - begin <= length + full / 2) return {document_end_, 0};
+  const auto offsets = store_.sentence_offsets();
+  const auto first = offsets.begin() + static_cast<ptrdiff_t>(place_.sentence + 1);
+  const auto last = offsets.begin() + static_cast<ptrdiff_t>(document_end_);
+  const auto next =
+      static_cast<uint64_t>(std::lower_bound(first, last, begin + length) - offsets.begin());
+  return pieces_.first_from(begin + length, next - 1);
+}
+
+Pair PairWalk::next() {
+  if (at_visit()) begin_visit();
+  const uint64_t begin = pieces_.token(place_);
+  TextPlace end = pieces_.after(place_);
+  uint64_t chunk = 1;  // sentences and pieces
+  while (end < visit_end_ && pieces_.token(end) - begin < static_cast<uint64_t>(target_)) {
+    end = pieces_.after(end);
+    ++chunk;
+  }
+  Pair pair{.document = document_,
+            .a_begin = place_,
+            .a_end = pieces_.after(place_),
+            .b_end = end,
+            .could_continue = chunk > 1,
+            .random_next = true,
+            .target = target_};
+  if (!options_.pairs.next_sentence) {
+    pair.a_end = end;
+    pair.random_next = false;
+  } else if (chunk > 1) {
+    const uint64_t more = random_.below(static_cast<uint32_t>(chunk - 1));
+    for (uint64_t i = 0; i < more; ++i) pair.a_end = pieces_.after(pair.a_end);
+    pair.random_next = random_.next_u32() >> 31 != 0;
+  }
+  // With a random B, the rest of the chunk is left for the next pair.
+  place_ = pair.random_next ? pair.a_end : end;
+  if (place_ == TextPlace{document_end_} && ++document_ < store_.documents()) {
+    document_end_ = store_.document_begin(document_ + 1);
+    visit_end_ = place_;
+  }
+  return pair;
+}
+
+}  // namespace onebit::batches

@@ -1,0 +1,147 @@
+#include "onebit/data/corpus/byte_stream.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/system_call.h"
+
+namespace onebit::corpus {
+namespace {
+
+class PlainStream : public ByteStream {
+ public:
+  PlainStream(const Path& path, std::string name) : name_(std::move(name)) {
+    if (path == "-") {
+      descriptor_ = STDIN_FILENO;
+      return;
+    }
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require_call(descriptor_, "{}: cannot open", name_);
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  ~PlainStream() override {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
+  PlainStream(const PlainStream&) = delete;
+  PlainStream& operator=(const PlainStream&) = delete;
+
+  // Returns the first bytes, which read() returns again.
+  std::string_view peek(size_t count) {
+    peeked_.resize(count);
+    size_t used = 0;
+    while (used < count) {
+      const size_t got = read_file(peeked_.data() + used, count - used);
+      if (got == 0) break;
+      used += got;
+    }
+    peeked_.resize(used);
+    return peeked_;
+  }
+
+  size_t read(char* buffer, size_t size_bytes) override {
+    if (peeked_used_ < peeked_.size()) {
+      const size_t count = std::min(size_bytes, peeked_.size() - peeked_used_);
+      std::memcpy(buffer, peeked_.data() + peeked_used_, count);
+      peeked_used_ += count;
+      return count;
+    }
+    return read_file(buffer, size_bytes);
+  }
+
+  uint64_t consumed_bytes() const override { return consumed_bytes_; }
+
+ private:
+  size_t read_file(char* buffer, size_t size_bytes) {
+    for (;;) {
+      const ssize_t got = ::read(descriptor_, buffer, size_bytes);
+      const CallResult result = got;
+      if (result.failed() && result.error() == EINTR) continue;
+      require_call(result, "{}: cannot read at byte {}", name_, consumed_bytes_);
+      consumed_bytes_ += static_cast<uint64_t>(got);
+      return static_cast<size_t>(got);
+    }
+  }
+
+  std::string name_;
+  int descriptor_ = -1;
+  std::string peeked_;
+  size_t peeked_used_ = 0;
+  uint64_t consumed_bytes_ = 0;
+};
+
+constexpr size_t kMagicBytes = 10;
+
+Packing packing_of(std::string_view magic) {
+  using namespace std::string_view_literals;
+  if (magic.starts_with("\x1f\x8b\x08"sv)) return Packing::kGzip;
+  if (magic.starts_with("\xfd"
+                        "7zXZ\0"sv)) {
+    return Packing::kXz;
+  }
+  if (magic.starts_with("\x28\xb5\x2f\xfd"sv)) return Packing::kZstd;
+  if (magic.starts_with("\x04\x22\x4d\x18"sv)) return Packing::kLz4;
+  // Text may begin with "BZh"; in bzip2 data the marker of a block or of the end follows the digit.
+  const bool bzip2 = magic.starts_with("BZh"sv) && magic.size() == kMagicBytes &&
+                     (magic.substr(4) == "1AY&SY"sv || magic.substr(4) == "\x17rE8P\x90"sv);
+  return bzip2 ? Packing::kBzip2 : Packing::kNone;
+}
+
+struct Ending {
+  const char* text;
+  Packing packing;
+};
+constexpr Ending kEndings[] = {{".gz", Packing::kGzip},
+                               {".xz", Packing::kXz},
+                               {".zst", Packing::kZstd},
+                               {".bz2", Packing::kBzip2},
+                               {".lz4", Packing::kLz4}};
+
+}  // namespace
+
+const char* name(Packing packing) {
+  switch (packing) {
+    case Packing::kNone:
+      return "plain";
+    case Packing::kGzip:
+      return "gzip";
+    case Packing::kXz:
+      return "xz";
+    case Packing::kZstd:
+      return "zstd";
+    case Packing::kBzip2:
+      return "bzip2";
+    case Packing::kLz4:
+      return "lz4";
+  }
+  return "plain";
+}
+
+Packing packing_of_ending(const Path& path) {
+  for (const Ending& ending : kEndings) {
+    if (path.extension() == ending.text) return ending.packing;
+  }
+  return Packing::kNone;
+}
+
+std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
+  auto plain = std::make_unique<PlainStream>(path, name);
+  const std::string_view magic = plain->peek(kMagicBytes);
+  const Packing packing = packing_of(magic);
+  if (packing == Packing::kGzip) return unpack_gzip(std::move(plain), name);
+  if (packing != Packing::kNone) return unpack_filter(std::move(plain), packing, name);
+  const Packing named = packing_of_ending(path);
+  require(named == Packing::kNone || magic.empty(),
+          "{}: has the suffix {} but contains no {} data: rename it or compress it again", name,
+          path.extension().string(), onebit::corpus::name(named));
+  return plain;
+}
+
+}  // namespace onebit::corpus

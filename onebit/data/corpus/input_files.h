@@ -1,0 +1,30 @@
+// Resolves a user's inputs to files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/ground/base/file.h"
+
+namespace onebit::corpus {
+
+struct InputFile {
+  Path path;  // "-" is standard input
+  std::string name;
+  bool jsonl = false;
+  uint64_t size_bytes = 0;  // size on disk; 0 if it has no size
+};
+
+struct InputFiles {
+  std::vector<InputFile> files;
+  std::vector<std::string> ignored;  // files in folders that are neither text nor JSON lines
+};
+
+// Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
+// and .jsonl, also compressed: byte_stream.h; a file given by name may have any suffix), and "-"
+// for standard input. Errors: a missing path, a folder without text, an archive (with what to do
+// instead).
+InputFiles find_input_files(const std::vector<Path>& inputs);
+
+}  // namespace onebit::corpus

@@ -1,0 +1,158 @@
+#include "onebit/data/corpus/prepare.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "onebit/data/corpus/input_files.h"
+#include "onebit/data/corpus/ordered_pipeline.h"
+#include "onebit/data/corpus/progress_meter.h"
+#include "onebit/data/corpus/sentence_reader.h"
+#include "onebit/data/corpus/standard_input.h"
+#include "onebit/data/corpus/store_writer.h"
+#include "onebit/data/corpus/text_source.h"
+#include "onebit/data/corpus/vocabulary_choice.h"
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/parallel_for.h"
+
+namespace onebit::corpus {
+namespace {
+
+struct Tokenized {
+  TokenizedBlock block;
+  uint64_t text_bytes = 0;
+  uint64_t consumed_bytes = 0;
+  LeftOutRecords left_out;
+};
+
+// The objects of one thread.
+struct Worker {
+  text::Tokenizer tokenizer;
+  SentenceReader reader;
+  LeftOut rule;
+  std::vector<int32_t> ids;
+
+  Tokenized tokenize(TextBlock& block, int token_size_bytes) {
+    if (block.format != TextFormat::kJsonl || rule != LeftOut::kBad) check_utf8(block);
+    Tokenized result{.block = {token_size_bytes, block.text.size()},
+                     .text_bytes = block.text.size()};
+    reader.read(block, {.sentence =
+                            [&](std::string_view sentence) {
+                              ids.clear();
+                              tokenizer.encode(sentence, ids);
+                              result.block.add_sentence(ids);
+                            },
+                        .document_end = [&] { result.block.end_document(); }});
+    result.block.close();
+    result.left_out = reader.take_left_out();
+    return result;
+  }
+};
+
+struct Totals {
+  uint64_t text_bytes = 0;
+  std::set<std::string> formats;
+  std::string decision;
+  LeftOutRecords left_out;
+  double seconds = 0;
+};
+
+// The input of a worker: a block, and the number of bytes consumed after reading it.
+struct Item {
+  TextBlock block;
+  uint64_t consumed_bytes = 0;
+};
+
+Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>& files,
+                    const ChosenVocabulary& vocabulary, StoreWriter& writer) {
+  std::vector<Worker> workers;
+  for (int i = 0; i < options.threads; ++i) {
+    workers.push_back({text::Tokenizer(vocabulary.vocabulary, vocabulary.casing),
+                       SentenceReader(options.locale, options.left_out),
+                       options.left_out,
+                       {}});
+  }
+  TextSource source(files, options.format);
+  ProgressMeter meter("tokenizing", source.total_bytes(), options.progress);
+  Totals totals;
+  uint64_t consumed_bytes = 0;
+  OrderedPipeline<Item, Tokenized>(options.threads)
+      .run(
+          [&](Item& item) {
+            if (!source.read(item.block)) return false;
+            item.consumed_bytes = source.consumed_bytes();
+            totals.formats.insert(name(item.block.format));
+            return true;
+          },
+          [&](int thread, Item& item) {
+            Tokenized result = workers[static_cast<size_t>(thread)].tokenize(
+                item.block, writer.token_size_bytes());
+            result.consumed_bytes = item.consumed_bytes;
+            return result;
+          },
+          [&](Tokenized& result) {
+            writer.add(result.block);
+            totals.text_bytes += result.text_bytes;
+            totals.left_out.add(result.left_out);
+            consumed_bytes = result.consumed_bytes;
+            meter.update(consumed_bytes, totals.text_bytes);
+          });
+  meter.finish(consumed_bytes, totals.text_bytes);
+  totals.decision = source.decision();
+  totals.seconds = meter.seconds();
+  return totals;
+}
+
+void check_options(const PrepareOptions& options) {
+  const int given = (options.vocabulary ? 1 : 0) + (options.model_vocabulary ? 1 : 0) +
+                    (options.vocabulary_size ? 1 : 0);
+  require(given == 1,
+          "specify either a vocabulary (--vocab vocab.txt or a model's folder) or the size of one "
+          "to learn from the text (--vocab-size 30522)");
+  require(options.threads >= 0, "threads is {}: it must be 0 (all) or more", options.threads);
+}
+
+std::vector<std::string> names_of(const std::vector<InputFile>& files) {
+  std::vector<std::string> names;
+  for (const InputFile& file : files) names.push_back(file.name);
+  return names;
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareOptions& given) {
+  const Stopwatch watch;
+  check_options(given);
+  PrepareOptions options = given;
+  if (options.threads == 0) options.threads = available_threads();
+  PrepareReport report;
+  InputFiles inputs = find_input_files(options.inputs);
+  if (!inputs.ignored.empty()) {
+    report.decisions.push_back(fmt::format("{} files are not text and were ignored; first: {}",
+                                           inputs.ignored.size(), inputs.ignored.front()));
+  }
+  StoreWriter writer(options.output, options.overwrite);
+  if (options.drop_duplicates) writer.drop_duplicates();
+  if (options.vocabulary_size) keep_standard_input(inputs.files, writer.partial_folder());
+  const ChosenVocabulary vocabulary = choose_vocabulary(options, inputs.files);
+  report.decisions.insert(report.decisions.end(), vocabulary.decisions.begin(),
+                          vocabulary.decisions.end());
+  writer.set_vocabulary(*vocabulary.vocabulary, vocabulary.casing);
+  const Totals totals = tokenize_all(options, inputs.files, vocabulary, writer);
+  for (std::string note : {totals.decision, totals.left_out.summary()}) {
+    if (!note.empty()) report.decisions.push_back(std::move(note));
+  }
+  drop_kept_standard_input(writer.partial_folder());
+  const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));
+  report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));
+  report.duplicate_tokens = writer.duplicate_tokens();
+  report.long_sentence_tokens = writer.long_sentence_tokens();
+  report.seconds = watch.seconds();
+  report.megabytes_per_second =
+      static_cast<double>(totals.text_bytes) * 1e-6 / std::max(totals.seconds, 1e-9);
+  return report;
+}
+
+}  // namespace onebit::corpus

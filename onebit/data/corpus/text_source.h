@@ -1,0 +1,73 @@
+// Text from files or standard input, in blocks cut at the end of a line or a paragraph. Compressed
+// files are decompressed while they are read, so memory does not depend on their size.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/data/corpus/byte_stream.h"
+#include "onebit/data/corpus/input_files.h"
+#include "onebit/data/corpus/text_format.h"
+
+namespace onebit::corpus {
+
+// A piece of one file, about a megabyte. A file's blocks come in order; ends_file marks the last.
+struct TextBlock {
+  std::string source;                      // name of the file
+  uint64_t offset_bytes = 0;               // position of text[0] in the uncompressed file
+  uint64_t first_line = 1;                 // number of the line that contains text[0]
+  TextFormat format = TextFormat::kLines;  // never kAuto
+  bool ends_file = false;
+  std::string text;
+};
+
+// Throws unless the block is UTF-8, with path and byte offset in the uncompressed file.
+void check_utf8(const TextBlock& block);
+
+// May be used by one thread at a time.
+class TextSource {
+ public:
+  // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which applies
+  // to all files. kAuto decides for each text file from its beginning.
+  TextSource(std::vector<InputFile> files, TextFormat format);
+
+  // Overwrites `block`; returns false after the last one. Errors: an unreadable, empty (only white
+  // space) or damaged file, a JSON line longer than 256 MiB.
+  bool read(TextBlock& block);
+  // The size of the files on disk; 0 if one has no size (standard input).
+  uint64_t total_bytes() const { return total_bytes_; }
+  // How many of these bytes have been read.
+  uint64_t consumed_bytes() const;
+  // The choices made by kAuto so far, each with the reason in its first file; empty for other
+  // formats.
+  std::string decision() const;
+
+ private:
+  void open_next();
+  bool fill(size_t wanted_bytes);
+  size_t cut_position() const;
+  TextFormat format_of_file();
+
+  // The files in which kAuto found a format.
+  struct Found {
+    int64_t files = 0;
+    std::string reason, first_file;
+  };
+
+  std::vector<InputFile> files_;
+  TextFormat format_;
+  std::map<TextFormat, Found> found_;
+  uint64_t total_bytes_ = 0, finished_bytes_ = 0;
+  size_t next_file_ = 0;
+  std::unique_ptr<ByteStream> stream_;  // null between files
+  std::string pending_;                 // read, not yet returned
+  bool at_end_ = false;                 // stream_ has ended
+  bool has_text_ = false;               // in this file so far
+  uint64_t offset_bytes_ = 0, line_ = 1;
+  TextFormat file_format_ = TextFormat::kLines;
+};
+
+}  // namespace onebit::corpus

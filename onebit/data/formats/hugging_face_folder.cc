@@ -1,0 +1,143 @@
+#include "onebit/data/formats/hugging_face_folder.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/formats/sharded_source.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/crc32c.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/regular_file.h"
+
+namespace onebit::formats {
+namespace {
+
+// What a folder's reader looks at, and the largest size that makes sense.
+constexpr std::pair<const char*, uint64_t> kFiles[] = {
+    {"config.json", kMaxConfigBytes},         {"bert_config.json", kMaxConfigBytes},
+    {"vocab.txt", uint64_t{64} << 20},        {"tokenizer.json", kMaxJsonBytes},
+    {"tokenizer_config.json", kMaxJsonBytes}, {"special_tokens_map.json", kMaxJsonBytes},
+    {"added_tokens.json", kMaxJsonBytes},
+};
+
+std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
+  std::vector<TextFile> files = tokenizer_files({content.vocabulary, content.tokenizer});
+  files.push_back({"config.json", bert_config_text(content.config)});
+  return files;
+}
+
+// The number of ids: those of the model, then those of added tokens.
+int64_t ids_of(const text::VocabularyParts& vocabulary) {
+  auto ids = static_cast<int64_t>(vocabulary.tokens.size());
+  for (const text::AddedToken& token : vocabulary.added) ids = std::max(ids, int64_t{token.id} + 1);
+  return ids;
+}
+
+std::string checksum_of(std::string_view text) {
+  return fmt::format("{:08x}", crc32c(text.data(), text.size()));
+}
+
+// Mapped: a file may name any other of its folder, the tensors included.
+std::string checksum_of_file(const Path& path) {
+  const MappedFile file(path);
+  return checksum_of({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+}
+
+// The checksum's key for a file beside the tensors: "onebit.crc32c.vocab.txt".
+std::string checksum_key_of(const std::string& name) {
+  return fmt::format("{}.{}", kChecksumKey, name);
+}
+
+FileMetadata checksums_of(const std::vector<TextFile>& descriptions) {
+  FileMetadata metadata;
+  for (const auto& [name, text] : descriptions) {
+    metadata.emplace_back(checksum_key_of(name), checksum_of(text));
+  }
+  return metadata;
+}
+
+void write_descriptions(const Path& folder, const std::vector<TextFile>& descriptions) {
+  for (const auto& [name, text] : descriptions) write_file_atomically(folder / name, text);
+}
+
+}  // namespace
+
+void require_regular_files(const Path& folder) {
+  for (const auto& [name, most] : kFiles) require_regular_file(folder / name, most);
+}
+
+HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
+  require(std::filesystem::is_directory(folder),
+          "{}: no such folder; a Hugging Face model folder "
+          "was expected",
+          folder.string());
+  require_regular_files(folder);
+  HuggingFaceFolder content;
+  content.config = read_bert_config(folder / "config.json");
+  TokenizerFiles tokenizer = read_tokenizer(folder);
+  content.vocabulary = std::move(tokenizer.vocabulary);
+  content.tokenizer = tokenizer.config;
+  const int64_t ids = ids_of(content.vocabulary);
+  require(ids <= content.config.vocab_size,
+          "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
+          "different models",
+          folder.string(), ids, content.config.vocab_size);
+  return content;
+}
+
+std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder) {
+  const Path single = folder / kTensors, index = folder / "model.safetensors.index.json";
+  if (std::filesystem::exists(single)) return std::make_shared<SafetensorsFile>(single);
+  require(std::filesystem::exists(index),
+          "{}: contains neither model.safetensors nor model.safetensors.index.json",
+          folder.string());
+  return open_sharded_safetensors(index);
+}
+
+std::vector<std::string> changed_files(const Path& folder) {
+  const Path tensors = folder / kTensors;
+  std::vector<std::string> changed;
+  if (!std::filesystem::exists(tensors)) return changed;
+  const SafetensorsFile file(tensors);
+  for (const auto& [key, checksum] : file.metadata()) {
+    const std::string before = checksum_key_of("");
+    const std::string name = key.substr(std::min(key.size(), before.size()));
+    // A name that leads out of the folder was not written by us.
+    if (!key.starts_with(before) || name.empty() || name.find('/') != std::string::npos) continue;
+    const bool is_there = std::filesystem::is_regular_file(folder / name);
+    if (!is_there) {
+      changed.push_back(name + " (missing)");
+    } else if (checksum_of_file(folder / name) != checksum) {
+      changed.push_back(name);
+    }
+  }
+  return changed;
+}
+
+void require_unchanged(const Path& folder) {
+  const std::vector<std::string> changed = changed_files(folder);
+  require(changed.empty(), "{}: {} as model.safetensors was written with; take another copy of {}",
+          folder.string(),
+          changed.size() == 1 ? changed.front() + " is not"
+                              : fmt::format("{} are not", fmt::join(changed, ", ")),
+          changed.size() == 1 ? "the file" : "the files");
+}
+
+void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
+                               std::vector<NamedTensor> tensors) {
+  const std::vector<TextFile> descriptions = descriptions_of(content);
+  write_safetensors(folder / kTensors, std::move(tensors), checksums_of(descriptions));
+  write_descriptions(folder, descriptions);
+}
+
+void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
+                               const TensorSource& source, std::optional<DType> dtype) {
+  const std::vector<TextFile> descriptions = descriptions_of(content);
+  write_safetensors(folder / kTensors, source, dtype, checksums_of(descriptions));
+  write_descriptions(folder, descriptions);
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,143 @@
+#include "onebit/data/formats/plain_names.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "onebit/data/formats/quote.h"
+#include "onebit/ground/base/error.h"
+
+namespace onebit::formats {
+namespace {
+
+// Modules that wrap single layers, so that their names are inside the names of tensors.
+constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.",
+                                          "_checkpoint_wrapped_module."};
+// TensorFlow 2 adds it to the names of a graph of objects.
+constexpr std::string_view kAttribute = "/.ATTRIBUTES/VARIABLE_VALUE";
+
+// Relatives of BERT whose tensors have BERT's names and another meaning.
+constexpr std::string_view kOtherModels[] = {
+    "albert",   "camembert", "convbert",   "deberta", "distilbert", "electra",    "ernie",
+    "flaubert", "layoutlm",  "mobilebert", "mpnet",   "roberta",    "xlm_roberta"};
+
+constexpr size_t kMaxShown = 3;
+
+// How a naming spells the parts of names.
+struct Spelling {
+  std::string_view bert, word_embeddings;
+  std::array<std::string_view, 3> parts;  // of an encoder, without "bert."
+};
+constexpr Spelling kTorch = {
+    "bert.", "embeddings.word_embeddings.weight", {"embeddings.", "encoder.", "pooler."}};
+constexpr Spelling kTensorFlow = {
+    "bert/", "embeddings/word_embeddings", {"embeddings/", "encoder/", "pooler/"}};
+
+// Whether `name` ends with `ending`, which begins a part of the name.
+bool ends_with_part(std::string_view name, std::string_view ending, char separator) {
+  if (!name.ends_with(ending)) return false;
+  return name.size() == ending.size() || name[name.size() - ending.size() - 1] == separator;
+}
+
+void erase_wrappers(std::string& name) {
+  for (const std::string_view wrapper : kWrappers) {
+    for (size_t at = 0; (at = name.find(wrapper, at)) != std::string::npos;) {
+      if (at == 0 || name[at - 1] == '.') {
+        name.erase(at, wrapper.size());
+      } else {
+        at += wrapper.size();
+      }
+    }
+  }
+}
+
+// What precedes "bert." of each encoder in the file, or "embeddings." where that has no "bert.".
+std::set<std::string> prefixes_of(const std::vector<std::string>& names, const Spelling& spelling) {
+  const char separator = spelling.bert.back();
+  std::set<std::string> prefixes;
+  for (const std::string& name : names) {
+    if (!ends_with_part(name, spelling.word_embeddings, separator)) continue;
+    std::string_view before(name.data(), name.size() - spelling.word_embeddings.size());
+    if (ends_with_part(before, spelling.bert, separator)) {
+      before.remove_suffix(spelling.bert.size());
+    }
+    prefixes.emplace(before);
+  }
+  return prefixes;
+}
+
+void refuse_other_model(const std::string& prefix, const std::string& place) {
+  if (prefix.empty()) return;
+  std::string_view last(prefix.data(), prefix.size() - 1);
+  last.remove_prefix(std::min(last.size(), last.find_last_of("./") + 1));
+  const bool is_other =
+      std::find(std::begin(kOtherModels), std::end(kOtherModels), last) != std::end(kOtherModels);
+  require(!is_other, "{}: its names begin with {}: this is another kind of model than BERT", place,
+          quote(prefix));
+}
+
+std::string choose_prefix(const std::set<std::string>& prefixes, const std::string& place) {
+  if (prefixes.empty() || prefixes.contains("")) return "";
+  std::vector<std::string> quoted;
+  for (const std::string& prefix : prefixes) {
+    if (quoted.size() < kMaxShown) quoted.push_back(quote(prefix));
+  }
+  require(prefixes.size() == 1,
+          "{}: contains {} encoders, whose names begin with {}{}: leave out all but one (onebit "
+          "convert --drop PREFIX)",
+          place, prefixes.size(), fmt::join(quoted, ", "),
+          prefixes.size() > kMaxShown ? ", ..." : "");
+  refuse_other_model(*prefixes.begin(), place);
+  return *prefixes.begin();
+}
+
+}  // namespace
+
+std::string PlainNames::report() const {
+  if (prefix.empty()) return "";
+  return fmt::format("the prefix {} was removed from {}", quote(prefix),
+                     prefixed == names.size()
+                         ? "all names"
+                         : fmt::format("{} of {} names", prefixed, names.size()));
+}
+
+PlainNames plain_names(std::span<const TensorEntry> entries, Naming naming,
+                       const std::string& place) {
+  const Spelling& spelling = naming == Naming::kGoogle ? kTensorFlow : kTorch;
+  PlainNames plain;
+  for (const TensorEntry& entry : entries) {
+    std::string name = entry.name;
+    if (naming == Naming::kGoogle) {
+      if (name.ends_with(kAttribute)) name.resize(name.size() - kAttribute.size());
+    } else {
+      erase_wrappers(name);
+    }
+    plain.names.push_back(std::move(name));
+  }
+  plain.prefix = choose_prefix(prefixes_of(plain.names, spelling), place);
+  for (std::string& name : plain.names) {
+    if (!name.starts_with(plain.prefix)) continue;
+    ++plain.prefixed;
+    name.erase(0, plain.prefix.size());
+    const bool is_bare = std::any_of(spelling.parts.begin(), spelling.parts.end(),
+                                     [&](std::string_view part) { return name.starts_with(part); });
+    if (is_bare) name.insert(0, spelling.bert);
+  }
+  return plain;
+}
+
+std::string some_names(std::span<const TensorEntry> entries) {
+  std::vector<std::string> shown;
+  std::set<size_t> taken;
+  for (const std::string_view part : {"word_embeddings", "embeddings", ""}) {
+    for (size_t i = 0; i < entries.size() && shown.size() < kMaxShown; ++i) {
+      if (entries[i].name.find(part) == std::string::npos || !taken.insert(i).second) continue;
+      shown.push_back(quote(entries[i].name));
+    }
+  }
+  return shown.empty() ? "none" : fmt::format("{}", fmt::join(shown, ", "));
+}
+
+}  // namespace onebit::formats

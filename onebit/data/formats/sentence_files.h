@@ -1,0 +1,53 @@
+// The files that tell sentence-transformers how to compute vectors from a BERT's hidden states:
+// modules.json, 1_Pooling/config.json, 2_Normalize, sentence_bert_config.json,
+// config_sentence_transformers.json. They are in a model folder beside transformers' own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/ground/base/file.h"
+
+namespace onebit::formats {
+
+enum class SentencePooling {
+  kMean,   // "pooling_mode_mean_tokens"
+  kFirst,  // "pooling_mode_cls_token"
+};
+
+struct SentenceFiles {
+  SentencePooling pooling = SentencePooling::kMean;
+  bool normalize = true;  // vectors are scaled to length 1
+  // Tokens, special ones included; 0: as many as the model has positions.
+  int64_t max_sequence_length = 0;
+  // Texts to put before a text, by name, and the name of the one that is put before every text.
+  std::vector<std::pair<std::string, std::string>> prompts = {};
+  std::string default_prompt = {};
+  bool pools_prompt = true;           // "include_prompt"
+  std::string similarity = "cosine";  // "similarity_fn_name": how programs compare vectors
+
+  bool operator==(const SentenceFiles&) const = default;
+};
+
+// The folders among them.
+inline constexpr const char* kPoolingFolder = "1_Pooling";
+inline constexpr const char* kNormalizeFolder = "2_Normalize";
+
+// The folder of the encoder that modules.json in `folder` names; version 1 of sentence-transformers
+// wrote it into a folder of its own. Absent if there is no modules.json, or no encoder in it.
+std::optional<Path> sentence_encoder_in(const Path& folder);
+
+// The files of an encoder's folder, or those above it if the encoder has a folder of its own.
+// Absent if there is no modules.json. Errors: a file is missing or damaged; a module other than
+// Transformer, Pooling and Normalize, or outside the folder; another pooling, or several together;
+// a default prompt that is not among the prompts; text that is lower-cased before a cased tokenizer
+// gets it; an unknown member.
+std::optional<SentenceFiles> read_sentence_files(const Path& folder);
+
+// Writes into an existing folder; vectors have `hidden` numbers.
+void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_t hidden);
+
+}  // namespace onebit::formats

@@ -1,0 +1,119 @@
+#include "onebit/data/formats/tensor_source.h"
+
+#include <cstring>
+#include <utility>
+
+#include "onebit/data/formats/quote.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/nearest_word.h"
+
+namespace onebit::formats {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian, as is onebit");
+
+// Elements may be unaligned in the file, hence the copies through memcpy.
+template <typename T>
+void widen(std::span<const std::byte> from, std::span<float> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    T element;
+    std::memcpy(&element, from.data() + i * sizeof(T), sizeof(T));
+    to[i] = static_cast<float>(element);
+  }
+}
+
+// Enough names to suggest one for a mistyped name without comparing against millions.
+constexpr size_t kMaxCompared = 10000;
+
+}  // namespace
+
+void TensorSource::set_entries(std::string place, std::vector<TensorEntry> entries) {
+  place_ = std::move(place);
+  entries_ = std::move(entries);
+  index_.clear();
+  index_.reserve(entries_.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const bool is_new = index_.emplace(entries_[i].name, i).second;
+    require(is_new, "{}: tensor {} is duplicated; the file is damaged", place_,
+            quote(entries_[i].name));
+  }
+}
+
+std::optional<size_t> TensorSource::find(std::string_view name) const {
+  const auto found = index_.find(std::string(name));
+  if (found == index_.end()) return std::nullopt;
+  return found->second;
+}
+
+size_t TensorSource::index_of(std::string_view name) const {
+  if (const auto found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const TensorEntry& entry : entries_) {
+    if (names.size() < kMaxCompared) names.push_back(entry.name);
+  }
+  const std::string near = nearest_word(name, names);
+  fail("{}: contains no tensor {}{}", place_, quote(name),
+       near.empty() ? fmt::format(" (it contains {})", entries_.size())
+                    : fmt::format("; the nearest is {}", quote(near)));
+}
+
+const TensorEntry& TensorSource::readable_entry(size_t index) const {
+  ONEBIT_INVARIANT(index < entries_.size());
+  const TensorEntry& entry = entries_[index];
+  require(entry.unreadable.empty(), "{}: tensor {} cannot be read: {}", place_, quote(entry.name),
+          entry.unreadable);
+  return entry;
+}
+
+std::span<const std::byte> TensorSource::readable_part(size_t index, ByteRange range,
+                                                       std::vector<std::byte>& scratch) const {
+  return bytes(index, scratch).subspan(range.begin, range.size_bytes);
+}
+
+std::span<const std::byte> TensorSource::bytes(size_t index,
+                                               std::vector<std::byte>& scratch) const {
+  const TensorEntry& entry = readable_entry(index);
+  const auto result = readable_bytes(index, scratch);
+  ONEBIT_INVARIANT(static_cast<int64_t>(result.size()) == entry.size_bytes());
+  return result;
+}
+
+void TensorSource::read_f32(size_t index, std::span<float> to) const {
+  ONEBIT_INVARIANT(index < entries_.size());
+  const TensorEntry& entry = entries_[index];
+  require(static_cast<int64_t>(to.size()) == entry.shape.elements(),
+          "{}: tensor {} has shape {}, {} elements were expected", place_, quote(entry.name),
+          to_string(entry.shape), to.size());
+  read_f32(index, 0, to);
+}
+
+void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) const {
+  const TensorEntry& entry = readable_entry(index);
+  const auto count = static_cast<int64_t>(to.size()), elements = entry.shape.elements();
+  require(begin >= 0 && begin <= elements && count <= elements - begin,
+          "{}: tensor {} has {} elements, [{}, {}) were requested", place_, quote(entry.name),
+          elements, begin, begin + count);
+  std::vector<std::byte> scratch;
+  const auto element_bytes = static_cast<size_t>(size_bytes_of(entry.dtype));
+  const auto from = readable_part(index,
+                                  {.begin = static_cast<size_t>(begin) * element_bytes,
+                                   .size_bytes = static_cast<size_t>(count) * element_bytes},
+                                  scratch);
+  ONEBIT_INVARIANT(from.size() == static_cast<size_t>(count) * element_bytes);
+  switch (entry.dtype) {
+    case DType::kF32:
+      if (!to.empty()) std::memcpy(to.data(), from.data(), from.size());
+      return;
+    case DType::kBF16:
+      return widen<bf16>(from, to);
+    case DType::kF16:
+      return widen<f16>(from, to);
+    case DType::kF64:
+      return widen<double>(from, to);
+    default:
+      fail("{}: tensor {} contains {}; a model's values must be f32, bf16, f16 or f64", place_,
+           quote(entry.name), name_of(entry.dtype));
+  }
+}
+
+}  // namespace onebit::formats

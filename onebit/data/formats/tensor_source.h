@@ -1,0 +1,79 @@
+// A set of named tensors to read from, independent of the file format, so that models are loaded by
+// the same code from all formats.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onebit/ground/base/dtype.h"
+#include "onebit/ground/base/shape.h"
+
+namespace onebit::formats {
+
+struct TensorEntry {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  // Why the values cannot be read (an unsupported element type or rank), else empty. Such an entry
+  // is listed, so that it shows up as unexpected, and refused when it is read.
+  std::string unreadable = {};
+
+  int64_t size_bytes() const { return shape.elements() * size_bytes_of(dtype); }
+};
+
+struct ByteRange {
+  size_t begin = 0, size_bytes = 0;
+};
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  // The path, for errors.
+  const std::string& place() const { return place_; }
+  // In the order of the file; names are unique.
+  const std::vector<TensorEntry>& entries() const { return entries_; }
+  std::optional<size_t> find(std::string_view name) const;
+  // Error: no such tensor; the message suggests the nearest name.
+  size_t index_of(std::string_view name) const;
+
+  // The elements, contiguous and row-major, little-endian. The result points into the mapped file
+  // if the elements are stored like this, otherwise into `scratch`, which is filled. It is not
+  // always aligned to the element size. Errors: unreadable entry, damaged data.
+  std::span<const std::byte> bytes(size_t index, std::vector<std::byte>& scratch) const;
+
+  // Reads the whole file if the format has a checksum of the whole. Error: it differs.
+  virtual void verify_checksum() const {}
+
+  // Reads f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any
+  // other type.
+  void read_f32(size_t index, std::span<float> to) const;
+  // Reads the elements from `begin` on, as many as fit into `to`. Error: the tensor is shorter.
+  void read_f32(size_t index, int64_t begin, std::span<float> to) const;
+
+ protected:
+  TensorSource() = default;
+  TensorSource(const TensorSource&) = default;
+  TensorSource& operator=(const TensorSource&) = default;
+  // Error: a duplicate name.
+  void set_entries(std::string place, std::vector<TensorEntry> entries);
+  virtual std::span<const std::byte> readable_bytes(size_t index,
+                                                    std::vector<std::byte>& scratch) const = 0;
+  // The bytes `range` of the elements, for sources that need not fetch the whole tensor.
+  virtual std::span<const std::byte> readable_part(size_t index, ByteRange range,
+                                                   std::vector<std::byte>& scratch) const;
+
+ private:
+  const TensorEntry& readable_entry(size_t index) const;
+
+  std::string place_;
+  std::vector<TensorEntry> entries_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace onebit::formats

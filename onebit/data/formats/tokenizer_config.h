@@ -1,0 +1,38 @@
+// tokenizer_config.json and special_tokens_map.json, which transformers writes beside a vocabulary.
+// Every member is understood, known to change no id, or an error that names it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/data/text/added_token.h"
+#include "onebit/ground/base/json_fwd.h"
+
+namespace onebit::formats {
+
+// Both files' special tokens.
+struct NamedSpecials {
+  // By role: "mask_token". Their settings are present where the file has them.
+  std::map<std::string, text::AddedToken> roles;
+  std::vector<text::AddedToken> others;  // special tokens without a role of BERT's; ids are unset
+};
+
+struct TokenizerConfigMembers {
+  // Whether the class is made for any tokenizer.json, so that BERT's rules are not implied.
+  bool is_generic = false;
+  std::optional<bool> lower_case, strip_accents, tokenize_chinese_chars;
+  std::optional<int64_t> model_max_length;
+  NamedSpecials specials;
+  std::vector<text::AddedToken> added;  // "added_tokens_decoder"
+};
+
+// "No limit": transformers writes 10^30.
+inline constexpr int64_t kNoLengthLimit = 1'000'000'000;
+
+TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::string& place);
+NamedSpecials parse_special_tokens_map(const Json& json, const std::string& place);
+
+}  // namespace onebit::formats

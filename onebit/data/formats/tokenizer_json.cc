@@ -1,0 +1,251 @@
+#include "onebit/data/formats/tokenizer_json.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "onebit/data/formats/quote.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/json.h"
+
+namespace onebit::formats {
+namespace {
+
+constexpr const char* kWordPiecePrefix = "##";
+constexpr int64_t kLongestWord = 100;
+
+// A list of one stands for that one.
+const Json& only_one_of(const Json& part, const char* kind, const char* list) {
+  const Json* one = &part;
+  while (one->is_object() && one->value("type", "") == kind && one->contains(list) &&
+         (*one)[list].is_array() && (*one)[list].size() == 1) {
+    one = &(*one)[list][0];
+  }
+  return *one;
+}
+
+std::string type_of(const Json& part) {
+  if (part.is_null()) return "none";
+  if (!part.is_object()) return "not an object";
+  const Json type = part.value("type", Json());
+  if (!type.is_string()) return "no type";
+  const Json list = part.value("normalizers", part.value("pretokenizers", Json()));
+  if (!list.is_array()) return type.get<std::string>();
+  std::string types;
+  for (const Json& one : list) types += (types.empty() ? "" : ", ") + type_of(one);
+  return fmt::format("{} of {}", type.get<std::string>(), types);
+}
+
+void require_type(const Json& part, const char* type, const std::string& place, const char* key) {
+  require(part.is_object() && part.value("type", Json()) == type,
+          "{}: key `{}` is {}; onebit's tokenizer has {}, so the model's ids would differ", place,
+          key, type_of(part), type);
+}
+
+void read_normalizer(const Json& json, const std::string& place, TokenizerJson& tokenizer) {
+  const Json& part = only_one_of(json, "Sequence", "normalizers");
+  require_type(part, "BertNormalizer", place, "normalizer");
+  JsonReader reader(part, place, "normalizer");
+  reader.accept("type");
+  require(reader.boolean("clean_text", true),
+          "{} is false; onebit's tokenizer always removes control characters",
+          reader.place("clean_text"));
+  tokenizer.handle_chinese_chars = reader.boolean("handle_chinese_chars", true);
+  tokenizer.lower_case = reader.boolean("lowercase", true);
+  if (!reader.raw("strip_accents").is_null()) {
+    tokenizer.strip_accents = reader.boolean("strip_accents", true);
+  }
+  reader.finish();
+}
+
+void read_vocabulary(const Json& vocabulary, const std::string& place, TokenizerJson& tokenizer) {
+  require(vocabulary.is_object() && !vocabulary.empty(),
+          "{}: key `model.vocab` is not a WordPiece vocabulary", place);
+  // Programs that drop a repeated token leave its first id without a token.
+  const uint64_t limit = 2 * uint64_t{vocabulary.size()} + 1024;
+  std::vector<std::string>& tokens = tokenizer.vocabulary;
+  for (const auto& [token, id] : vocabulary.items()) {
+    const bool is_id = id.is_number_unsigned() && id.get<uint64_t>() < limit;
+    const auto at = is_id ? id.get<size_t>() : 0;
+    if (is_id && tokens.size() <= at) tokens.resize(at + 1);
+    require(is_id && tokens[at].empty(),
+            "{}: key `model.vocab`: the id of {} is not a number below {} of its own", place,
+            quote(token), limit);
+    tokens[at] = token;
+  }
+}
+
+void read_model(const Json& model, const std::string& place, TokenizerJson& tokenizer) {
+  require(model.is_object(), "{}: key `model` is not an object", place);
+  JsonReader reader(model, place, "model");
+  reader.choice("type", "WordPiece", {"WordPiece"});
+  tokenizer.unk_token = reader.text("unk_token", tokenizer.unk_token);
+  const std::string prefix = reader.text("continuing_subword_prefix", kWordPiecePrefix);
+  require(prefix == kWordPiecePrefix, "{} is {}; onebit's tokenizer has {}",
+          reader.place("continuing_subword_prefix"), quote(prefix), kWordPiecePrefix);
+  const int64_t longest = reader.integer("max_input_chars_per_word", kLongestWord);
+  require(longest == kLongestWord, "{} is {}; onebit's tokenizer has {}",
+          reader.place("max_input_chars_per_word"), longest, kLongestWord);
+  read_vocabulary(reader.raw("vocab"), place, tokenizer);
+  reader.finish();
+}
+
+void read_added_tokens(const Json& list, const std::string& place, TokenizerJson& tokenizer) {
+  if (list.is_null()) return;
+  require(list.is_array(), "{}: key `added_tokens` is not a list", place);
+  for (size_t i = 0; i < list.size(); ++i) {
+    require(list[i].is_object(), "{}: key `added_tokens[{}]` is not an object", place, i);
+    JsonReader reader(list[i], place, fmt::format("added_tokens[{}]", i));
+    const int64_t id = reader.integer("id", -1);
+    require(id >= 0 && id <= INT32_MAX, "{} is {}; it must be a token's id", reader.place("id"),
+            id);
+    text::AddedToken token = text::read_added_token(reader);
+    token.id = static_cast<int32_t>(id);
+    tokenizer.added.push_back(std::move(token));
+  }
+}
+
+// [CLS] A [SEP], or [CLS] A [SEP] B [SEP].
+std::pair<Json, Json> templates_of(const std::string& cls, const std::string& sep) {
+  const auto token = [](const std::string& text, int segment) -> Json {
+    return {{"SpecialToken", {{"id", text}, {"type_id", segment}}}};
+  };
+  const auto sequence = [](const char* name, int segment) -> Json {
+    return {{"Sequence", {{"id", name}, {"type_id", segment}}}};
+  };
+  const Json first = {token(cls, 0), sequence("A", 0), token(sep, 0)};
+  Json pair = first;
+  pair.push_back(sequence("B", 1));
+  pair.push_back(token(sep, 1));
+  return {first, pair};
+}
+
+bool is_same(const Json& a, const Json& b) {
+  return nlohmann::json(a) == nlohmann::json(b);  // in any order of keys
+}
+
+// The text of a template's first and third entry.
+std::string special_at(const Json& single, size_t index) {
+  if (!single.is_array() || index >= single.size() || !single[index].is_object()) return "";
+  const Json token = single[index].value("SpecialToken", Json::object());
+  const Json id = token.is_object() ? token.value("id", Json()) : Json();
+  return id.is_string() ? id.get<std::string>() : "";
+}
+
+// ["[SEP]", 102]
+std::string first_text(const Json& pair) {
+  return pair.is_array() && !pair.empty() && pair[0].is_string() ? pair[0].get<std::string>() : "";
+}
+
+void read_post_processor(const Json& part, const std::string& place, TokenizerJson& tokenizer) {
+  if (part.is_null()) return;
+  const Json type = part.is_object() ? part.value("type", Json()) : Json();
+  if (type == "BertProcessing") {
+    tokenizer.cls_token = first_text(part.value("cls", Json()));
+    tokenizer.sep_token = first_text(part.value("sep", Json()));
+    return;
+  }
+  require_type(part, "TemplateProcessing", place, "post_processor");
+  const Json single = part.value("single", Json()), pair = part.value("pair", Json());
+  tokenizer.cls_token = special_at(single, 0);
+  tokenizer.sep_token = special_at(single, 2);
+  const auto [wanted, wanted_pair] = templates_of(*tokenizer.cls_token, *tokenizer.sep_token);
+  require(
+      is_same(single, wanted) && (pair.is_null() || is_same(pair, wanted_pair)),
+      "{}: key `post_processor` is another template than BERT's [CLS] A [SEP] and [CLS] A [SEP] "
+      "B [SEP] with the segments 0 and 1",
+      place);
+}
+
+void read_truncation(const Json& truncation, const std::string& place) {
+  if (!truncation.is_object()) return;
+  const Json direction = truncation.value("direction", Json());
+  require(direction.is_null() || direction == "Right",
+          "{}: key `truncation.direction` is {}; onebit cuts long texts at their end", place,
+          json_text(direction));
+}
+
+Json ids_of(const std::vector<std::string>& vocabulary) {
+  const text::TokenIds last = text::token_ids(vocabulary, "vocabulary");
+  Json ids = Json::object();
+  // Its members are a list, and operator[] would search it for every token.
+  std::vector<std::pair<const std::string, Json>>& members = ids.get_ref<Json::object_t&>();
+  members.reserve(vocabulary.size());
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = vocabulary[id];
+    const bool is_last = last.find(token)->second == static_cast<int32_t>(id);
+    if (!token.empty() && is_last) members.emplace_back(token, id);
+  }
+  return ids;
+}
+
+Json post_processor_of(const std::vector<std::string>& vocabulary,
+                       const std::vector<text::AddedToken>& added,
+                       const text::SpecialNames& names) {
+  const auto id_of = [&](const std::string& content) -> int64_t {
+    for (const text::AddedToken& token : added) {
+      if (token.content == content) return token.id;
+    }
+    return std::find(vocabulary.begin(), vocabulary.end(), content) - vocabulary.begin();
+  };
+  Json tokens = Json::object();
+  for (const std::string& text : std::set<std::string>{names.cls, names.sep}) {
+    tokens[text] = {
+        {"id", text}, {"ids", Json::array({id_of(text)})}, {"tokens", Json::array({text})}};
+  }
+  const auto [single, pair] = templates_of(names.cls, names.sep);
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", tokens}};
+}
+
+}  // namespace
+
+TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
+  require(json.is_object(), "{}: must be an object", place);
+  TokenizerJson tokenizer;
+  JsonReader reader(json, place, "");
+  reader.accept("version");
+  read_truncation(reader.raw("truncation"), place);
+  reader.accept("padding");  // onebit pads nothing
+  reader.accept("decoder");  // from ids to text
+  read_added_tokens(reader.raw("added_tokens"), place, tokenizer);
+  read_normalizer(reader.raw("normalizer"), place, tokenizer);
+  require_type(only_one_of(reader.raw("pre_tokenizer"), "Sequence", "pretokenizers"),
+               "BertPreTokenizer", place, "pre_tokenizer");
+  read_post_processor(reader.raw("post_processor"), place, tokenizer);
+  read_model(reader.raw("model"), place, tokenizer);
+  reader.finish();
+  return tokenizer;
+}
+
+std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::SpecialNames& names) {
+  Json added = Json::array();
+  for (const text::AddedToken& token : tokenizer.added) {
+    added.push_back(text::added_token_json(token));
+  }
+  const Json json = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", added},
+      {"normalizer",
+       {{"type", "BertNormalizer"},
+        {"clean_text", true},
+        {"handle_chinese_chars", tokenizer.handle_chinese_chars},
+        {"strip_accents", tokenizer.strip_accents ? Json(*tokenizer.strip_accents) : Json()},
+        {"lowercase", tokenizer.lower_case}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", post_processor_of(tokenizer.vocabulary, tokenizer.added, names)},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", kWordPiecePrefix}, {"cleanup", true}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", names.unknown},
+        {"continuing_subword_prefix", kWordPiecePrefix},
+        {"max_input_chars_per_word", kLongestWord},
+        {"vocab", ids_of(tokenizer.vocabulary)}}}};
+  return json_text(json, 2);
+}
+
+}  // namespace onebit::formats

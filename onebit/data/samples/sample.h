@@ -1,0 +1,57 @@
+// A pre-training example with the pair and masks that its writer drew, without padding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/data/samples/padded_sample.h"
+#include "onebit/data/text/vocabulary.h"
+
+namespace onebit::samples {
+
+// The longest sequence, and so the largest position + 1.
+inline constexpr int64_t kMaxTokens = 65536;
+inline constexpr int32_t kNoLabel = -1;
+
+struct Sample {
+  std::vector<int32_t> tokens;            // [T] [CLS] A [SEP] or [CLS] A [SEP] B [SEP], masked
+  int32_t first_part = 0;                 // number of tokens in segment 0; T without B
+  std::vector<int32_t> masked_positions;  // [M] ascending
+  std::vector<int32_t> masked_ids;        // [M] the original tokens
+  int32_t next_sentence = kNoLabel;       // 0: B continues A, 1: B is random
+};
+
+// Converts the contents of files to samples and refuses implausible ones.
+class SampleChecker {
+ public:
+  // Errors name the vocabulary as `vocabulary_place`.
+  SampleChecker(const text::Vocabulary& vocabulary, std::string vocabulary_place);
+
+  // False if no word is masked, so that there is nothing to predict: the sample is left out, and
+  // counted. Errors, with the place of the sample: arrays of different lengths, values out of
+  // range, ids of another vocabulary.
+  bool take(const PaddedSample& padded, Sample& sample);
+  int64_t without_masks() const { return without_masks_; }
+  // The place of the first of them.
+  const std::string& first_without_masks() const { return first_without_masks_; }
+  // Must be called at the end. Error: [MASK] replaced so few of all masked words that the files
+  // must use the [MASK] of another vocabulary.
+  void finish() const;
+
+ private:
+  int64_t length_of(const PaddedSample& padded) const;
+  void take_tokens(const PaddedSample& padded, int64_t length, Sample& sample) const;
+  void take_segments(const PaddedSample& padded, Sample& sample) const;
+  void take_masked(const PaddedSample& padded, Sample& sample);
+
+  const text::Vocabulary& vocabulary_;
+  std::string vocabulary_place_;
+  uint64_t masked_ = 0, mask_tokens_ = 0;
+  int64_t without_masks_ = 0;
+  std::string first_without_masks_;
+  std::vector<std::pair<int32_t, int32_t>> scratch_;  // (position, id)
+};
+
+}  // namespace onebit::samples

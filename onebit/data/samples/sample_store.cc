@@ -1,0 +1,108 @@
+#include "onebit/data/samples/sample_store.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+
+namespace onebit::samples {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "sample stores are little-endian");
+
+constexpr const char* kKind = "sample store";
+
+SampleManifest open_manifest(const Path& folder) {
+  const Json json = corpus::read_manifest(folder, kKind);
+  return manifest_from_json(json, (folder / corpus::kManifestName).string());
+}
+
+}  // namespace
+
+SampleStore::SampleStore(const Path& folder) : folder_(folder), manifest_(open_manifest(folder)) {
+  vocabulary_ = std::make_shared<const text::Vocabulary>(manifest_.load_vocabulary(folder));
+  const auto map = [&](const char* name, uint64_t numbers, uint64_t number_bytes) {
+    return corpus::map_store_file(folder, manifest_.file(name), numbers * number_bytes, kKind);
+  };
+  const auto id_bytes = static_cast<uint64_t>(manifest_.token_size_bytes);
+  token_file_ = map(kTokensName, manifest_.tokens, id_bytes);
+  sequence_file_ = map(kSequencesName, manifest_.samples + 1, sizeof(uint64_t));
+  pair_file_ = map(kPairsName, manifest_.samples, sizeof(uint32_t));
+  masked_file_ = map(kMaskedName, manifest_.samples + 1, sizeof(uint64_t));
+  position_file_ = map(kPositionsName, manifest_.masked, sizeof(uint16_t));
+  target_file_ = map(kTargetsName, manifest_.masked, id_bytes);
+  sequences_ = corpus::numbers_in<uint64_t>(sequence_file_);
+  masked_ = corpus::numbers_in<uint64_t>(masked_file_);
+  pairs_ = corpus::numbers_in<uint32_t>(pair_file_);
+  positions_ = corpus::numbers_in<uint16_t>(position_file_);
+  corpus::check_offsets(sequences_, manifest_.tokens, folder / kSequencesName, kKind);
+  corpus::check_offsets(masked_, manifest_.masked, folder / kMaskedName, kKind);
+}
+
+std::vector<corpus::StoreFile> SampleStore::content_files() const {
+  std::vector<corpus::StoreFile> files = manifest_.files;
+  std::erase_if(files, [](const auto& file) { return file.name == corpus::kVocabularyName; });
+  return files;
+}
+
+std::string SampleStore::counts() const {
+  return fmt::format("{} samples, {} tokens, {} masked words, as chosen by their writer",
+                     manifest_.samples, manifest_.tokens, manifest_.masked);
+}
+
+void SampleStore::verify() const {
+  corpus::verify_files(folder_, manifest_.files, kKind);
+}
+
+void SampleStore::refuse(const char* name, uint64_t index) const {
+  fail("{}: sample {} is invalid: the sample store is damaged; copy or prepare it again",
+       (folder_ / name).string(), index);
+}
+
+void SampleStore::copy_ids(const MappedFile& file, uint64_t first, uint64_t count,
+                           std::vector<int32_t>& ids) const {
+  ids.resize(count);
+  const auto copy = [&](const auto* from) { std::copy(from, from + count, ids.begin()); };
+  if (manifest_.token_size_bytes == 2) {
+    copy(corpus::numbers_in<uint16_t>(file).data() + first);
+  } else {
+    copy(corpus::numbers_in<int32_t>(file).data() + first);
+  }
+}
+
+void SampleStore::read(uint64_t index, Sample& sample) const {
+  ONEBIT_INVARIANT(index < samples());
+  const auto length = static_cast<uint64_t>(this->length(index));
+  const auto masked = static_cast<uint64_t>(this->masked(index));
+  if (length > manifest_.longest_tokens) refuse(kSequencesName, index);
+  if (masked > manifest_.most_masked) refuse(kMaskedName, index);
+  copy_ids(token_file_, sequences_[index], length, sample.tokens);
+  copy_ids(target_file_, masked_[index], masked, sample.masked_ids);
+  const auto outside = [&](int32_t id) { return id < 0 || id >= manifest_.vocabulary_size; };
+  if (std::any_of(sample.tokens.begin(), sample.tokens.end(), outside)) refuse(kTokensName, index);
+  if (std::any_of(sample.masked_ids.begin(), sample.masked_ids.end(), outside)) {
+    refuse(kTargetsName, index);
+  }
+  const auto positions = positions_.subspan(masked_[index], masked);
+  sample.masked_positions.assign(positions.begin(), positions.end());
+  int32_t least = 0;
+  for (const int32_t position : sample.masked_positions) {
+    if (position < least || static_cast<uint64_t>(position) >= length)
+      refuse(kPositionsName, index);
+    least = position + 1;
+  }
+  const uint32_t pair = pairs_[index], label = pair & 3u;
+  sample.first_part = static_cast<int32_t>(pair >> 2);
+  sample.next_sentence = label == 3 ? kNoLabel : static_cast<int32_t>(label);
+  if (label == 2 || (label == 3) != (manifest_.labels == 0) || sample.first_part < 1 ||
+      static_cast<uint64_t>(sample.first_part) > length) {
+    refuse(kPairsName, index);
+  }
+}
+
+bool is_sample_store(const Path& folder) {
+  return corpus::store_format(folder) == corpus::kSampleStoreFormat;
+}
+
+}  // namespace onebit::samples

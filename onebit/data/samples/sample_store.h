@@ -1,0 +1,73 @@
+// Pre-training examples as their writer drew them, memory-mapped. A folder with
+//   tokens.bin     inputs of the model: ids, u16 when the vocabulary has at most 65536 tokens,
+//                  else u32; no padding
+//   sequences.bin  u64 [samples + 1], offsets into tokens; no sample is empty
+//   pairs.bin      u32 [samples], tokens of the first text with [CLS] and [SEP], times 4, plus the
+//                  next-sentence label (0, 1), or 3 if there is none
+//   masked.bin     u64 [samples + 1], offsets into the next two; every sample has masked words
+//   positions.bin  u16 [masked], ascending in each sample
+//   targets.bin    ids [masked], the original tokens
+//   vocab.txt      the vocabulary
+//   manifest.json  version, counts, casing, checksums, sources (sample_manifest.h)
+// All numbers are little-endian.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/data/corpus/store.h"
+#include "onebit/data/samples/sample.h"
+#include "onebit/data/samples/sample_manifest.h"
+
+namespace onebit::samples {
+
+// Thread-safe for reading.
+class SampleStore : public corpus::Store {
+ public:
+  // Errors, each with the path: not a store, an unfinished one, another version, a truncated file,
+  // offsets out of order, a vocabulary different from the one it was made with.
+  explicit SampleStore(const Path& folder);
+
+  uint64_t samples() const { return manifest_.samples; }
+  const SampleManifest& manifest() const { return manifest_; }
+
+  uint64_t tokens() const override { return manifest_.tokens; }
+  const Path& folder() const override { return folder_; }
+  std::shared_ptr<const text::Vocabulary> vocabulary() const override { return vocabulary_; }
+  text::Casing casing() const override { return manifest_.casing; }
+  std::vector<corpus::StoreFile> content_files() const override;
+  std::string counts() const override;
+  void verify() const override;
+
+  // The number of tokens of a sample, and of its masked words.
+  int64_t length(uint64_t index) const {
+    return static_cast<int64_t>(sequences_[index + 1] - sequences_[index]);
+  }
+  int64_t masked(uint64_t index) const {
+    return static_cast<int64_t>(masked_[index + 1] - masked_[index]);
+  }
+  // Reads a sample. Error: the sample is invalid (a damaged store).
+  void read(uint64_t index, Sample& sample) const;
+
+ private:
+  // Copies `count` ids of a file from `first` on.
+  void copy_ids(const MappedFile& file, uint64_t first, uint64_t count,
+                std::vector<int32_t>& ids) const;
+  [[noreturn]] void refuse(const char* name, uint64_t index) const;
+
+  Path folder_;
+  SampleManifest manifest_;
+  std::shared_ptr<const text::Vocabulary> vocabulary_;
+  MappedFile token_file_, sequence_file_, pair_file_, masked_file_, position_file_, target_file_;
+  std::span<const uint64_t> sequences_, masked_;
+  std::span<const uint32_t> pairs_;
+  std::span<const uint16_t> positions_;
+};
+
+// Whether `folder` has the manifest of a sample store. Never throws.
+bool is_sample_store(const Path& folder);
+
+}  // namespace onebit::samples

@@ -1,0 +1,155 @@
+#include "onebit/data/text/added_token_finder.h"
+
+#include <unicode/uchar.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/data/text/utf8.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/error.h"
+
+namespace onebit::text {
+namespace {
+
+// The classes \w and \s of regular expressions (Unicode Technical Standard 18).
+bool is_word_character(char32_t code_point) {
+  const auto c = static_cast<UChar32>(code_point);
+  return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) != 0 ||
+         (U_MASK(u_charType(c)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
+         u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) != 0;
+}
+
+bool is_space(char32_t code_point) {
+  return u_hasBinaryProperty(static_cast<UChar32>(code_point), UCHAR_WHITE_SPACE) != 0;
+}
+
+// The last character of a text that is not empty.
+DecodedCharacter last_character(std::string_view text) {
+  const size_t longest = std::min<size_t>(text.size(), 4);
+  for (size_t bytes = longest; bytes > 1; --bytes) {
+    const DecodedCharacter c = decode_utf8(text.substr(text.size() - bytes));
+    if (c.size_bytes == bytes && c.code_point != kReplacementCharacter) return c;
+  }
+  return decode_utf8(text.substr(text.size() - 1));
+}
+
+bool is_inside_word(std::string_view before, std::string_view behind) {
+  return (!before.empty() && is_word_character(last_character(before).code_point)) ||
+         (!behind.empty() && is_word_character(decode_utf8(behind).code_point));
+}
+
+size_t without_spaces_at_end(std::string_view text) {
+  while (!text.empty()) {
+    const DecodedCharacter c = last_character(text);
+    if (!is_space(c.code_point)) break;
+    text.remove_suffix(c.size_bytes);
+  }
+  return text.size();
+}
+
+size_t spaces_at_front(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const DecodedCharacter c = decode_utf8(text.substr(at));
+    if (!is_space(c.code_point)) break;
+    at += c.size_bytes;
+  }
+  return at;
+}
+
+}  // namespace
+
+void AddedTokenFinder::Patterns::add(std::string text, const AddedToken& token) {
+  patterns.push_back({std::move(text), token});
+}
+
+// Of equal patterns the first is kept, as `tokenizers` does.
+void AddedTokenFinder::Patterns::sort() {
+  std::stable_sort(patterns.begin(), patterns.end(),
+                   [](const Pattern& a, const Pattern& b) { return a.text < b.text; });
+  const auto last =
+      std::unique(patterns.begin(), patterns.end(),
+                  [](const Pattern& a, const Pattern& b) { return a.text == b.text; });
+  patterns.erase(last, patterns.end());
+  size_t at = 0;
+  for (size_t byte = 0; byte < first.size(); ++byte) {
+    while (at < patterns.size() && static_cast<uint8_t>(patterns[at].text[0]) < byte) ++at;
+    first[byte] = static_cast<uint32_t>(at);
+  }
+}
+
+const AddedTokenFinder::Patterns::Pattern* AddedTokenFinder::Patterns::longest_at(
+    std::string_view text) const {
+  const auto byte = static_cast<uint8_t>(text[0]);
+  auto begin = patterns.begin() + first[byte], end = patterns.begin() + first[byte + size_t{1}];
+  const Pattern* longest = nullptr;
+  // Before each turn all patterns in [begin, end) begin with the first `size` bytes of the text.
+  for (size_t size = 1; begin != end; ++size) {
+    if (begin->text.size() == size) longest = &*begin++;
+    if (size == text.size()) break;
+    const auto next = static_cast<uint8_t>(text[size]);
+    const auto byte_of = [&](const Pattern& p) { return static_cast<uint8_t>(p.text[size]); };
+    begin = std::partition_point(begin, end, [&](const Pattern& p) { return byte_of(p) < next; });
+    end = std::partition_point(begin, end, [&](const Pattern& p) { return byte_of(p) == next; });
+  }
+  return longest;
+}
+
+AddedTokenFinder::AddedTokenFinder(const std::vector<AddedToken>& tokens,
+                                   const Characters& characters)
+    : characters_(characters) {
+  NormalizedText normal;
+  // The order decides between tokens with the same normal form: special ones are first.
+  for (const bool special : {true, false}) {
+    for (const AddedToken& token : tokens) {
+      if (token.special != special) continue;
+      if (!token.normalized) {
+        written_.add(token.content, token);
+        continue;
+      }
+      normal.assign(token.content, characters);
+      require(!normal.text().empty(),
+              "the added token '{}' (id {}) is looked for in normalised text, and its own normal "
+              "form is empty; set its \"normalized\" to false",
+              token.content, token.id);
+      normalized_.add(normal.text(), token);
+    }
+  }
+  written_.sort();
+  normalized_.sort();
+}
+
+std::shared_ptr<const AddedTokenFinder> AddedTokenFinder::of(const Vocabulary& vocabulary,
+                                                             Casing casing) {
+  if (vocabulary.is_plain()) return nullptr;
+  return std::make_shared<const AddedTokenFinder>(vocabulary.added(), Characters::get(casing));
+}
+
+void AddedTokenFinder::find(const Patterns& patterns, std::string_view text,
+                            std::vector<Segment>& segments) {
+  segments.clear();
+  size_t done = 0;  // the end of the last segment
+  for (size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<uint8_t>(text[at]);
+    const bool may_begin = patterns.first[byte] != patterns.first[byte + size_t{1}];
+    const Patterns::Pattern* found = may_begin ? patterns.longest_at(text.substr(at)) : nullptr;
+    if (found == nullptr) {
+      ++at;
+      continue;
+    }
+    size_t begin = at, end = at + found->text.size();
+    at = end;
+    const AddedToken& token = found->token;
+    if (token.single_word && is_inside_word(text.substr(0, begin), text.substr(end))) continue;
+    if (token.lstrip) begin = std::max(without_spaces_at_end(text.substr(0, begin)), done);
+    if (token.rstrip) end += spaces_at_front(text.substr(end));
+    if (begin >= end) continue;  // an earlier token with `rstrip` has taken it
+    if (done < begin) segments.push_back({done, begin, Segment::kText});
+    segments.push_back({begin, end, token.id});
+    done = end;
+  }
+  if (done < text.size()) segments.push_back({done, text.size(), Segment::kText});
+}
+
+}  // namespace onebit::text

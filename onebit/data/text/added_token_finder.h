@@ -1,0 +1,118 @@
+// Finds added tokens in a text, by the rules of Hugging Face's `tokenizers`:
+//
+// - Tokens that are not `normalized` are looked for first, in the text as it is written. The others
+//   are looked for in the normal form of what is left between them.
+// - The leftmost token is taken, of several at one place the longest; the search goes on behind it.
+// - A `single_word` token beside a letter, digit, mark or underscore is passed over, and so is what
+//   it covers.
+// - A token with `lstrip` or `rstrip` covers the white space beside it.
+//
+// Letters are those of the ICU library's version of Unicode.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/data/text/added_token.h"
+#include "onebit/data/text/characters.h"
+#include "onebit/data/text/normalized_text.h"
+
+namespace onebit::text {
+
+using ByteRange = NormalizedWord::Range;
+
+// A token, or a piece of text between tokens.
+struct Segment {
+  static constexpr int32_t kText = -1;
+
+  size_t begin, end;
+  int32_t id;  // kText, or the token's
+};
+
+class Vocabulary;
+
+class AddedTokenFinder {
+ public:
+  // Finds the added tokens of a vocabulary. Null if it is plain.
+  static std::shared_ptr<const AddedTokenFinder> of(const Vocabulary& vocabulary, Casing casing);
+  // Error: a token whose normal form is empty.
+  AddedTokenFinder(const std::vector<AddedToken>& tokens, const Characters& characters);
+
+  // Calls token(id, begin, end) and text(part, normal, at) for the segments of `utf8`, in order:
+  // `part` is text of `utf8` at byte `at` if `normal` is null, else it is at byte `at` of
+  // normal->text, whose origin is counted from normal->begin.
+  struct Normal {
+    const NormalizedText& text;
+    size_t begin;
+  };
+  // The bytes of `utf8` from which bytes [begin, end) of a part at `at` come.
+  static ByteRange origin(const Normal* normal, size_t at, size_t begin, size_t end) {
+    if (normal == nullptr) {
+      return {static_cast<uint32_t>(at + begin), static_cast<uint32_t>(at + end)};
+    }
+    const ByteRange range = normal->text.raw_range(at + begin, at + end);
+    const auto first = static_cast<uint32_t>(normal->begin);
+    return {first + range.begin, first + range.end};
+  }
+  template <typename OnText, typename OnToken>
+  void split(std::string_view utf8, const OnText& text, const OnToken& token) const {
+    std::vector<Segment> outer, inner;
+    NormalizedText normal;
+    find(written_, utf8, outer);
+    for (const Segment& one : outer) {
+      const std::string_view part = utf8.substr(one.begin, one.end - one.begin);
+      if (one.id != Segment::kText) {
+        token(one.id, one.begin, one.end);
+        continue;
+      }
+      if (!normalized_.patterns.empty()) {
+        normal.assign(part, characters_);
+        find(normalized_, normal.text(), inner);
+      }
+      if (normalized_.patterns.empty() || is_only_text(inner)) {
+        text(part, static_cast<const Normal*>(nullptr), one.begin);
+        continue;
+      }
+      const Normal of{normal, one.begin};
+      for (const Segment& two : inner) {
+        if (two.id == Segment::kText) {
+          text(std::string_view(normal.text()).substr(two.begin, two.end - two.begin), &of,
+               two.begin);
+        } else {
+          const ByteRange range = normal.raw_range(two.begin, two.end);
+          token(two.id, one.begin + range.begin, one.begin + range.end);
+        }
+      }
+    }
+  }
+
+ private:
+  // Patterns in ascending order, so that those with a common beginning are neighbours.
+  struct Patterns {
+    struct Pattern {
+      std::string text;
+      AddedToken token;
+    };
+    std::vector<Pattern> patterns;
+    std::array<uint32_t, 257> first;  // by first byte, where its patterns begin
+
+    void add(std::string text, const AddedToken& token);
+    void sort();
+    // The longest pattern at the front of `text`, or null.
+    const Pattern* longest_at(std::string_view text) const;
+  };
+
+  static bool is_only_text(const std::vector<Segment>& segments) {
+    return segments.empty() || (segments.size() == 1 && segments[0].id == Segment::kText);
+  }
+  static void find(const Patterns& patterns, std::string_view text, std::vector<Segment>& segments);
+
+  Patterns written_, normalized_;
+  const Characters& characters_;
+};
+
+}  // namespace onebit::text

@@ -1,0 +1,94 @@
+#include "onebit/data/text/characters.h"
+
+#include <algorithm>
+#include <span>
+
+#include "onebit/data/text/unicode_classes.h"
+#include "onebit/data/text/unicode_mapping.h"
+
+namespace onebit::text {
+namespace {
+
+bool contains(std::span<const CodePointRange> ranges, char32_t code_point) {
+  const auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), code_point,
+                       [](char32_t value, const CodePointRange& r) { return value < r.first; });
+  return after != ranges.begin() && code_point <= std::prev(after)->last;
+}
+
+// Hangul syllables are decomposed by rule (The Unicode Standard, section 3.12).
+constexpr char32_t kHangulFirst = 0xAC00, kHangulLast = 0xD7A3;
+constexpr char32_t kLeadingFirst = 0x1100, kVowelFirst = 0x1161, kTrailingBefore = 0x11A7;
+constexpr char32_t kVowels = 21, kTrailings = 28;
+
+NormalForm hangul_form(char32_t code_point) {
+  const char32_t index = code_point - kHangulFirst;
+  const char32_t trailing = index % kTrailings;
+  NormalForm form{{kLeadingFirst + index / (kVowels * kTrailings),
+                   kVowelFirst + index / kTrailings % kVowels, kTrailingBefore + trailing},
+                  trailing == 0 ? 2 : 3};
+  return form;
+}
+
+CharacterKind kind_from_ranges(Casing casing, char32_t code_point) {
+  if (contains(spaces(), code_point)) return CharacterKind::kSpace;
+  if (contains(dropped(), code_point)) return CharacterKind::kDropped;
+  if (contains(ideographs(), code_point) || contains(punctuation(), code_point)) {
+    return CharacterKind::kSingle;
+  }
+  if (casing == Casing::kUncased && contains(uncased_punctuation(), code_point)) {
+    return CharacterKind::kSingle;
+  }
+  return CharacterKind::kLetter;
+}
+
+}  // namespace
+
+const Characters& Characters::get(Casing casing) {
+  static const Characters uncased(Casing::kUncased), cased(Casing::kCased);
+  return casing == Casing::kUncased ? uncased : cased;
+}
+
+Characters::Characters(Casing casing) : casing_(casing), kinds_(kTableSize) {
+  for (char32_t c = 0; c < kTableSize; ++c) kinds_[c] = kind_from_ranges(casing, c);
+  if (casing == Casing::kUncased) fill_mapping();
+}
+
+void Characters::fill_mapping() {
+  for (const MappingRun& run : mapping_runs()) {
+    char32_t to = run.to;
+    for (char32_t from = run.first; from <= run.last; from += run.stride, to += run.step) {
+      mapping_[from] = {{to, 0, 0}, 1};
+    }
+  }
+  for (const MappingPair& pair : mapping_pairs()) mapping_[pair.from] = {{pair.to, 0, 0}, 1};
+  for (const MappingExpansion& e : mapping_expansions()) {
+    mapping_[e.from] = {{e.to[0], e.to[1], e.to[2]}, e.to[2] == 0 ? 2 : 3};
+  }
+  for (const CodePointRange& range : stripped()) {
+    for (char32_t c = range.first; c <= range.last; ++c) mapping_[c] = {{}, 0};
+  }
+}
+
+CharacterKind Characters::kind_of_high(char32_t code_point) const {
+  return kind_from_ranges(casing_, code_point);
+}
+
+NormalForm Characters::normal_form(char32_t code_point) const {
+  if (casing_ == Casing::kUncased) {
+    if (code_point >= kHangulFirst && code_point <= kHangulLast) return hangul_form(code_point);
+    const auto found = mapping_.find(code_point);
+    if (found != mapping_.end()) return found->second;
+  }
+  return {{code_point, 0, 0}, 1};
+}
+
+bool Characters::is_ideograph(char32_t code_point) const {
+  return kind(code_point) == CharacterKind::kSingle && contains(ideographs(), code_point);
+}
+
+bool Characters::is_ordered_mark(char32_t code_point) const {
+  return casing_ == Casing::kUncased && contains(ordered_marks(), code_point);
+}
+
+}  // namespace onebit::text

@@ -1,0 +1,229 @@
+#include "onebit/data/text/sentence_splitter.h"
+
+#include <unicode/locid.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "onebit/data/text/abbreviations.h"
+#include "onebit/data/text/sentence_classes.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/error.h"
+
+namespace onebit::text {
+namespace {
+
+std::string known_locale(const std::string& name) {
+  int32_t count = 0;
+  const icu::Locale wanted(name.c_str());
+  const icu::Locale* known = icu::Locale::getAvailableLocales(count);
+  const bool found = std::any_of(known, known + count, [&](const icu::Locale& locale) {
+    return std::string_view(locale.getLanguage()) == wanted.getLanguage();
+  });
+  require(found && !name.empty(),
+          "sentence splitting: no locale '{}' in ICU; use a language code such as 'en'", name);
+  return wanted.getName();
+}
+
+}  // namespace
+
+class SentenceSplitter::Body {
+ public:
+  explicit Body(const std::string& locale)
+      : classes_(icu::Locale(locale.c_str()).getLanguage()), abbreviations_(locale) {
+    size_t found = 0;
+    for (char32_t byte = 0; byte < 0x80; ++byte) {
+      if (!is_terminator(classes_.of(byte))) continue;
+      ONEBIT_INVARIANT(found < terminators_.size());
+      // Unused entries repeat the last terminator.
+      for (size_t i = found; i < terminators_.size(); ++i) terminators_[i] = kEveryByte * byte;
+      ++found;
+    }
+  }
+
+  // The rule numbers in this class refer to Annex 29, section 5.1.
+  std::span<const std::string_view> split(std::string_view text) {
+    text_ = text;
+    sentences_.clear();
+    size_t begin = 0;
+    for (size_t at = skip_plain(0); at < text.size(); at = skip_plain(at)) {
+      const Character c = character(at);
+      if (is_terminator(c.kind)) {
+        const Decision decision = after_terminator(at, c);
+        at = decision.next;
+        if (!decision.breaks) continue;
+      } else {
+        at = c.next;
+        if (c.kind != SentenceClass::kSeparator) continue;  // SB4, SB998
+      }
+      add(begin, at);
+      begin = at;
+    }
+    add(begin, text.size());
+    return sentences_;
+  }
+
+ private:
+  struct Character {
+    SentenceClass kind;
+    size_t next;
+  };
+  struct Decision {
+    bool breaks;
+    size_t next;  // start of the sentence, or where the scan continues
+  };
+
+  static bool is_terminator(SentenceClass k) {
+    return k == SentenceClass::kStop || k == SentenceClass::kEnd;
+  }
+
+  // Finds the next byte that may end a sentence: a terminator or a non-ASCII byte. Most bytes of a
+  // text are skipped here, eight at a time.
+  size_t skip_plain(size_t at) const {
+    for (; at + 8 <= text_.size(); at += 8) {
+      uint64_t bytes;
+      std::memcpy(&bytes, text_.data() + at, 8);
+      uint64_t marks = bytes;
+      for (const uint64_t terminator : terminators_) {
+        // Sets bit 7 of the lowest zero byte, and of no byte below it.
+        const uint64_t difference = bytes ^ terminator;
+        marks |= (difference - kEveryByte) & ~difference;
+      }
+      marks &= 0x80 * kEveryByte;
+      if (marks != 0) return at + static_cast<size_t>(std::countr_zero(marks)) / 8;
+    }
+    for (; at < text_.size(); ++at) {
+      const uint8_t byte = static_cast<uint8_t>(text_[at]);
+      if (byte >= 0x80 || is_terminator(classes_.of(byte))) break;
+    }
+    return at;
+  }
+
+  Character character(size_t at) const {
+    const uint8_t byte = static_cast<uint8_t>(text_[at]);
+    if (byte < 0x80) return {classes_.of(byte), at + 1};
+    const DecodedCharacter c = decode_utf8(text_.substr(at));
+    return {classes_.of(c.code_point), at + c.size_bytes};
+  }
+  SentenceClass kind(size_t at) const {
+    return at < text_.size() ? character(at).kind : SentenceClass::kSeparator;
+  }
+  // The next position whose character is not Extend or Format (SB5).
+  size_t skip_extensions(size_t at) const {
+    while (at < text_.size() && kind(at) == SentenceClass::kExtend) at = character(at).next;
+    return at;
+  }
+  size_t skip(size_t at, SentenceClass skipped) const {
+    while (at < text_.size() && kind(at) == skipped) at = skip_extensions(character(at).next);
+    return at;
+  }
+  size_t previous(size_t at) const {
+    do {
+      --at;
+    } while (at > 0 && (static_cast<uint8_t>(text_[at]) & 0xC0) == 0x80);
+    return at;
+  }
+
+  bool follows_cased_letter(size_t at) const {
+    while (at > 0) {
+      at = previous(at);
+      const SentenceClass k = kind(at);
+      if (k != SentenceClass::kExtend) {
+        return k == SentenceClass::kUpper || k == SentenceClass::kLower;
+      }
+    }
+    return false;
+  }
+
+  static bool is_word(SentenceClass k) {
+    return k == SentenceClass::kLower || k == SentenceClass::kUpper ||
+           k == SentenceClass::kLetter || k == SentenceClass::kNumeric ||
+           k == SentenceClass::kExtend;
+  }
+
+  // Whether an abbreviation that is a whole word, or follows a hyphen, ends at `end`.
+  bool ends_with_abbreviation(size_t end) const {
+    for (size_t at = end; at > 0 && end - at < abbreviations_.longest_bytes();) {
+      at = previous(at);
+      if (is_word(kind(at))) {
+        const bool begins = at == 0 || !is_word(kind(previous(at)));
+        if (begins && abbreviations_.contains(text_.substr(at, end - at))) return true;
+      } else if (kind(at) != SentenceClass::kStop && text_[at] != '-') {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  // Whether a lower-case letter comes before any other letter or terminator. SB8 applies this after
+  // a full stop; we also apply it after ! and ?, because of “Did it?” he asked.
+  bool goes_on_in_lower_case(size_t at) const {
+    for (; at < text_.size(); at = character(at).next) {
+      switch (kind(at)) {
+        case SentenceClass::kLower:
+          return true;
+        case SentenceClass::kUpper:
+        case SentenceClass::kLetter:
+        case SentenceClass::kSeparator:
+        case SentenceClass::kStop:
+        case SentenceClass::kEnd:
+          return false;
+        default:
+          break;
+      }
+    }
+    return false;
+  }
+
+  Decision after_terminator(size_t terminator, Character c) const {
+    const bool stop = c.kind == SentenceClass::kStop;
+    const size_t after = skip_extensions(c.next);
+    if (stop && kind(after) == SentenceClass::kNumeric) return {false, after};  // SB6
+    if (stop && kind(after) == SentenceClass::kUpper && follows_cased_letter(terminator)) {
+      return {false, after};  // SB7
+    }
+    const size_t closed = skip(after, SentenceClass::kClose);
+    const size_t at = skip(closed, SentenceClass::kSpace);
+    if (at == text_.size()) return {true, at};
+    const Character next = character(at);
+    if (next.kind == SentenceClass::kSeparator) return {true, next.next};  // SB9 to SB11
+    if (next.kind == SentenceClass::kContinue || is_terminator(next.kind)) {
+      return {false, at};  // SB8a
+    }
+    if (goes_on_in_lower_case(at)) return {false, at};
+    if (stop && closed == c.next && ends_with_abbreviation(c.next)) return {false, at};
+    return {true, at};
+  }
+
+  void add(size_t begin, size_t end) {
+    const auto is_space = [&](size_t at) {
+      const SentenceClass k = kind(at);
+      return k == SentenceClass::kSpace || k == SentenceClass::kSeparator;
+    };
+    while (begin < end && is_space(begin)) begin = character(begin).next;
+    while (begin < end && is_space(previous(end))) end = previous(end);
+    if (begin < end) sentences_.push_back(text_.substr(begin, end - begin));
+  }
+
+  SentenceClasses classes_;
+  Abbreviations abbreviations_;
+  static constexpr uint64_t kEveryByte = 0x0101010101010101u;
+  std::array<uint64_t, 4> terminators_{};  // the ASCII terminators, each repeated in every byte
+  std::string_view text_;
+  std::vector<std::string_view> sentences_;
+};
+
+SentenceSplitter::SentenceSplitter(const std::string& locale)
+    : body_(std::make_unique<Body>(known_locale(locale))) {}
+SentenceSplitter::~SentenceSplitter() = default;
+SentenceSplitter::SentenceSplitter(SentenceSplitter&&) noexcept = default;
+SentenceSplitter& SentenceSplitter::operator=(SentenceSplitter&&) noexcept = default;
+
+std::span<const std::string_view> SentenceSplitter::split(std::string_view paragraph) {
+  return body_->split(paragraph);
+}
+
+}  // namespace onebit::text

@@ -1,0 +1,203 @@
+#include "onebit/data/text/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+
+namespace onebit::text {
+namespace {
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
+      line.remove_suffix(1);
+    }
+    lines.emplace_back(line);
+  }
+  return lines;
+}
+
+// FNV-1a over the tokens and the further text, each followed by a newline.
+uint32_t checksum_of(const std::vector<std::string>& tokens, const std::string& further) {
+  uint32_t hash = 0x811C9DC5u;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193u;
+  };
+  for (const std::string& token : tokens) {
+    add(token);
+    add("\n");
+  }
+  add(further);
+  return hash;
+}
+
+// A program may read and write one vocabulary several times.
+bool is_first_report(const std::vector<std::string>& tokens) {
+  static std::mutex mutex;
+  static std::set<uint32_t> reported;
+  const std::lock_guard lock(mutex);
+  return reported.insert(checksum_of(tokens, "")).second;
+}
+
+void report_idle_lines(const std::vector<std::string>& tokens, const TokenIds& ids,
+                       const std::string& source) {
+  if (ids.size() == tokens.size() && !ids.contains("")) return;
+  size_t empty = 0, repeated = 0, first = tokens.size();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool is_empty = tokens[i].empty();
+    const bool is_repeated = !is_empty && ids.find(tokens[i])->second != static_cast<int32_t>(i);
+    empty += is_empty ? 1 : 0;
+    repeated += is_repeated ? 1 : 0;
+    if (is_empty || is_repeated) first = std::min(first, i);
+  }
+  if (!is_first_report(tokens)) return;
+  log_warning(
+      "{}: {} lines are empty and {} repeat the token of a later line, the first is line {}; their "
+      "ids are kept and stand for no text, as in transformers",
+      source, empty, repeated, first + 1);
+}
+
+std::vector<AddedToken> special_tokens_of(const TokenIds& ids, const SpecialNames& names) {
+  std::vector<AddedToken> special;
+  for (const std::string* name :
+       {&names.pad, &names.unknown, &names.cls, &names.sep, &names.mask}) {
+    const auto found = ids.find(*name);
+    if (found != ids.end()) {
+      special.push_back({.id = found->second, .content = *name, .special = true});
+    }
+  }
+  return special;
+}
+
+}  // namespace
+
+TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
+  require(!tokens.empty(), "{}: contains no tokens; expected one token per line", source);
+  require(!tokens[0].starts_with("\xEF\xBB\xBF"),
+          "{}:1: begins with a byte order mark, which would be part of the first token; save the "
+          "file as UTF-8 without it",
+          source);
+  TokenIds ids;
+  ids.reserve(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    require(!first_invalid_utf8(tokens[i]), "{}:{}: not UTF-8; convert the vocabulary", source,
+            i + 1);
+    ids.insert_or_assign(tokens[i], static_cast<int32_t>(i));
+  }
+  return ids;
+}
+
+std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt) {
+  std::vector<std::string> tokens = split_lines(read_file(vocab_txt));
+  token_ids(tokens, vocab_txt.string());
+  return tokens;
+}
+
+std::string vocabulary_text(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text.append(token).push_back('\n');
+  return text;
+}
+
+Vocabulary Vocabulary::load(const Path& vocab_txt) {
+  return from_tokens(split_lines(read_file(vocab_txt)), vocab_txt.string());
+}
+
+Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::string& source) {
+  return from_parts({.tokens = std::move(tokens)}, source);
+}
+
+Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& source) {
+  Vocabulary vocabulary;
+  vocabulary.ids_ = token_ids(parts.tokens, source);
+  report_idle_lines(parts.tokens, vocabulary.ids_, source);
+  vocabulary.ids_.erase("");
+  vocabulary.tokens_ = std::move(parts.tokens);
+  vocabulary.model_size_ = vocabulary.size();
+  vocabulary.names_ = std::move(parts.names);
+  vocabulary.set_added(std::move(parts.added), source);
+  vocabulary.set_roles(source);
+  return vocabulary;
+}
+
+void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& source) {
+  std::stable_sort(added.begin(), added.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  const bool has_idle_lines = ids_.size() != tokens_.size();
+  for (const AddedToken& token : added) {
+    const auto [place, is_new] = ids_.emplace(token.content, size());
+    require(place->second == token.id,
+            "{}: the added token '{}' has the id {}; `tokenizers` gives it {}: {}", source,
+            token.content, token.id, place->second,
+            is_new ? "added tokens follow the vocabulary without a gap"
+                   : "the vocabulary has it there");
+    // `tokenizers` counts distinct tokens, and would give it an id that a line has.
+    require(
+        !is_new || !has_idle_lines,
+        "{}: has repeated or empty lines, and the added token '{}' that is not among them; give "
+        "those lines tokens of their own, for example [unused1]",
+        source, token.content);
+    if (is_new) tokens_.push_back(token.content);
+  }
+  const std::vector<AddedToken> usual = special_tokens_of(ids_, names_);
+  for (const AddedToken& token : usual) {
+    const auto same = [&](const AddedToken& other) { return other.id == token.id; };
+    if (std::none_of(added.begin(), added.end(), same)) added.push_back(token);
+  }
+  std::stable_sort(added.begin(), added.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  added_ = std::move(added);
+  is_plain_ = names_ == SpecialNames() && added_.size() == usual.size() &&
+              std::all_of(added_.begin(), added_.end(), [](const AddedToken& token) {
+                return is_found_as_written(token) && token.special;
+              });
+}
+
+void Vocabulary::set_roles(const std::string& source) {
+  const auto special = [&](const std::string& token) {
+    const auto id = find(token);
+    require(id.has_value(), "{}: no {} among {} tokens; BERT needs it, add it as a line of its own",
+            source, token, size());
+    return *id;
+  };
+  unknown_id_ = special(names_.unknown);
+  cls_id_ = special(names_.cls);
+  sep_id_ = special(names_.sep);
+  mask_id_ = special(names_.mask);
+  pad_id_ = special(names_.pad);
+  std::string further;
+  if (!is_plain_) {
+    for (const AddedToken& token : added_) further += json_text(added_token_json(token)) + "\n";
+    further += names_.unknown + names_.cls + names_.sep + names_.mask + names_.pad;
+  }
+  checksum_ = checksum_of(tokens_, further);
+}
+
+VocabularyParts Vocabulary::parts() const {
+  return {
+      .tokens = {tokens_.begin(), tokens_.begin() + model_size_}, .added = added_, .names = names_};
+}
+
+std::optional<int32_t> Vocabulary::find(std::string_view token) const {
+  const auto found = ids_.find(token);
+  if (found == ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Vocabulary::save(const Path& vocab_txt) const {
+  write_file_atomically(vocab_txt, vocabulary_text(parts().tokens));
+}
+
+}  // namespace onebit::text

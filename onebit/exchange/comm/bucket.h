@@ -1,0 +1,72 @@
+// How a flat buffer is cut for the exchange: into buckets, a bucket into one chunk per rank, a
+// chunk into blocks. All sizes are in elements of the flat buffer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/math/kernels/blocks.h"
+#include "onebit/math/tensor/range.h"
+
+namespace onebit::comm {
+
+// Cuts are at multiples of kBlockElements, except the end of the buffer. A block has one header.
+using kernels::blocks_in;
+using kernels::kBlockElements;
+
+// The part of a bucket that `rank` of `world_size` owns: whole blocks, divided as evenly as
+// possible, the larger parts to the lower ranks. It is empty for ranks beyond the last block.
+Range chunk_of(Range bucket, int world_size, int rank);
+
+// Buckets of about bucket_bytes of f32 each, numbered from the END of the buffer, the order in
+// which a backward pass completes gradients. The last bucket (at the start of the buffer) has the
+// remainder. Every element is in exactly one bucket.
+class Buckets {
+ public:
+  // Error: no elements, or bucket_bytes below one block.
+  Buckets(int64_t elements, int64_t bucket_bytes);
+
+  int64_t elements() const { return elements_; }
+  int64_t count() const { return count_; }
+  // The size of a full bucket in bytes of f32, a whole number of blocks. Buckets constructed with
+  // this size are identical.
+  int64_t bucket_bytes() const { return bucket_elements_ * static_cast<int64_t>(sizeof(float)); }
+  Range range(int64_t bucket) const;
+  int64_t bucket_of(int64_t element) const;
+  // The number of elements of the largest bucket.
+  int64_t max_elements() const;
+
+  // The number of elements in all chunks that `rank` owns; and in those of buckets numbered below
+  // `bucket`, which is the offset of the chunk of `bucket` in a buffer of owned elements.
+  int64_t owned_elements(int world_size, int rank) const;
+  int64_t owned_offset(int64_t bucket, int world_size, int rank) const;
+
+  bool operator==(const Buckets&) const = default;
+
+ private:
+  int64_t elements_, bucket_elements_, count_;
+};
+
+// Tracks during a backward pass which buckets can be sent as ranges of the gradient become ready.
+class ReadyBuckets {
+ public:
+  explicit ReadyBuckets(const Buckets& buckets);
+
+  // Marks a range as ready (in any order, each element once per pass) and returns the buckets that
+  // can be sent now. Buckets are sent in the order of their numbers: a complete one waits for those
+  // before it, so that all ranks send in the same order whatever the order of the ranges.
+  // Error: elements became ready twice, or outside the buffer.
+  std::vector<int64_t> ready(Range range);
+  bool all_ready() const { return next_ == buckets_.count(); }
+  // Error: the backward pass left out a range; the message names the missing elements.
+  void require_all() const;
+  // Prepares for the next pass.
+  void restart();
+
+ private:
+  Buckets buckets_;
+  std::vector<int64_t> missing_elements_;
+  int64_t next_ = 0;
+};
+
+}  // namespace onebit::comm

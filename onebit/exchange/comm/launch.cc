@@ -1,0 +1,95 @@
+#include "onebit/exchange/comm/launch.h"
+
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/number.h"
+
+namespace onebit::comm {
+namespace {
+
+int environment_number(const char* name,
+                       const char* fix = "start onebit under mpirun or srun, or unset it") {
+  const char* text = std::getenv(name);
+  const auto value = whole_number<int>(text);
+  require(value && *value >= 0,
+          "environment variable {}=\"{}\" is not a whole number from 0 on; {}", name, text, fix);
+  return *value;
+}
+
+// Makes a node of each group of this many consecutive ranks.
+constexpr const char* kRanksPerNode = "ONEBIT_RANKS_A_NODE";
+
+void group_by_environment(Communicator& communicator) {
+  const bool given = std::getenv(kRanksPerNode) != nullptr;
+  const int64_t own =
+      given
+          ? environment_number(kRanksPerNode, "set it to the number of ranks per node, or unset it")
+          : 0;
+  require(!given || own >= 1, "environment variable {}=0: a node has at least one rank; unset it",
+          kRanksPerNode);
+  // Ranks that disagree about the nodes would wait for each other in different groups.
+  int64_t least = own, most = own;
+  communicator.all_reduce(std::span(&least, 1), Reduction::kMin);
+  communicator.all_reduce(std::span(&most, 1), Reduction::kMax);
+  require(least == most,
+          "environment variable {} is {} on some ranks and {} on others (0: not set): pass it to "
+          "all ranks (mpirun -x {}; onebit launch does this), or unset it",
+          kRanksPerNode, least, most, kRanksPerNode);
+  if (given) {
+    communicator.set_nodes(Nodes::groups(communicator.world_size(), static_cast<int>(own)));
+  }
+}
+
+struct LauncherVariables {
+  const char* starter;
+  const char* world_size;
+  const char* rank;
+};
+
+}  // namespace
+
+Launch detect_launch() {
+  // srun also sets PMI variables if Slurm serves MPI through PMI, so PMI is checked first.
+  constexpr LauncherVariables kLaunchers[] = {
+      {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+      {"mpiexec", "PMI_SIZE", "PMI_RANK"},
+      {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+  for (const LauncherVariables& variables : kLaunchers) {
+    if (std::getenv(variables.world_size) == nullptr || std::getenv(variables.rank) == nullptr) {
+      continue;
+    }
+    return {.starter = variables.starter,
+            .rank = environment_number(variables.rank),
+            .world_size = environment_number(variables.world_size)};
+  }
+  return {};
+}
+
+World::World() {
+  const Launch launch = detect_launch();
+  if (launch.world_size <= 1) {
+    communicator_ = make_single_rank();
+    return;
+  }
+  require(mpi_is_built(), "{} started {} ranks, but this onebit is built without MPI: {}",
+          launch.starter, launch.world_size, kHowToBuildMpi);
+  environment_ = std::make_unique<MpiEnvironment>();
+  communicator_ = environment_->world();
+  // The error is announced immediately: MPI would end during unwinding before the message is seen.
+  run_rank(*communicator_, [&] {
+    require(communicator_->world_size() == launch.world_size,
+            "{} started {} ranks, but MPI reports {}: it belongs to a different MPI from the one "
+            "with which onebit is built; use the mpirun of that MPI, or srun --mpi=pmix",
+            launch.starter, launch.world_size, communicator_->world_size());
+    group_by_environment(*communicator_);
+  });
+}
+
+void World::use_device(Device device, DeviceTransport transport) {
+  communicator_ = make_device_communicator(std::move(communicator_), device, transport);
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,245 @@
+// The processing of a bucket between its two collectives, which are in comm/bucket_exchange.cc.
+#include "onebit/exchange/compress/compressed_all_reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "onebit/ground/base/error.h"
+#include "onebit/math/device/memory.h"
+
+namespace onebit::compress {
+namespace {
+
+// Blocks coded between two polls of the network: about half a millisecond of work.
+constexpr int64_t kBlocksPerPoll = 512;
+
+View bytes_view(std::span<const std::byte> bytes, Device device) {
+  return {const_cast<std::byte*>(bytes.data()),
+          DType::kU8,
+          {static_cast<int64_t>(bytes.size())},
+          device};
+}
+
+View part_of(const View& flat, int64_t begin, int64_t elements) {
+  return flat.empty() ? View() : flat.rows(begin, begin + elements);
+}
+
+ConstView part_of(const ConstView& flat, int64_t begin, int64_t elements) {
+  return flat.empty() ? ConstView() : flat.rows(begin, begin + elements);
+}
+
+// A CUDA device gets all blocks at once: it computes while the host polls the network.
+template <typename Work>
+void in_pieces(const Context& context, int64_t elements, const Work& work) {
+  const int64_t blocks = blocks_in(elements);
+  const int64_t piece = context.device().is_cpu() ? kBlocksPerPoll : blocks;
+  for (int64_t begin = 0; begin < blocks; begin += piece) {
+    work(BlockRange{begin, std::min(begin + piece, blocks)});
+  }
+}
+
+double norm_of(const Tensor& squares, int64_t column) {
+  double sum = 0;
+  for (int64_t block = 0; block < squares.shape()[0]; ++block) {
+    sum += squares.data<double>()[2 * block + column];
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
+                                         const comm::Buckets& buckets,
+                                         const CompressionOptions& options, Received received)
+    : BucketExchange(communicator, buckets), options_(options), received_(std::move(received)) {
+  if (bypassed()) return;
+  const Device device = communicator.device();
+  const int world = communicator.world_size(), self = communicator.rank();
+  const int64_t owned = buckets.owned_elements(world, self);
+  int64_t owned_blocks = 0;
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    owned_offsets_.push_back(buckets.owned_offset(bucket, world, self));
+    owned_block_offsets_.push_back(owned_blocks);
+    owned_blocks += blocks_in(comm::chunk_of(buckets.range(bucket), world, self).elements());
+  }
+  if (!options.given_residual) {
+    worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
+  }
+  server_residual_ = Tensor::zeros(device, DType::kF32, {owned});
+  owner_momentum_ = Tensor::zeros(device, DType::kF32, {options.owner_momentum ? owned : 0});
+  worker_squares_ = Tensor::zeros(device, DType::kF64, {blocks_in(buckets.elements()), 2});
+  server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
+  worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
+  server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
+  reserve();
+}
+
+bool CompressedAllReduce::bypassed() const {
+  return options_.bypass_single_rank && communicator().world_size() == 1;
+}
+
+int64_t CompressedAllReduce::chunk_bytes(Range chunk) const {
+  return compress::chunk_bytes(chunk.elements());
+}
+
+void CompressedAllReduce::submit(Context& context, int64_t bucket, const CompressedBucket& data) {
+  const int64_t elements = buckets().range(bucket).elements();
+  ONEBIT_INVARIANT(data.values.elements() == elements && data.values.shape().rank() == 1);
+  if (bypassed()) {
+    if (received_) received_(context, bucket);
+    return;
+  }
+  ONEBIT_INVARIANT(worker_residual().elements() == buckets().elements());
+  data_[static_cast<size_t>(next_slot())] = data;
+  advance(context, bucket);
+}
+
+void CompressedAllReduce::pack(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const Range range = buckets().range(in_flight.bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < communicator().world_size(); ++rank) {
+    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
+    const int64_t blocks = blocks_in(elements);
+    if (elements == 0) continue;
+    Encode args{
+        .values = data.values.rows(place, place + elements),
+        .residual = worker_residual_.view().rows(chunk.begin, chunk.end),
+        .still = part_of(data.still, place / 8, sign_bytes(elements)),
+        .extras = part_of(data.extras, place / kBlockElements, blocks),
+        .chunk = bytes_view(in_flight.send.subspan(offset, size_bytes), context.device()),
+        .block_squares = part_of(worker_squares_.view(), chunk.begin / kBlockElements, blocks),
+        .blocks = {}};
+    in_pieces(context, elements, [&](BlockRange blocks_now) {
+      args.blocks = blocks_now;
+      encode(context, args);
+      poll();
+    });
+    offset += size_bytes;
+  }
+}
+
+void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const int64_t elements = in_flight.chunk.elements(), blocks = blocks_in(elements);
+  if (elements == 0) return;
+  const int64_t place = in_flight.chunk.begin - buckets().range(in_flight.bucket).begin;
+  const auto bucket = static_cast<size_t>(in_flight.bucket);
+  const int world = communicator().world_size();
+  Average args{
+      .chunks = bytes_view(in_flight.received, context.device())
+                    .reshaped({world, static_cast<int64_t>(in_flight.result.size())}),
+      .residual = part_of(server_residual_.view(), owned_offsets_[bucket], elements),
+      .still = part_of(data.still, place / 8, sign_bytes(elements)),
+      .chunk = bytes_view(in_flight.result, context.device()),
+      .block_squares = part_of(server_squares_.view(), owned_block_offsets_[bucket], blocks),
+      .momentum = options_.owner_momentum
+                      ? part_of(owner_momentum_.view(), owned_offsets_[bucket], elements)
+                      : View(),
+      .step = data.momentum,
+      .blocks = {}};
+  in_pieces(context, elements, [&](BlockRange blocks_now) {
+    args.blocks = blocks_now;
+    average(context, args);
+    poll();
+  });
+}
+
+void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const Range range = buckets().range(in_flight.bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < communicator().world_size(); ++rank) {
+    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
+    if (elements == 0) continue;
+    Decode args{
+        .chunk = bytes_view(in_flight.gathered.subspan(offset, size_bytes), context.device()),
+        .elements = elements,
+        .still = part_of(data.still, place / 8, sign_bytes(elements)),
+        .values = {},
+        .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
+        .blocks = {0, blocks_in(elements)}};
+    offset += size_bytes;
+    if (options_.keep_coded) {
+      if (!args.extras.empty()) compress::decode(context, args);
+      continue;
+    }
+    in_pieces(context, elements, [&](BlockRange blocks_now) {
+      const Range now = elements_of(blocks_now, elements);
+      args.values = data.values.rows(place + now.begin, place + now.end);
+      args.blocks = blocks_now;
+      compress::decode(context, args);
+      poll();
+    });
+  }
+  if (received_) received_(context, in_flight.bucket);
+}
+
+void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange blocks,
+                                 ConstView still, View values) {
+  ONEBIT_INVARIANT(options_.keep_coded && !bypassed());
+  const Range range = buckets().range(bucket);
+  const int world = communicator().world_size();
+  const std::span<const std::byte> coded = gathered_of(bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < world; ++rank) {
+    const Range chunk = comm::chunk_of(range, world, rank);
+    const int64_t elements = chunk.elements();
+    const auto size_bytes = static_cast<size_t>(compress::chunk_bytes(elements));
+    const int64_t place = chunk.begin - range.begin, first = place / kBlockElements;
+    const BlockRange inside{std::max(blocks.begin - first, int64_t{0}),
+                            std::min(blocks.end - first, blocks_in(elements))};
+    if (inside.begin < inside.end) {
+      const Range now = elements_of(inside, elements);
+      const int64_t shift = place - blocks.begin * kBlockElements;
+      compress::decode(context,
+                       {.chunk = bytes_view(coded.subspan(offset, size_bytes), context.device()),
+                        .elements = elements,
+                        .still = part_of(still, place / 8, sign_bytes(elements)),
+                        .values = values.rows(now.begin + shift, now.end + shift),
+                        .extras = {},
+                        .blocks = inside});
+    }
+    offset += size_bytes;
+  }
+}
+
+int64_t CompressedAllReduce::coded_bytes(const comm::Buckets& buckets, int world_size) {
+  int64_t bytes = 0;
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    for (int rank = 0; rank < world_size; ++rank) {
+      const Range chunk = comm::chunk_of(buckets.range(bucket), world_size, rank);
+      bytes += compress::chunk_bytes(chunk.elements());
+    }
+  }
+  return bytes;
+}
+
+std::vector<NamedView> CompressedAllReduce::state() {
+  if (bypassed()) return {};
+  return {{"worker_residual", worker_residual()}, {"server_residual", server_residual_.view()}};
+}
+
+void CompressedAllReduce::clear_residuals() {
+  for (const NamedView& part : state()) {
+    if (part.view.empty()) continue;
+    memory::fill_zero(part.view.device(), part.view.raw(), part.view.size_bytes());
+  }
+}
+
+ResidualNorms CompressedAllReduce::norms() {
+  if (bypassed()) return {};
+  copy(worker_squares_on_host_.view(), worker_squares_.view());
+  copy(server_squares_on_host_.view(), server_squares_.view());
+  return {.values = norm_of(worker_squares_on_host_, 0),
+          .worker_residual = norm_of(worker_squares_on_host_, 1),
+          .average = norm_of(server_squares_on_host_, 0),
+          .server_residual = norm_of(server_squares_on_host_, 1)};
+}
+
+}  // namespace onebit::compress

@@ -1,0 +1,134 @@
+// The average over ranks at one bit per element, with error feedback on both sides, on top of any
+// communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
+// compressed_allreduce) with one scale per sub-block instead of per tensor, in buckets, with two
+// collectives each.
+//
+// For every bucket, on rank r of W:
+//   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
+//   owner   a = average over ranks + e_server; sign(a) * scale goes to all;     e_server = a - sent
+//   x = what the owners sent, the same bits on every rank
+// The sums and signs are computed by sign_codec.h (sign_block_inl.h on CPUs).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/exchange/comm/bucket_exchange.h"
+#include "onebit/exchange/compress/sign_codec.h"
+#include "onebit/math/device/buffer.h"
+#include "onebit/math/tensor/tensor.h"
+
+namespace onebit::compress {
+
+struct CompressionOptions {
+  // With one rank, leave values and extras unchanged instead of compressing them locally twice as
+  // the algorithm would.
+  bool bypass_single_rank = false;
+  // The owner of a chunk keeps its momentum and sends that, with its lead (sub_block_scale.h),
+  // instead of the average.
+  bool owner_momentum = false;
+  // The received signs are kept coded, one bit per element, until their bucket is exchanged again;
+  // decode() decodes the part that is used, so the values never exist all at once. The memory of a
+  // bucket's values belongs to the caller again when submit() returns.
+  bool keep_coded = false;
+  // The caller provides the memory of the worker residual through hold_worker_residual().
+  bool given_residual = false;
+};
+
+// One bucket's data; the memory of the views must live until the bucket has been received.
+struct CompressedBucket {
+  View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent,
+                    // unless it is kept coded
+  ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
+  View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
+  MomentumStep momentum;  // the owners' in this step
+};
+
+// L2 norms of this rank's part over the last exchange of every bucket.
+struct ResidualNorms {
+  double values = 0;           // x as submitted
+  double worker_residual = 0;  // what this rank has not sent yet
+  double average = 0;          // the averages of owned chunks before compression
+  double server_residual = 0;
+};
+
+struct NamedView {
+  std::string name;
+  View view;
+};
+
+class CompressedAllReduce final : public comm::BucketExchange {
+ public:
+  // The number of buffers, each for the largest bucket, of a caller that keeps a bucket's values in
+  // the buffer of its slot (next_slot() before submit()) instead of one buffer of all elements.
+  static constexpr int kBucketsInFlight = kSlots;
+  using BucketExchange::next_slot;
+
+  // Called when the extras of a bucket, and its values unless they are kept coded, have been
+  // decoded, on the thread that called submit() or finish() and with its context, in whose order of
+  // work they are complete. Buckets arrive in the order of submission. When the call returns, the
+  // bucket's memory belongs to the caller again: use it here if another bucket will take the slot.
+  using Received = std::function<void(Context&, int64_t bucket)>;
+
+  // Residuals start at zero. Reserves all memory here: a step allocates nothing. `received` may be
+  // empty.
+  CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
+                      const CompressionOptions& options, Received received = {});
+
+  // Compresses a bucket and sends it. Buckets must come in the same order on all ranks, each at
+  // most once between two calls of finish(). Values must be finite. A bypassed bucket is received
+  // immediately.
+  void submit(Context& context, int64_t bucket, const CompressedBucket& data);
+
+  // With keep_coded, between finish() and the next submit(): decodes some blocks of what was last
+  // received of a bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty;
+  // it may differ from that of the exchange.
+  void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
+
+  // The state that this rank must save to resume exactly: the worker residual f32 [elements] and
+  // the server residual f32 [owned elements], chunks in the order of buckets. To load, write into
+  // the views. Only between finish() and the next submit().
+  std::vector<NamedView> state();
+  View worker_residual() const {
+    return worker_residual_.empty() ? View() : worker_residual_.view();
+  }
+  // With given_residual, before the first submit(): lends f32 [elements]; and takes it back.
+  void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
+  Tensor release_worker_residual() { return std::move(worker_residual_); }
+  View server_residual() const { return server_residual_.view(); }
+  // The owned momentum, f32 [owned elements] in the same order; empty without owner_momentum.
+  // Starts at zero.
+  View owner_momentum() const { return owner_momentum_.view(); }
+  // Sets both residuals to zero.
+  void clear_residuals();
+
+  // Only between finish() and the next submit().
+  ResidualNorms norms();
+
+  // Bytes of the signs that are kept coded, for all of `buckets`.
+  static int64_t coded_bytes(const comm::Buckets& buckets, int world_size);
+
+ protected:
+  int64_t chunk_bytes(Range chunk) const override;
+  bool keeps_gathered() const override { return options_.keep_coded; }
+  void pack(Context& context, InFlightBucket& in_flight) override;
+  void reduce(Context& context, InFlightBucket& in_flight) override;
+  void unpack(Context& context, InFlightBucket& in_flight) override;
+
+ private:
+  bool bypassed() const;
+
+  CompressionOptions options_;
+  Received received_;
+  Tensor worker_residual_, server_residual_, owner_momentum_;
+  Tensor worker_squares_on_host_, server_squares_on_host_;
+  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer; of owned chunks
+  // The offset of each bucket's owned chunk among the owned elements.
+  std::vector<int64_t> owned_offsets_, owned_block_offsets_;
+  std::array<CompressedBucket, kSlots> data_;
+};
+
+}  // namespace onebit::compress

@@ -1,0 +1,31 @@
+// Adam and AdamW on gradients averaged over ranks.
+#pragma once
+
+#include <memory>
+
+#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/optimizer_recipe.h"
+
+namespace onebit::optim {
+
+class Adam : public Optimizer {
+ public:
+  Adam(const AdamOptions& options, const params::Table& table);
+
+  GradientNeed gradient_need() const override { return GradientNeed::kAveragedOverRanks; }
+  Phase phase() const override { return Phase::kDense; }
+  StepReport step(Context&, params::Table&, const StepInput&) override;
+  void save(params::StateWriter&) const override;
+  void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
+  int64_t state_bytes() const override { return moments_.size_bytes(); }
+
+ private:
+  AdamRule rule_;
+  Moments moments_;
+};
+
+std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options);
+std::shared_ptr<const OptimizerRecipe> read_adam(Keys& params);
+
+}  // namespace onebit::optim

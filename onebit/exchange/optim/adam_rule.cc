@@ -1,0 +1,91 @@
+#include "onebit/exchange/optim/adam_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "onebit/ground/base/json.h"
+
+namespace onebit::optim {
+namespace {
+
+// Of the momentum of a constant gradient. After few updates Adam's bound is so close to that that
+// the noise of signs would exceed it.
+constexpr double kLeastMomentumLimit = 3;
+
+}  // namespace
+
+AdamRule::AdamRule(const AdamOptions& options, const params::Table& table) : options_(options) {
+  for (const auto& [range, decay] : table.decay_ranges()) {
+    ranges_.push_back({range.begin, range.end, decay ? options.weight_decay : 0});
+  }
+}
+
+void AdamRule::step(Context& context, params::Table& table, const Moments& moments,
+                    const StepInput& input) {
+  advance(input);
+  const bool copies = table.compute_type() != DType::kF32;
+  ops::adam_update(context, {.value = table.values(),
+                             .compute_value = copies ? table.compute_values() : View(),
+                             .gradient = table.gradients(),
+                             .momentum = moments.momentum.view(),
+                             .variance = moments.variance.view(),
+                             .ranges = ranges_,
+                             .learning_rate = input.learning_rate,
+                             .gradient_scale = input.gradient_scale,
+                             .beta1 = beta1(input),
+                             .beta2 = options_.beta2,
+                             .epsilon = options_.epsilon,
+                             .momentum_factor = 1 / momentum_weight(),
+                             .variance_factor = 1 / variance_weight(),
+                             .decoupled = options_.decoupled_decay});
+}
+
+std::vector<ops::UpdateRange> AdamRule::ranges_in(Range part) const {
+  std::vector<ops::UpdateRange> inside;
+  for (const ops::UpdateRange& range : ranges_) {
+    const int64_t begin = std::max(range.begin, part.begin), end = std::min(range.end, part.end);
+    if (begin < end) inside.push_back({begin - part.begin, end - part.begin, range.weight_decay});
+  }
+  return inside;
+}
+
+double AdamRule::momentum_weight() const {
+  return options_.bias_correction && momentum_weight_ > 0 ? momentum_weight_ : 1;
+}
+
+double AdamRule::variance_weight() const {
+  return options_.bias_correction && variance_weight_ > 0 ? variance_weight_ : 1;
+}
+
+double AdamRule::next_variance_memory() const {
+  const double beta2 = options_.beta2;
+  const double next_weight = options_.bias_correction ? beta2 * variance_weight_ + (1 - beta2) : 1;
+  return 1 - (1 - beta2) / next_weight;
+}
+
+double AdamRule::momentum_limit(const StepInput& input, double variance_memory) const {
+  const double most = std::numeric_limits<float>::max();
+  const double beta = beta1(input), kept = beta * beta / options_.beta2;
+  if (kept >= 1 || variance_memory >= 1) return most;
+  const double bound = (1 - beta) / std::sqrt((1 - variance_memory) * (1 - kept));
+  const double weight = options_.bias_correction ? beta * momentum_weight_ + (1 - beta) : 1;
+  return std::min(std::max(bound, kLeastMomentumLimit * weight), most);
+}
+
+void AdamRule::advance(const StepInput& input) {
+  momentum_weight_ = beta1(input) * momentum_weight_ + (1 - beta1(input));
+  variance_weight_ = options_.beta2 * variance_weight_ + (1 - options_.beta2);
+}
+
+void AdamRule::save(params::StateWriter& writer) const {
+  writer.scalar("momentum_weight", momentum_weight_);
+  writer.scalar("variance_weight", variance_weight_);
+}
+
+void AdamRule::load(const params::StateReader& reader) {
+  momentum_weight_ = reader.scalar("momentum_weight").get<double>();
+  variance_weight_ = reader.scalar("variance_weight").get<double>();
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,54 @@
+// The update of Adam without its moments, which belong to the caller.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/exchange/optim/moments.h"
+#include "onebit/exchange/optim/optimizer.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/ops/adam_update.h"
+
+namespace onebit::optim {
+
+class AdamRule {
+ public:
+  AdamRule(const AdamOptions& options, const params::Table& table);
+
+  // Makes one update from table.gradients().
+  void step(Context&, params::Table&, const Moments&, const StepInput&);
+
+  const AdamOptions& options() const { return options_; }
+  double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
+  // The ranges of the whole table, each with its weight decay; and those of a part of it, counted
+  // from the start of the part.
+  std::span<const ops::UpdateRange> ranges() const { return ranges_; }
+  std::vector<ops::UpdateRange> ranges_in(Range part) const;
+
+  // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
+  // right for a cycled momentum too; 1 without bias correction.
+  double momentum_weight() const;
+  double variance_weight() const;
+  // The fraction of the unbiased variance that the next update keeps: beta2, corrected for bias.
+  double next_variance_memory() const;
+  // What no element of the momentum may exceed after an update with this variance_memory, in units
+  // of the root of the unbiased variance: the largest that Adam's own can be, whose variance
+  // contains every gradient of the momentum. With q = beta1^2 / beta2 that is, by the inequality of
+  // Cauchy and Schwarz, (1 - beta1) / sqrt((1 - variance_memory) (1 - q)), and at least three times
+  // the momentum of a constant gradient. No limit if q is 1 or larger.
+  double momentum_limit(const StepInput& input, double variance_memory) const;
+  // Counts an update; step() calls it itself.
+  void advance(const StepInput& input);
+
+  // Saves and loads the weights.
+  void save(params::StateWriter&) const;
+  void load(const params::StateReader&);
+
+ private:
+  AdamOptions options_;
+  std::vector<ops::UpdateRange> ranges_;
+  double momentum_weight_ = 0, variance_weight_ = 0;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,346 @@
+#include "onebit/exchange/optim/compressed_optimizer.h"
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/onebit_adam_update.h"
+
+namespace onebit::optim {
+namespace {
+
+// Rows [begin, end) of a buffer that may be empty.
+View rows_of(const View& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? View() : buffer.rows(begin, end);
+}
+
+ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
+}
+
+// Restricts the pass to a bucket of the share and all its buffers to that bucket; it is at
+// `in_buffer` of the flat buffer.
+void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
+  const int64_t begin = args.begin, end = args.end;
+  const int64_t first = begin / kernels::kBlockElements;
+  const int64_t last = first + kernels::blocks_in(end - begin);
+  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
+  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
+  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
+  args.variance = args.variance.rows(begin, end);
+  args.own_weight = rows_of(args.own_weight, first_sub, last_sub);
+  args.energy = rows_of(args.energy, first_sub, last_sub);
+  args.block_ratio = rows_of(args.block_ratio, first, last);
+  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
+                       &args.block_flags}) {
+    *blocks = rows_of(*blocks, first, last);
+  }
+  args.begin = 0;
+  args.end = end - begin;
+  args.sketch_shift = in_buffer.begin;
+}
+
+}  // namespace
+
+CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
+                                         const params::Table& table,
+                                         comm::Communicator& communicator, const RunFacts& run)
+    : options_(options),
+      communicator_(communicator),
+      levels_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
+              table.device()),
+      rule_(options.adam, table),
+      state_(Moments::zeros(table)),
+      freeze_rule_(options.freeze, options.adam.beta2, run),
+      still_(table, options.exchange.moving_rows),
+      level_(table, levels_),
+      agreement_(levels_, table.device()),
+      exchange_(levels_, still_.bitmap()) {
+  if (options.schedule) {
+    local_ = std::make_unique<LocalUpdates>(*options.schedule, table, levels_);
+  }
+  values_ = options.values(table, exchange_);
+}
+
+Phase CompressedOptimizer::phase() const {
+  return std::holds_alternative<Moments>(state_) ? Phase::kWarmup : Phase::kCompressed;
+}
+
+GradientNeed CompressedOptimizer::gradient_need() const {
+  const bool averages = phase() == Phase::kWarmup || next_plan().averages;
+  return averages ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
+}
+
+bool CompressedOptimizer::observes_local_gradients() const {
+  return phase() == Phase::kWarmup && freeze_rule_.observes(updates_ + 1);
+}
+
+std::optional<comm::Buckets> CompressedOptimizer::limited_buckets() const {
+  if (alone()) return std::nullopt;
+  return levels_.ownership().buckets;
+}
+
+void CompressedOptimizer::skip_step() {
+  ONEBIT_INVARIANT(!begun_);
+  prepared_ = false;
+}
+
+std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context,
+                                                                params::Table& table) {
+  std::vector<Range> ranges;
+  for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
+    levels_.average(context, table.gradients(), bucket);
+  }
+  prepared_ = levels_.two();
+  for (const auto& share : levels_.shares()) {
+    ranges.push_back(share.range);
+  }
+  return ranges;
+}
+
+StepReport CompressedOptimizer::step(Context& context, params::Table& table,
+                                     const StepInput& input) {
+  ONEBIT_INVARIANT(!local_ || !local_->shows_common());
+  StepReport report = phase() == Phase::kWarmup ? warmup_step(context, table, input)
+                                                : compressed_step(context, table, input);
+  if (local_ && report.applied) local_->count_update();
+  return report;
+}
+
+StepReport CompressedOptimizer::warmup_step(Context& context, params::Table& table,
+                                            const StepInput& input) {
+  StepReport report{.phase = Phase::kWarmup};
+  const Stopwatch watch;
+  const Moments& moments = std::get<Moments>(state_);
+  values_->update(context, table, moments, rule_, input);
+  ++updates_;
+  if (freeze_rule_.freezes_after(context, communicator_, updates_, moments.variance.view(),
+                                 1 / rule_.variance_weight())) {
+    freeze(context, table);
+    report.froze_now = true;
+    report.still_elements = still_.count();
+  }
+  report.update_seconds = watch.seconds();
+  return report;
+}
+
+void CompressedOptimizer::freeze(Context& context, params::Table& table) {
+  Moments moments = std::get<Moments>(std::move(state_));
+  const View momentum = moments.momentum.view(), variance = moments.variance.view();
+  ops::onebit_freeze(context, {.momentum = momentum,
+                               .variance = variance,
+                               .still = still_.bitmap(),
+                               .epsilon = options_.adam.epsilon,
+                               .variance_factor = 1 / rule_.variance_weight()});
+  still_.hold(momentum, variance);
+  still_.refresh();
+  hold_normalized(std::move(moments), table.gradients());  // the update has read the gradients
+  if (communicator_.rank() == 0 && still_.count() > 0) {
+    log_info(
+        "update {}: {} of {} elements have had no gradient yet (words or positions that have not "
+        "occurred) and keep their values until they get one",
+        updates_, still_.count(), table.size_elements());
+  }
+}
+
+// The memory of the first moment is passed to the exchange: owners keep the momentum from now on.
+void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
+  if (local_) local_->freeze(moments.momentum.view());
+  exchange_.hold(share_in_memory_of(std::move(moments.momentum), levels_, scratch));
+  state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), levels_, scratch)};
+  values_->restart();
+}
+
+Moments CompressedOptimizer::release_normalized() {
+  Tensor variance = std::get<OwnVariance>(std::move(state_)).tensor;
+  return {.momentum = whole_in_memory_of(exchange_.release(), levels_),
+          .variance = whole_in_memory_of(std::move(variance), levels_)};
+}
+
+UpdatePlan CompressedOptimizer::next_plan() const {
+  if (local_) return local_->plan(rule_);
+  return {.variance_memory = rule_.next_variance_memory()};
+}
+
+void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
+                                     const StepInput& given) {
+  ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
+  begun_ = true;
+  // The exchange thread reads the limits until it stops, which may be later than their owner's end.
+  norm_limits_.assign(given.norm_limits.begin(), given.norm_limits.end());
+  StepInput input = given;
+  input.norm_limits = norm_limits_;
+  plan_ = next_plan();
+  level_.begin_update();
+  if (!plan_.exchanges) return;
+  exchange_.scale_owner_residuals(plan_.updates);
+  exchange_.begin(
+      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)),
+      [this, &table, input](Context& context, const Bucket& bucket) {
+        fill_bucket(context, table, input, bucket);
+        if (local_) local_->give(context, bucket);
+      },
+      [this, input](Context& context, const Bucket& bucket) {
+        receive_bucket(context, input, bucket);
+      });
+}
+
+// A single rank's variance contains every gradient, as Adam's, which bounds its updates.
+double CompressedOptimizer::momentum_limit(const StepInput& input) const {
+  return alone() ? std::numeric_limits<float>::max()
+                 : rule_.momentum_limit(input, plan_.variance_memory);
+}
+
+void CompressedOptimizer::gradients_ready(Range range) {
+  ONEBIT_INVARIANT(begun_);
+  if (plan_.exchanges) exchange_.ready(range);
+}
+
+StepReport CompressedOptimizer::compressed_step(Context& context, params::Table& table,
+                                                const StepInput& input) {
+  if (!begun_) begin_step(context, table, input);
+  begun_ = false;
+  StepReport report{.phase = Phase::kCompressed};
+  const Stopwatch watch = finish_buckets(context, table, input, report);
+  prepared_ = false;
+  const Agreed agreed = agree(context, table, input, report);
+  if (agreed.finite) rule_.advance(input);
+  report.applied = agreed.finite;
+  move_values(context, table, input, agreed, report);
+  if (report.applied) ++updates_;
+  report.update_seconds = watch.seconds();
+  return report;
+}
+
+Stopwatch CompressedOptimizer::finish_buckets(Context& context, params::Table& table,
+                                              const StepInput& input, StepReport& report) {
+  if (!plan_.exchanges) {
+    const Stopwatch watch;
+    exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
+      fill_bucket(computing, table, input, bucket);
+      keep_bucket(computing, input, bucket);
+    });
+    return watch;
+  }
+  exchange_.finish(context);
+  const Stopwatch watch;
+  const compress::ResidualNorms norms = exchange_.norms();
+  const auto of_source = [&](double norm) {
+    return levels_.two() ? std::sqrt(levels_.sum(norm * norm)) : norm;
+  };
+  report.sent_norm = of_source(norms.values);
+  report.residual_norm = of_source(norms.worker_residual);
+  report.compress_seconds = exchange_.compress_seconds();
+  report.wait_seconds = exchange_.wait_seconds();
+  return watch;
+}
+
+// Called before a bucket's gradients are read: on two levels they become the mean over the node.
+void CompressedOptimizer::fill_bucket(Context& context, params::Table& table,
+                                      const StepInput& input, const Bucket& bucket) {
+  if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
+  normalize(context, table, input, bucket);
+}
+
+void CompressedOptimizer::normalize(Context& context, const params::Table& table,
+                                    const StepInput& input, const Bucket& bucket) {
+  std::span<const ops::UpdateRange> decays;  // those that are part of the gradient
+  if (!options_.adam.decoupled_decay) decays = rule_.ranges();
+  std::vector<ops::UpdateRange> own_decays;
+  if (levels_.two() && !decays.empty()) decays = own_decays = rule_.ranges_in(bucket.in_buffer);
+  ops::OnebitNormalize args{
+      .gradient = table.gradients(),
+      .value = table.values(),
+      .ranges = decays,
+      .variance = variance(),
+      .normalized = bucket.normalized,
+      .extra = bucket.extra,
+      .begin = bucket.range.begin,
+      .end = bucket.range.end,
+      .gradient_scale = agreement_.scale(context, table.gradients(), input, bucket.index),
+      .epsilon = options_.adam.epsilon};
+  if (plan_.averages) {
+    args.alone = true;
+    args.beta2 = plan_.variance_memory;
+    ops::fill(context, bucket.extra, 0.0f);
+  } else {
+    level_.prepare(args, plan_.variance_memory, plan_.exchanges);
+  }
+  agreement_.prepare(args);
+  if (levels_.two()) cut_to_bucket(args, bucket.in_buffer);
+  ops::onebit_normalize(context, args);
+}
+
+void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
+                                         const Bucket& bucket) {
+  if (alone()) return move_momentum(context, input, bucket);
+  if (!plan_.averages) level_.receive(context, bucket.extra, bucket.range.begin);
+}
+
+void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
+                                      const Bucket& bucket) {
+  local_->keep(context, bucket);
+  move_momentum(context, input, bucket);
+}
+
+void CompressedOptimizer::move_momentum(Context& context, const StepInput& input,
+                                        const Bucket& bucket) {
+  ops::onebit_momentum(context, {.momentum = kept_momentum(),
+                                 .variance = variance(),
+                                 .normalized = bucket.normalized,
+                                 .extra = {},
+                                 .begin = bucket.range.begin,
+                                 .end = bucket.range.end,
+                                 .beta1 = rule_.beta1(input),
+                                 .limit = momentum_limit(input)});
+}
+
+CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const params::Table& table,
+                                                       const StepInput& input, StepReport& report) {
+  std::span<const uint8_t> flags = agreement_.read_flags();
+  std::vector<uint8_t> whole_flags;
+  if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);
+  std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), flags);
+  GradientAgreement::Result agreed = agreement_.agree(input, !touched.empty());
+  report.local_gradient_square = agreed.square;
+  report.bucket_squares = std::move(agreed.bucket_squares);
+  if (agreed.limited_square < agreed.square) {
+    report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
+  }
+  end_variance_update(context, agreed.finite);
+  report.norm_ratio = level_.norm_ratio();
+  const int64_t still_before = still_.count();
+  Agreed result{.finite = agreed.finite, .woken = {}};
+  if (agreed.finite && agreed.touched) result.woken = wake(table, input, std::move(touched));
+  report.woken_elements = still_before - still_.count();
+  report.still_elements = still_.count();
+  return result;
+}
+
+void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
+  if (plan_.averages) return;
+  if (!finite) {
+    level_.take_back_update();
+  } else if (plan_.exchanges) {
+    level_.end_exchange(context, variance(), plan_.variance_memory);
+  } else {
+    level_.end_update();
+  }
+}
+
+void CompressedOptimizer::show_common_values(Context& context, params::Table& table) {
+  if (local_) local_->show_common(context, table);
+}
+
+void CompressedOptimizer::restore_own_values(Context& context, params::Table& table) {
+  if (local_) local_->restore_own(context, table);
+}
+
+int64_t CompressedOptimizer::wire_bytes_sent() const {
+  return exchange_.wire_bytes_sent() + levels_.wire_bytes_sent();
+}
+
+}  // namespace onebit::optim

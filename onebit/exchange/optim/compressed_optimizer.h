@@ -1,0 +1,167 @@
+// The optimizer of the 1-bit family: a warm-up on averaged gradients, and after the freeze an
+// exchange at one bit per element. onebit_adam.h has the formulas. Its members differ in two parts:
+//
+//                how values move (value_rule.h)    what updates exchange (local_updates.h)
+//   1-bit Adam   as in Adam                        one bit
+//   1-bit LAMB   by LAMB's trust ratios as well    one bit
+//   0/1 Adam     as in Adam                        one bit, averages too, or nothing, by a schedule
+//
+// An update of the warm-up is made by the value rule; after it the freeze rule may end the warm-up.
+// An update of the compressed phase consists of
+//
+//   plan             what it exchanges (update_plan.h)
+//   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
+//                    then y = g / d, to which local updates add their sum
+//   SignExchange     sends it to the owners of its chunks, and their momentum to all
+//   receive_bucket   as soon as it has arrived: takes what the level of the variance will follow
+//   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
+//   agreement        whether every gradient was finite; the level of the variance follows that of
+//                    all ranks; which still entries wake
+//   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
+//
+// The first four run on the exchange thread, during the backward pass if begin_step() was called.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/exchange_options.h"
+#include "onebit/exchange/optim/freeze_rule.h"
+#include "onebit/exchange/optim/gradient_agreement.h"
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/local_updates.h"
+#include "onebit/exchange/optim/optimizer_recipe.h"
+#include "onebit/exchange/optim/own_variance.h"
+#include "onebit/exchange/optim/sign_exchange.h"
+#include "onebit/exchange/optim/still_entries.h"
+#include "onebit/exchange/optim/update_plan.h"
+#include "onebit/exchange/optim/value_rule.h"
+#include "onebit/exchange/optim/variance_level.h"
+#include "onebit/ground/base/clock.h"
+
+namespace onebit::optim {
+
+struct CompressedOptions {
+  const char* name = "";  // in checkpoints
+  AdamOptions adam;
+  FreezeOptions freeze;
+  ExchangeOptions exchange;
+  std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
+  ValueRuleMaker values = make_adam_values;
+  // Its size_bytes() for a table that may be unallocated, for a rank that owns `owned_elements`.
+  std::function<int64_t(const params::Table&, int64_t owned_elements)> values_bytes =
+      [](const params::Table&, int64_t) { return int64_t{0}; };
+  // Its saved_bytes() per element if there are several ranks.
+  int64_t values_saved_bytes = 0;
+};
+
+class CompressedOptimizer final : public Optimizer {
+ public:
+  CompressedOptimizer(const CompressedOptions& options, const params::Table& table,
+                      comm::Communicator& communicator, const RunFacts& run);
+
+  GradientNeed gradient_need() const override;
+  Phase phase() const override;
+  std::string describe_warmup_end() const override { return freeze_rule_.describe_end(); }
+  bool observes_local_gradients() const override;
+  // With one rank nothing is sent, so no bucket has to leave early.
+  std::optional<comm::Buckets> limited_buckets() const override;
+  void begin_step(Context&, params::Table&, const StepInput&) override;
+  void gradients_ready(Range) override;
+  std::vector<Range> prepare_local_gradients(Context&, params::Table&) override;
+  StepReport step(Context&, params::Table&, const StepInput&) override;
+  void skip_step() override;
+  void show_common_values(Context&, params::Table&) override;
+  void restore_own_values(Context&, params::Table&) override;
+  void save(params::StateWriter&) const override;
+  void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase phase) const override;
+  int64_t state_bytes() const override;
+  int64_t compressed_state_bytes() const override;
+  int64_t wire_bytes_sent() const override;
+
+  // state_bytes() of rank 0 on one level, for a table that may be unallocated.
+  static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
+                                int world_size, const RunFacts& run);
+  // Likewise saved_bytes(), of the larger phase if the run reaches the compressed one.
+  static int64_t most_saved_bytes_of(const CompressedOptions& options, const params::Table& table,
+                                     int world_size, bool compresses);
+
+  // Valid only in the compressed phase.
+  View variance() const { return std::get<OwnVariance>(state_).view(); }
+  SignExchange& exchange() { return exchange_; }
+  const ValueRule& values() const { return *values_; }
+  // Updates since the last exchange.
+  int64_t local_updates() const { return local_ ? local_->count() : 0; }
+
+ private:
+  using Bucket = SignExchange::Bucket;
+
+  bool alone() const { return communicator_.world_size() == 1; }
+
+  StepReport warmup_step(Context&, params::Table&, const StepInput&);
+  void freeze(Context&, params::Table&);
+
+  StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  UpdatePlan next_plan() const;
+  double momentum_limit(const StepInput&) const;
+  void fill_bucket(Context&, params::Table&, const StepInput&, const Bucket&);
+  void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
+  void receive_bucket(Context&, const StepInput&, const Bucket&);
+  void keep_bucket(Context&, const StepInput&, const Bucket&);
+  // Adds a bucket's normalized gradients to the momentum that is kept as f32.
+  void move_momentum(Context&, const StepInput&, const Bucket&);
+  // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
+  // last bucket had arrived.
+  Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
+  // What the ranks have agreed on: whether every gradient was finite; which entries woke.
+  struct Agreed {
+    bool finite = true;
+    std::vector<StillEntries::Woken> woken;
+  };
+  Agreed agree(Context&, const params::Table&, const StepInput&, StepReport&);
+  void end_variance_update(Context&, bool finite);
+  std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
+                                        std::vector<uint8_t> touched);
+  void move_values(Context&, params::Table&, const StepInput&, const Agreed&, StepReport&);
+  // The momentum that is kept as f32 [elements of the share]: always with one rank, and between
+  // local updates. Otherwise empty.
+  View kept_momentum() const;
+  // Calls `work` for all of this rank's share, with the momentum of this update.
+  void visit_momentum(Context&, const SignExchange::Arrived& work);
+  // After this rank's share of the values has moved, receives the shares of the node's other ranks.
+  void gather_values(Context&, params::Table&) const;
+
+  // Begins the compressed phase in the memory of `moments`, normalized; `scratch`: f32 [elements].
+  void hold_normalized(Moments&& moments, View scratch);
+  // The inverse: moments in the memory of the compressed phase.
+  Moments release_normalized();
+  void load_moments(const params::Table&, const params::StateReader&, bool compressed);
+  void load_compressed(const params::Table&, const params::StateReader&);
+  // Returns to the warm-up with the mean of the ranks' state. Collective.
+  void return_to_warmup();
+
+  CompressedOptions options_;
+  comm::Communicator& communicator_;
+  Levels levels_;
+  int64_t updates_ = 0;
+  AdamRule rule_;
+  std::variant<Moments, OwnVariance> state_;  // warm-up, compressed phase
+  FreezeRule freeze_rule_;
+  StillEntries still_;
+  VarianceLevel level_;
+  GradientAgreement agreement_;
+  std::unique_ptr<LocalUpdates> local_;  // only with a schedule
+  std::unique_ptr<ValueRule> values_;
+  bool begun_ = false;
+  bool prepared_ = false;  // the gradients of this step are already averaged over the node
+  UpdatePlan plan_;        // of the current update
+  std::vector<double> norm_limits_;
+  SignExchange exchange_;  // last: its thread uses the members above
+};
+
+}  // namespace onebit::optim

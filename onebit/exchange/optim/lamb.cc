@@ -1,0 +1,67 @@
+#include "onebit/exchange/optim/lamb.h"
+
+#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/ground/base/clock.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr const char* kStateName = "lamb";
+
+class LambRecipe : public OptimizerRecipe {
+ public:
+  explicit LambRecipe(const LambOptions& options) : options_(options) {}
+
+  std::string_view title() const override { return "LAMB"; }
+  double learning_rate() const override { return options_.adam.learning_rate; }
+  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
+                                  const RunFacts&) const override {
+    return std::make_unique<Lamb>(options_, table);
+  }
+  int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
+    return Moments::size_bytes_of(table) + lamb_ratio_bytes(table, options_);
+  }
+  int64_t most_saved_bytes(const params::Table& table, int, const RunFacts&) const override {
+    return Moments::size_bytes_of(table);
+  }
+  std::string describe() const override { return optim::describe(options_); }
+
+ private:
+  LambOptions options_;
+};
+
+}  // namespace
+
+Lamb::Lamb(const LambOptions& options, const params::Table& table)
+    : rule_(options.adam, table), lamb_(options, table), moments_(Moments::zeros(table)) {}
+
+StepReport Lamb::step(Context& context, params::Table& table, const StepInput& input) {
+  const Stopwatch watch;
+  lamb_.step(context, table, moments_, rule_, input);
+  return {.update_seconds = watch.seconds()};
+}
+
+void Lamb::save(params::StateWriter& writer) const {
+  save_state_name(writer, kStateName);
+  rule_.save(writer);
+  moments_.save(writer);
+}
+
+void Lamb::load(Context&, params::Table&, const params::StateReader& reader) {
+  check_state_name(reader, kStateName);
+  rule_.load(reader);
+  moments_.load(reader);
+}
+
+std::shared_ptr<const OptimizerRecipe> lamb_recipe(const LambOptions& options) {
+  return std::make_shared<LambRecipe>(options);
+}
+
+std::shared_ptr<const OptimizerRecipe> read_lamb(Keys& params) {
+  LambOptions options = read_lamb_options(params);
+  params.boolean("eps_inside_sqrt", options.epsilon_inside_root,
+                 "add eps to the variance, inside the root");
+  return lamb_recipe(options);
+}
+
+}  // namespace onebit::optim

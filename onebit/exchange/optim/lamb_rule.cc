@@ -1,0 +1,86 @@
+#include "onebit/exchange/optim/lamb_rule.h"
+
+#include <fmt/format.h>
+
+namespace onebit::optim {
+namespace {
+
+// Elements between two tensors are zero, have no gradient and contribute to no norm.
+std::vector<ops::LambTensor> tensors_of(const params::Table& table, double weight_decay) {
+  std::vector<ops::LambTensor> tensors;
+  int64_t block = 0;
+  for (const params::Entry& entry : table.entries()) {
+    if (!tensors.empty()) {
+      tensors.back().end = entry.offset_elements;
+      block = tensors.back().end_block();
+    }
+    tensors.push_back({.begin = entry.offset_elements,
+                       .end = table.size_elements(),
+                       .first_block = block,
+                       .weight_decay = entry.decay ? weight_decay : 0});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+LambOptions read_lamb_options(Keys& params) {
+  LambOptions options;
+  options.adam = read_moment_options(params);
+  params.number("min_coeff", options.min_ratio, at_least(0), "smallest trust ratio of a tensor");
+  params.number("max_coeff", options.max_ratio, above(0), "largest trust ratio of a tensor");
+  params.require(options.min_ratio <= options.max_ratio, "min_coeff",
+                 "is {}, which is above max_coeff ({}): the trust ratio is clamped between the "
+                 "two; DeepSpeed's defaults are 0.01 and 10",
+                 options.min_ratio, options.max_ratio);
+  params.refused(
+      "adam_w_mode",
+      "LAMB has only one mode of weight decay, as part of the update whose norm is computed");
+  return options;
+}
+
+std::string describe(const LambOptions& options) {
+  return fmt::format("{}, trust ratio {:g} to {:g}{}", optim::describe(options.adam),
+                     options.min_ratio, options.max_ratio,
+                     options.epsilon_inside_root ? ", eps inside the root" : "");
+}
+
+int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options) {
+  return static_cast<int64_t>(tensors_of(table, options.adam.weight_decay).size() * sizeof(float));
+}
+
+LambRule::LambRule(const LambOptions& options, const params::Table& table)
+    : options_(options),
+      tensors_(tensors_of(table, options.adam.weight_decay)),
+      ratios_(Tensor::zeros(table.device(), DType::kF32, {static_cast<int64_t>(tensors_.size())})) {
+}
+
+void LambRule::step(Context& context, params::Table& table, const Moments& moments, AdamRule& rule,
+                    const StepInput& input) {
+  rule.advance(input);
+  const bool copies = table.compute_type() != DType::kF32;
+  ops::lamb_update(context, {.value = table.values(),
+                             .compute_value = copies ? table.compute_values() : View(),
+                             .gradient = table.gradients(),
+                             .momentum = moments.momentum.view(),
+                             .variance = moments.variance.view(),
+                             .ratio = ratios_.view(),
+                             .tensors = tensors_,
+                             .learning_rate = input.learning_rate,
+                             .gradient_scale = input.gradient_scale,
+                             .beta1 = rule.beta1(input),
+                             .beta2 = options_.adam.beta2,
+                             .epsilon = options_.adam.epsilon,
+                             .epsilon_inside_root = options_.epsilon_inside_root,
+                             .momentum_factor = 1 / rule.momentum_weight(),
+                             .variance_factor = 1 / rule.variance_weight(),
+                             .min_ratio = options_.min_ratio,
+                             .max_ratio = options_.max_ratio});
+}
+
+std::vector<float> LambRule::trust_ratios() const {
+  const Tensor host = to_cpu_f32(ratios_.view());
+  return {host.data<float>(), host.data<float>() + host.shape().elements()};
+}
+
+}  // namespace onebit::optim

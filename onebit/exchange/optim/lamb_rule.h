@@ -1,0 +1,51 @@
+// The update of LAMB without its moments, which belong to the caller.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/moments.h"
+#include "onebit/exchange/optim/optimizer.h"
+#include "onebit/ground/base/keys.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/ops/lamb_update.h"
+
+namespace onebit::optim {
+
+struct LambOptions {
+  AdamOptions adam;  // moments, and the decay, which is part of the update here
+  double min_ratio = 0.01, max_ratio = 10;
+  bool epsilon_inside_root = false;
+};
+
+// Reads their keys of optimizer.params, except eps_inside_sqrt.
+LambOptions read_lamb_options(Keys& params);
+// The text for the start table.
+std::string describe(const LambOptions& options);
+
+// LambRule::size_bytes() for a table that may be unallocated.
+int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options);
+
+class LambRule {
+ public:
+  LambRule(const LambOptions& options, const params::Table& table);
+
+  // Makes one update from table.gradients(). `rule` keeps the weights of the moments.
+  void step(Context&, params::Table&, const Moments&, AdamRule& rule, const StepInput&);
+
+  const LambOptions& options() const { return options_; }
+  // The tensors of model files, several of which a layer may have fused into one: so ratios do not
+  // depend on how a model is computed.
+  const std::vector<ops::LambTensor>& tensors() const { return tensors_; }
+  View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step
+  std::vector<float> trust_ratios() const;
+  int64_t size_bytes() const { return ratios_.view().size_bytes(); }
+
+ private:
+  LambOptions options_;
+  std::vector<ops::LambTensor> tensors_;
+  Tensor ratios_;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,90 @@
+// The updates of 0/1 Adam by their schedule (zero_one_adam.h): what each exchanges, and between
+// exchanges the sum for the next one and the values that the ranks have in common.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/exchange/optim/adam_rule.h"
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/optimizer.h"
+#include "onebit/exchange/optim/sign_exchange.h"
+#include "onebit/exchange/optim/update_plan.h"
+#include "onebit/exchange/optim/zero_one_schedule.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/params/state.h"
+#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/tensor.h"
+
+namespace onebit::optim {
+
+class LocalUpdates {
+ public:
+  // Reserves its memory. `levels` outlives this object.
+  LocalUpdates(const ZeroOneOptions& options, const params::Table& table, const Levels& levels);
+
+  // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
+  // no reason to delay its variance.
+  UpdatePlan plan(const AdamRule& adam) const;
+  // Called after every update, including those of the warm-up.
+  void count_update() { schedule_.advance(); }
+
+  // With several ranks, f32 [elements of the share]: the momentum received last, and after local
+  // updates this rank's own. Empty with one rank.
+  View momentum() const { return alone() ? View() : momentum_.view(); }
+  // Begins the compressed phase: takes the share of `momentum`, f32 [elements].
+  void freeze(ConstView momentum);
+
+  // Adds a bucket of normalized gradients that is not sent to the sum.
+  void keep(Context&, const SignExchange::Bucket&);
+  // Adds the sum to a bucket that is sent, and sets the sum to 0.
+  void give(Context&, const SignExchange::Bucket&);
+
+  // Called before an update without an exchange moves the values. One that is not applied, with a
+  // gradient that is not finite, counts as well: it has changed this rank's momentum and sum.
+  void leave_common(const params::Table&, double learning_rate);
+  // Called before an update with an exchange moves them: restores the values of the last exchange.
+  // Returns the sum of the learning rates since then, by which the received momentum moves them.
+  double return_to_common(const params::Table&);
+  // Updates since the last exchange.
+  int64_t count() const { return count_; }
+
+  // Puts the common values into the table and keeps this rank's own; and the inverse.
+  void show_common(Context&, const params::Table&);
+  void restore_own(Context&, const params::Table&);
+  bool shows_common() const { return shows_common_; }
+
+  // `owed_updates`: the number of updates in the last exchange, to which the server residual is
+  // scaled (SignExchange::scale_owner_residuals()).
+  void save(params::StateWriter&, bool compressed, int64_t owed_updates) const;
+  static int64_t saved_owed_updates(const params::StateReader&);
+  // For another number of sources, all continue from the mean of their values. The schedule is that
+  // of its options after `updates`. Collective.
+  void load(Context&, const params::Table&, const params::StateReader&, bool compressed,
+            int64_t updates);
+
+  int64_t size_bytes() const;
+  // The size on one level, for a table that may be unallocated.
+  static int64_t size_bytes_of(const params::Table& table, int world_size);
+  // Bytes that save() of all ranks together writes in the compressed phase.
+  int64_t saved_bytes() const;
+  static int64_t saved_bytes_of(int64_t elements, int sources);
+
+ private:
+  void swap_values(Context&, const params::Table&);
+  void load_arrived(const params::StateReader&, const char* name) const;
+  void load_values(const params::Table&, const params::StateReader&) const;
+  bool alone() const { return levels_.sources() == 1; }
+
+  const Levels& levels_;
+  ZeroOneSchedule schedule_;
+  int64_t count_ = 0;
+  double rate_sum_ = 0;  // their learning rates
+  // With several ranks, f32 [elements of the share]: momentum(); the sum of the local updates; the
+  // values after the last exchange, valid while there are local updates (this rank's own while the
+  // common values are shown).
+  Tensor momentum_, sum_, common_;
+  Tensor swapped_;  // f32, a part of the values
+  bool shows_common_ = false;
+};
+
+}  // namespace onebit::optim

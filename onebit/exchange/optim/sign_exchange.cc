@@ -1,0 +1,294 @@
+#include "onebit/exchange/optim/sign_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/device/memory.h"
+
+namespace onebit::optim {
+namespace {
+
+View view_of(std::vector<float>& values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+std::string describe(const compress::Ownership& ownership) {
+  const int ranks = ownership.world_size;
+  if (!ownership.nodes) return counted(ranks, "rank");
+  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_per_source());
+}
+
+}  // namespace
+
+SignExchange::SignExchange(const Levels& levels, ConstView still)
+    : levels_(levels),
+      still_(still),
+      slot_of_(static_cast<size_t>(levels.buckets().count())),
+      overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets) {
+  if (levels.two()) overlapped_.also_uses(levels.node());
+  all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
+      compress::CompressionOptions{.bypass_single_rank = true,
+                                   .owner_momentum = true,
+                                   .keep_coded = true,
+                                   .given_residual = true},
+      [this](Context& context, int64_t bucket) { received(context, bucket); });
+  const int64_t largest = levels.buckets().max_elements();
+  normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
+  for (Tensor& slot : extra_) {
+    slot = Tensor::zeros(still.device(), DType::kF32, {comm::blocks_in(largest)});
+  }
+}
+
+std::vector<compress::OwnedRange> SignExchange::owned_ranges() const {
+  if (alone()) return {{.range = {0, levels_.whole_elements()}, .place = 0}};
+  return levels_.ownership().owned(levels_.world().rank());
+}
+
+std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
+  const int sources = levels_.sources(), self = levels_.across().rank();
+  std::vector<compress::OwnedRange> ranges;
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
+    if (chunk.elements() == 0) continue;
+    ranges.push_back({.range = chunk, .place = buckets().owned_offset(bucket, sources, self)});
+  }
+  return ranges;
+}
+
+View SignExchange::owned_momentum() const {
+  return alone() ? momentum_.view() : all_reduce_->owner_momentum();
+}
+
+void SignExchange::hold(Tensor momentum) {
+  if (alone()) {
+    momentum_ = std::move(momentum);
+    return;
+  }
+  const View view = momentum.view();
+  for (const auto& [range, place] : levels_.shares()) {
+    adopt_momentum(range, view.rows(place, place + range.elements()));
+  }
+  memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  all_reduce_->hold_worker_residual(std::move(momentum));
+}
+
+Tensor SignExchange::release() {
+  return alone() ? std::move(momentum_) : all_reduce_->release_worker_residual();
+}
+
+void SignExchange::adopt_momentum(Range range, ConstView momentum) {
+  if (alone()) return;
+  const std::vector<compress::OwnedRange> owned = owned_in_share();
+  for (const auto& [in_buffer, share_begin] : compress::within(levels_.shares(), range)) {
+    const int64_t share_end = share_begin + in_buffer.elements();
+    const int64_t shift = in_buffer.begin - range.begin - share_begin;
+    for (const auto& [chunk, place] : owned) {
+      const int64_t begin = std::max(chunk.begin, share_begin);
+      const int64_t end = std::min(chunk.end, share_end);
+      if (begin >= end) continue;
+      const int64_t to = place + begin - chunk.begin;
+      copy(all_reduce_->owner_momentum().rows(to, to + end - begin),
+           momentum.rows(begin + shift, end + shift));
+    }
+  }
+}
+
+std::vector<float> SignExchange::collect_momentum(double beta1) {
+  const int sources = levels_.sources();
+  const auto host = [](const View& view) {
+    std::vector<float> values(static_cast<size_t>(view.elements()));
+    copy(view_of(values), view);
+    return values;
+  };
+  if (alone()) return host(momentum_.view());
+  std::vector<float> momentum = host(all_reduce_->worker_residual());
+  for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
+  const std::vector<float> owned = host(all_reduce_->owner_momentum());
+  const std::vector<float> owed = host(all_reduce_->server_residual());
+  const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
+  for (const compress::OwnedRange& piece : owned_in_share()) {
+    for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
+      const auto at = static_cast<size_t>(piece.place + i - piece.range.begin);
+      momentum[static_cast<size_t>(i)] +=
+          owned[at] + static_cast<float>((1 - beta1) * owed_updates * double{owed[at]});
+    }
+  }
+  comm::sum_in_chunks(levels_.across(), momentum);
+  all_reduce_->clear_residuals();
+  return momentum;
+}
+
+void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
+                         Work normalize, Work receive) {
+  momentum_step_ = momentum;
+  normalize_ = std::move(normalize);
+  receive_ = std::move(receive);
+  normalize_seconds_ = 0;
+  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
+}
+
+void SignExchange::visit(Context& context, const Work& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    work(context, bucket_at(bucket, 0));
+  }
+}
+
+void SignExchange::scale_owner_residuals(int64_t updates) {
+  const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
+  owed_updates_ = updates;
+  const View residual = all_reduce_->server_residual();
+  if (factor == 1 || residual.elements() == 0) return;
+  std::vector<float> values(static_cast<size_t>(residual.elements()));
+  copy(view_of(values), residual);
+  for (float& one : values) one = static_cast<float>(one * factor);
+  copy(residual, view_of(values));
+}
+
+void SignExchange::clear_residuals() {
+  owed_updates_ = 1;
+  all_reduce_->clear_residuals();
+}
+
+SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
+  const Range range = buckets().range(bucket);
+  const auto index = static_cast<size_t>(slot);
+  return {.index = bucket,
+          .range = range,
+          .in_buffer = levels_.in_buffer(bucket),
+          .normalized = normalized_.view().rows(0, range.elements()),
+          .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
+}
+
+void SignExchange::send(Context& context, int64_t bucket) {
+  const int slot = all_reduce_->next_slot();
+  slot_of_[static_cast<size_t>(bucket)] = slot;
+  const Bucket data = bucket_at(bucket, slot);
+  const Stopwatch watch;
+  normalize_(context, data);
+  normalize_seconds_ += watch.seconds();
+  all_reduce_->submit(context, bucket,
+                      {.values = data.normalized,
+                       .still = still_.rows(data.in_buffer.begin / 8, (data.in_buffer.end + 7) / 8),
+                       .extras = data.extra,
+                       .momentum = momentum_step_});
+}
+
+void SignExchange::received(Context& context, int64_t bucket) {
+  receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
+}
+
+// On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
+// decodes a whole bucket at once, with few kernel launches.
+int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
+  constexpr int64_t kBlocksOfThread = 128;
+  return context.device().is_cpu() ? std::min(kBlocksOfThread * context.threads(), blocks) : blocks;
+}
+
+void SignExchange::visit_arrived(Context& context, View kept, const Arrived& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const Range range = buckets().range(bucket), in_buffer = levels_.in_buffer(bucket);
+    const ConstView still = still_.rows(in_buffer.begin / 8, (in_buffer.end + 7) / 8);
+    const int64_t blocks = comm::blocks_in(range.elements());
+    const int64_t part = blocks_of_part(context, blocks);
+    for (int64_t first = 0; first < blocks; first += part) {
+      const compress::BlockRange now{first, std::min(first + part, blocks)};
+      const auto [begin, end] = compress::elements_of(now, range.elements());
+      const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
+                                         : kept.rows(range.begin + begin, range.begin + end);
+      all_reduce_->decode(context, bucket, now, still, momentum);
+      work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
+    }
+  }
+}
+
+int64_t SignExchange::size_bytes() const {
+  int64_t bytes = 0;
+  for (const View& part : {normalized_.view(), momentum_.view(), all_reduce_->worker_residual(),
+                           all_reduce_->server_residual(), all_reduce_->owner_momentum()}) {
+    if (!part.empty()) bytes += part.size_bytes();
+  }
+  for (const Tensor& slot : extra_) bytes += slot.view().size_bytes();
+  if (alone()) return bytes;
+  return bytes + compress::CompressedAllReduce::coded_bytes(buckets(), levels_.sources());
+}
+
+int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t largest = buckets.max_elements();
+  const int64_t on_the_way =
+      largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
+  if (world_size == 1) return kFloat * on_the_way;
+  // The owner's residual and momentum, and the received signs.
+  return kFloat * (on_the_way + 2 * buckets.owned_elements(world_size, 0)) +
+         compress::CompressedAllReduce::coded_bytes(buckets, world_size);
+}
+
+int64_t SignExchange::saved_bytes_of(int64_t elements, int sources) {
+  const int64_t whole = elements * static_cast<int64_t>(sizeof(float));
+  // The worker residual of each source, and in total one momentum and one server residual.
+  return sources == 1 ? whole : sources * whole + 2 * whole;
+}
+
+int64_t SignExchange::saved_bytes() const {
+  return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
+}
+
+void SignExchange::save(params::StateWriter& writer) const {
+  const compress::Ownership& ownership = levels_.ownership();
+  writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
+  if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
+  if (alone()) return writer.replicated("momentum", momentum_.view());
+  writer.own("worker_residual", all_reduce_->worker_residual());
+  if (all_reduce_->server_residual().elements() > 0) {
+    writer.own("server_residual", all_reduce_->server_residual());
+    writer.own("owner_momentum", all_reduce_->owner_momentum());
+  }
+}
+
+void SignExchange::load(const params::StateReader& reader, double beta1) {
+  const int64_t elements = levels_.whole_elements();
+  const compress::Ownership before = saved_ownership(reader, elements);
+  all_reduce_->clear_residuals();
+  if (before.sources() == 1) {
+    std::vector<float> momentum(static_cast<size_t>(elements));
+    reader.replicated("momentum", view_of(momentum));
+    if (alone()) return copy(momentum_.view(), view_of(momentum));
+    return adopt_momentum({0, elements}, view_of(momentum));
+  }
+  const int self = levels_.world().rank();
+  if (self == 0 &&
+      (before.sources() != levels_.sources() || before.nodes != levels_.ownership().nodes)) {
+    log_info("error feedback of {} is redistributed over {}: losses continue, but not bit for bit",
+             describe(before), describe(levels_.ownership()));
+  }
+  // Worker residuals do not depend on the buckets.
+  std::vector<float> worker =
+      before.sources() == levels_.sources()
+          ? source_buffer(reader, before, "worker_residual", levels_.ownership().source_of(self),
+                          levels_.shares())
+          : mean_source_buffer(reader, levels_.across(), before, "worker_residual",
+                               levels_.shares());
+  const compress::Ownership now = alone() ? compress::owned_by_one(elements) : levels_.ownership();
+  std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
+  std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
+  if (alone()) {
+    const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
+    for (size_t i = 0; i < momentum.size(); ++i) {
+      const double owed = owed_updates * double{server[i]};
+      momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
+    }
+    return copy(momentum_.view(), view_of(momentum));
+  }
+  copy(all_reduce_->worker_residual(), view_of(worker));
+  if (server.empty()) return;
+  copy(all_reduce_->server_residual(), view_of(server));
+  copy(all_reduce_->owner_momentum(), view_of(momentum));
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,40 @@
+#include "onebit/exchange/optim/value_rule.h"
+
+#include <vector>
+
+#include "onebit/math/ops/onebit_adam_update.h"
+
+namespace onebit::optim {
+namespace {
+
+class AdamValues final : public ValueRule {
+ public:
+  void update(Context& context, params::Table& table, const Moments& moments, AdamRule& adam,
+              const StepInput& input) override {
+    adam.step(context, table, moments, input);
+  }
+
+  void move(Context& context, params::Table& table, const AdamRule& adam,
+            const Movement& movement) override {
+    const Range range = movement.range;
+    std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
+    if (adam.options().decoupled_decay) decays = adam.ranges_in(range);
+    ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
+                               .compute_value = table.compute_copy(range),
+                               .momentum = movement.momentum,
+                               .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                               .ranges = decays,
+                               .learning_rate = movement.learning_rate,
+                               .momentum_factor = 1 / adam.momentum_weight()});
+  }
+
+  int64_t size_bytes() const override { return 0; }
+};
+
+}  // namespace
+
+std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&) {
+  return std::make_unique<AdamValues>();
+}
+
+}  // namespace onebit::optim

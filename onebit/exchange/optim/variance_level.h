@@ -1,0 +1,83 @@
+// Keeps the level of the variance equal on all ranks in the compressed phase. The shape of the
+// variance within a sub-block is each rank's own; its sum follows the squared gradients of all
+// ranks, through one number per block that is sent with the signs: the energies of the sub-blocks
+// in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
+// ops/onebit_adam_update.h). Nine exchanges form a cycle; there may be updates without an exchange
+// between them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/noise_ratio.h"
+#include "onebit/ground/base/json_fwd.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/tensor.h"
+
+namespace onebit::optim {
+
+class VarianceLevel {
+ public:
+  // With one rank nothing is needed and nothing is reserved. `levels` outlives this object.
+  VarianceLevel(const params::Table& table, const Levels& levels);
+
+  // Called before the first bucket of an update.
+  void begin_update() const;
+  // Fills in the arguments of the pass over a bucket before it is sent (or kept, without
+  // `exchanges`). `variance_memory`: the fraction of the variance that an update keeps.
+  void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
+  // Receives the extras f32, averaged over sources, of blocks from element `begin` of the share.
+  void receive(Context&, ConstView extra, int64_t begin) const;
+  // Called when all buckets of an exchange have arrived and their gradients were finite: the level
+  // of `variance`, f32 [elements of the share], follows. Collective.
+  void end_exchange(Context&, View variance, double variance_memory);
+  // Called at the end of an update without an exchange.
+  void end_update() { ++updates_; }
+  // Called instead of these two if a gradient was not finite: the sums become those before
+  // begin_update().
+  void take_back_update() const;
+  // Back to the start: no sums, an unknown noise ratio, and the next exchange begins a cycle.
+  void restart();
+
+  double norm_ratio() const { return noise_.norm_ratio(); }
+
+  void save(params::StateWriter&) const;
+  // Sums of an unfinished cycle are dropped if they are from other ranks or levels; a new cycle
+  // begins.
+  void load(const params::StateReader&);
+  int64_t size_bytes() const;
+  // The size on one level, for this number of elements.
+  static int64_t size_bytes_of(int64_t elements, int world_size);
+  // Bytes that save() writes for each source.
+  int64_t saved_bytes() const;
+  static int64_t saved_bytes_of(int64_t elements, int sources);
+
+ private:
+  // The turns: the energies of the sub-blocks are sent one after the other, then the sketch.
+  static constexpr int64_t kSketchTurn = kernels::kSubBlocks, kTurns = kSketchTurn + 1;
+
+  bool alone() const { return levels_.sources() == 1; }
+  int64_t turn() const { return exchanges_ % kTurns; }
+  // The number of updates, with the current one, since the number of `turn` was sent last.
+  int64_t updates_since(int64_t turn) const {
+    return updates_ + 1 - left_at_[static_cast<size_t>(turn)];
+  }
+  void show_ratios();
+
+  const Levels& levels_;
+  NoiseRatio noise_;
+  // Exchanges since the freeze, or since a resume on another number of ranks.
+  int64_t exchanges_ = 0, updates_ = 0;
+  std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
+  // Per sub-block: the share of the variance's shape that is this rank's own; its energy.
+  Tensor own_weight_, energy_;
+  // Per block: see ops::OnebitNormalize. `arrived_` is the average over ranks of what was sent.
+  Tensor ratio_, sketch_, arrived_, block_energy_, block_variance_;
+  // Before the current update.
+  Tensor energy_before_, sketch_before_, block_energy_before_;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,37 @@
+// Puts whole folders in place: synced to the disk, and exchanged so that one of the two exists at
+// every moment.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "onebit/ground/base/file.h"
+
+namespace onebit {
+
+// The suffix that replace_folder() gives the old folder while it removes it. A folder with this
+// suffix was left by an interruption and may be removed.
+inline constexpr std::string_view kReplacedSuffix = ".replaced";
+
+// Creates a folder and its parents if they do not exist. Error: cannot be created.
+void make_folder(const Path& folder);
+
+// Returns the absolute path of `folder`, or of its nearest parent that exists.
+Path nearest_folder(const Path& folder);
+
+// Creates, writes and removes a file in `folder`, which must exist, to find out early whether
+// writing is possible. Returns the reason why it is not, or an empty string if it is.
+std::string obstacle_to_writing(const Path& folder);
+// Does the same in nearest_folder(folder). Error: writing is not possible.
+void require_writable(const Path& folder);
+
+// Syncs all files below `folder`, and the folders themselves, to the disk.
+void sync_tree(const Path& folder);
+
+// Renames the folder `from` to `to`, which may exist, and removes the old `to`. This is one step if
+// the file system can exchange two names; otherwise the old folder is moved aside first, to a free
+// name with kReplacedSuffix. A link at `to` is replaced: see where_it_leads(). Error:
+// cannot be renamed; `to` is unchanged in that case.
+void replace_folder(const Path& from, const Path& to);
+
+}  // namespace onebit

@@ -1,0 +1,39 @@
+// What the operating system reports about this machine: processors, which of them this process may
+// use, memory. The source is /proc, /sys and the affinity mask of the process; a value that cannot
+// be read keeps its default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "onebit/ground/base/file.h"
+
+namespace onebit {
+
+struct Machine {
+  std::string processor;            // "AMD EPYC 7713 64-Core Processor"
+  int64_t processors = 0;           // online hardware threads
+  int64_t cores = 0;                // physical cores
+  int64_t allowed_processors = 0;   // in this process's affinity mask
+  int64_t allowed_cores = 0;        // physical cores among those
+  double quota_processors = 0;      // of the control group; 0: no limit
+  int64_t numa_nodes = 0;           // NUMA nodes that have processors
+  std::string governor;             // frequency governor of the first processor: "performance", ...
+  double load = 0;                  // mean number of running tasks in the last minute
+  int64_t memory_bytes = 0;         // of the machine
+  int64_t available_bytes = 0;      // available without swapping
+  int64_t limit_bytes = 0;          // of the control group; 0: no limit
+  int64_t shared_memory_bytes = 0;  // free in /dev/shm
+  bool has_nvidia_device = false;   // a device file of NVIDIA's driver exists
+};
+
+// The host name as the system reports it, with or without its domain; empty: not known.
+std::string host_name();
+
+// The peak resident memory of this process; 0: not known.
+int64_t peak_resident_bytes();
+
+// `root` replaces "/" in tests; the affinity mask is always that of this process.
+Machine read_machine(const Path& root = "/");
+
+}  // namespace onebit

@@ -1,0 +1,41 @@
+#include "onebit/ground/metrics/metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace onebit::metrics {
+
+double value_of(const std::vector<Metric>& metrics, std::string_view name) {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string text_of(const std::vector<Metric>& metrics, std::string_view first) {
+  std::string text = fmt::format("{} {:.4f}", first, value_of(metrics, first));
+  for (const Metric& metric : metrics) {
+    if (metric.name == first) continue;
+    text += metric.is_count
+                ? fmt::format(", {} {}", metric.name, static_cast<int64_t>(metric.value))
+                : fmt::format(", {} {:.4f}", metric.name, metric.value);
+  }
+  return text;
+}
+
+std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists) {
+  std::vector<std::string> names;
+  for (const std::span<const MetricName> list : lists) {
+    for (const MetricName& metric : list) {
+      if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
+        names.emplace_back(metric.name);
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace onebit::metrics

@@ -1,0 +1,73 @@
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "onebit/ground/base/error.h"
+#include "onebit/math/device/memory.h"
+
+namespace onebit::memory {
+namespace {
+
+constexpr int64_t kCpuAlignmentBytes = 64;
+std::atomic<int64_t> allocations{0}, held_bytes{0}, most_held_bytes{0};
+
+void count_held(int64_t size_bytes) {
+  const int64_t held = held_bytes += size_bytes;
+  int64_t most = most_held_bytes;
+  while (held > most && !most_held_bytes.compare_exchange_weak(most, held)) {
+  }
+}
+
+}  // namespace
+
+std::byte* allocate(Device device, int64_t size_bytes) {
+  ++allocations;
+  if (!device.is_cpu()) {
+    std::byte* const data = cuda_allocate(device.index, size_bytes);
+    count_held(size_bytes);
+    return data;
+  }
+  const int64_t rounded =
+      (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
+  void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
+  require(data != nullptr, "out of memory: {} bytes requested; {}", size_bytes, kOutOfMemoryAdvice);
+  count_held(size_bytes);
+  return static_cast<std::byte*>(data);
+}
+
+void release(Device device, std::byte* data, int64_t size_bytes) noexcept {
+  held_bytes -= size_bytes;
+  if (device.is_cpu()) {
+    std::free(data);
+  } else {
+    cuda_release(device.index, data);
+  }
+}
+
+void fill_zero(Device device, void* data, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (device.is_cpu()) {
+    std::memset(data, 0, static_cast<size_t>(size_bytes));
+  } else {
+    cuda_fill_zero(device.index, data, size_bytes);
+  }
+}
+
+void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (to_device.is_cpu() && from_device.is_cpu()) {
+    std::memcpy(to, from, static_cast<size_t>(size_bytes));
+  } else {
+    cuda_copy(from_device.is_cpu() ? to_device.index : from_device.index, to, from, size_bytes);
+  }
+}
+
+int64_t allocation_count() {
+  return allocations;
+}
+
+int64_t take_most_held_bytes() {
+  return most_held_bytes.exchange(held_bytes);
+}
+
+}  // namespace onebit::memory

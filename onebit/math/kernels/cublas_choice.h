@@ -1,0 +1,44 @@
+// Chooses cuBLASLt's algorithm for a matrix product: the fastest one, measured at the first product
+// of its kind, among those that give the same bits.
+//
+// Algorithms differ in tiles and in the order of additions; the order determines the last bits. Two
+// runs must agree bit for bit, and measurements vary. So a measurement may only choose among
+// algorithms that add in the order of the first one that cuBLASLt's heuristic names, which follows
+// from the shape, the library and the device. A sample reveals the order: its sums are exactly
+// zero, so that the result contains only the rounding errors of the order (product_sample_cuda.h).
+// If the sum is over tokens, the sample has numbers of tokens with every remainder by the existing
+// tiles.
+//
+// Algorithms that split k into parts may split it differently for another k: they are used if the
+// heuristic names them first, and never chosen by measurement. A measured algorithm must also
+// accept every number of tokens for which it is chosen, as must the first: a replacement would add
+// in another order.
+//
+// The heuristic's first algorithm computes products too small to be worth a measurement, and those
+// for which there is no memory. This changes their speed, never their bits.
+#pragma once
+
+#include <optional>
+
+#include "onebit/math/device/cuda_stream.h"
+#include "onebit/math/kernels/matrix_product.h"
+
+namespace onebit::kernels::cuda {
+
+// Numbers of tokens that share an algorithm: the heuristic is called for the last.
+struct TokenRange {
+  int64_t first, last;
+};
+// The range around `tokens`: eight to an octave.
+TokenRange tokens_around(int64_t tokens);
+
+// Chooses for products with these numbers of tokens that otherwise equal this one; empty if
+// cuBLASLt cannot compute them. Measures, and so waits for the device. `vector` as in
+// cublas_product.h.
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& cuda, const MatrixProduct& product,
+                                                     void* vector, TokenRange tokens);
+
+// The largest power of two, at most 256, that divides the address; 0 for null.
+uint32_t alignment_bytes(const void* data);
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,58 @@
+// The optimizers' ranges and compute copies on a CUDA device. For *_update_cuda.cu only.
+#pragma once
+
+#include <span>
+
+#include "onebit/math/kernels/kernel_cuda.h"
+#include "onebit/math/kernels/update_range.h"
+
+namespace onebit::kernels::cuda {
+
+// The ranges copied to scratch memory.
+class DeviceRanges {
+ public:
+  DeviceRanges(CudaStream& cuda, std::span<const UpdateRange> ranges)
+      : memory_(cuda.scratch().take(static_cast<int64_t>(ranges.size_bytes()))),
+        count_(static_cast<int>(ranges.size())) {
+    cuda.upload(memory_.data(), ranges.data(), static_cast<int64_t>(ranges.size_bytes()));
+  }
+  const UpdateRange* data() const { return memory_.as<UpdateRange>(); }
+  int count() const { return count_; }
+
+ private:
+  Scratch::Block memory_;
+  int count_;
+};
+
+// The decay of an element, 0 without ranges. The elements of one thread are in one range, since
+// both are aligned to 8 or more.
+__device__ inline float decay_at(const UpdateRange* ranges, int count, int64_t element) {
+  if (count == 0) return 0.0f;
+  int low = 0, high = count - 1;  // the first range that ends after the element
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (ranges[middle].end <= element) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return static_cast<float>(ranges[low].weight_decay);
+}
+
+// bf16 or f16 memory to which new values are copied, or none.
+struct ComputeCopy {
+  explicit ComputeCopy(const View& view)
+      : bf16(view.dtype() == DType::kBF16 ? pointer<__nv_bfloat16>(view) : nullptr),
+        f16(view.dtype() == DType::kF16 ? pointer<__half>(view) : nullptr) {}
+
+  __device__ void store(const Eight& values, int64_t at, int64_t count) const {
+    if (bf16 != nullptr) store_eight(values, bf16 + at, count);
+    if (f16 != nullptr) store_eight(values, f16 + at, count);
+  }
+
+  __nv_bfloat16* bf16;
+  __half* f16;
+};
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,61 @@
+// Predicts labels or numbers of a sequence: Hugging Face's BertForSequenceClassification.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "onebit/math/model/bert.h"
+#include "onebit/math/model/classifier_dropout.h"
+#include "onebit/math/model/label_counter.h"
+#include "onebit/math/model/pooler.h"
+#include "onebit/math/model/sequence_classifier.h"
+
+namespace onebit::model {
+
+struct ClassifierHead {
+  int64_t outputs = 2;
+  LabelKind kind = LabelKind::kClass;
+  std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
+  std::vector<float> weights = {};     // [outputs], see SequenceClassifier::Loss; empty: 1
+};
+
+class ClassificationModel {
+ public:
+  // The encoder, the pooler and "classifier". `table` must outlive the model and must not move.
+  ClassificationModel(const BertConfig& config, ClassifierHead head, params::Table& table);
+
+  const BertConfig& config() const { return bert_.config(); }
+  const ClassifierHead& head() const { return head_; }
+
+  // As in PreTrainingModel.
+  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+                  bool training);
+
+  struct Result {
+    double loss_sum = 0;
+    int64_t sequences = 0, correct = 0;  // correct: only with kClass
+  };
+  // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
+  // the table's gradients as in training_pass.h.
+  Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
+                          const TrainingPass& pass);
+  Result evaluate(Context& context, const DeviceBatch& batch);
+  // Returns the logits, f32 [sequences, outputs] on the CPU; labels are not read.
+  Tensor predict(Context& context, const DeviceBatch& batch);
+
+ private:
+  Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
+
+  Bert bert_;
+  Range head_range_;
+  Pooler pooler_;
+  ClassifierHead head_;
+  SequenceClassifier classifier_;
+  ClassifierDropout dropout_;
+  Tensor weights_;      // f32 [outputs]
+  Tensor grad_pooled_;  // [sequences, hidden]
+  LabelCounter counter_;
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,57 @@
+// The masked-word head: transform, layer norm, and the word-embedding matrix as decoder. Logits
+// exist for kChunkRows rows at a time: each chunk runs forward and backward at once.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/math/device/context.h"
+#include "onebit/math/model/config.h"
+#include "onebit/math/model/declarations.h"
+#include "onebit/math/model/memory_plan.h"
+
+namespace onebit::model {
+
+class MaskedLmHead {
+ public:
+  // The number of rows whose logits exist at once.
+  static constexpr int64_t kChunkRows = 1024;
+
+  // Declares "cls.predictions". `word_embeddings` is the shared matrix.
+  MaskedLmHead(const BertConfig& config, params::Table& table, int word_embeddings);
+
+  void reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute);
+
+  struct Loss {
+    ConstView hidden;      // [masked, hidden]
+    ConstView targets;     // i32 [masked]
+    float gradient_scale;  // for every masked token's loss
+    View grad_hidden;      // [masked, hidden]  overwritten; empty in evaluation
+  };
+  // Computes losses() and correct(), and unless in evaluation the table's gradients
+  // (training_pass.h).
+  void loss(Context& context, const Loss& call) const;
+  // f32 [masked] and u8 [masked] of the last call of loss().
+  View losses(int64_t masked) const { return losses_.first_rows(masked); }
+  View correct(int64_t masked) const { return correct_.first_rows(masked); }
+
+  // hidden [masked, hidden]; logits f32 [masked, vocab_size] on the CPU, overwritten.
+  void predict(Context& context, ConstView hidden, View logits) const;
+
+ private:
+  void transform(Context& context, ConstView hidden) const;
+  void transform_backward(Context& context, ConstView hidden, View grad_hidden) const;
+  View decode(Context& context, int64_t begin, int64_t end) const;
+
+  BertConfig config_;
+  params::Table* table_;
+  int word_;
+  int bias_;
+  LinearParameters dense_;
+  NormParameters norm_;
+  Tensor pre_activation_, activated_, normed_, mean_, inverse_stddev_;  // [masked, ...]
+  Tensor grad_normed_;                                                  // [masked, hidden]
+  Tensor logits_;                                                       // [chunk, stored vocab]
+  Tensor losses_, correct_;
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,43 @@
+#include "onebit/math/model/memory_report.h"
+
+namespace onebit::model {
+
+std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
+                                     DType compute) {
+  const int64_t elements = table.size_elements();
+  std::vector<MemoryRow> rows{{"values", 4 * elements}, {"gradients", 4 * elements}};
+  if (compute != DType::kF32) rows.push_back({"compute copy", size_bytes_of(compute) * elements});
+  for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
+    const auto named = static_cast<MemoryKind>(kind);
+    rows.push_back({std::string(name_of(named)), reserved.bytes(named)});
+  }
+  return rows;
+}
+
+std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
+                                     const MemoryOptions& options, DType compute,
+                                     PreTrainingHeads heads, DeviceType device) {
+  params::Table table;
+  PreTrainingModel model(config, table, heads);
+  MemoryPlan counted(device);
+  model.reserve(counted, limits, options, true, compute);
+  return memory_report(table, counted, compute);
+}
+
+int64_t total_bytes(const std::vector<MemoryRow>& rows) {
+  int64_t total = 0;
+  for (const MemoryRow& row : rows) total += row.bytes;
+  return total;
+}
+
+double training_flops(const BertConfig& config, int64_t tokens, int64_t masked) {
+  const double length = static_cast<double>(tokens), guessed = static_cast<double>(masked);
+  const double hidden = static_cast<double>(config.hidden_size);
+  const double wide = static_cast<double>(config.intermediate_size);
+  const double linear = 2 * length * (4 * hidden * hidden + 2 * hidden * wide);
+  const double attention = 4 * length * length * hidden;
+  const double head = 2 * guessed * hidden * (hidden + static_cast<double>(config.vocab_size));
+  return 3 * (static_cast<double>(config.layers) * (linear + attention) + head);
+}
+
+}  // namespace onebit::model

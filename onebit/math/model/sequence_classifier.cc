@@ -1,0 +1,85 @@
+#include "onebit/math/model/sequence_classifier.h"
+
+#include "onebit/math/device/profile.h"
+#include "onebit/math/model/phases.h"
+#include "onebit/math/ops/cross_entropy.h"
+#include "onebit/math/ops/dropout.h"
+#include "onebit/math/ops/label_loss.h"
+#include "onebit/math/ops/linear.h"
+
+namespace onebit::model {
+
+SequenceClassifier::SequenceClassifier(const BertConfig& config, params::Table& table,
+                                       const std::string& name, int64_t outputs)
+    : hidden_(config.hidden_size),
+      table_(&table),
+      outputs_(outputs),
+      dense_(declare_linear(table, name, outputs, config.hidden_size, config.initializer_range)) {}
+
+void SequenceClassifier::reserve(MemoryPlan& memory, int64_t sequences, bool training,
+                                 DType compute) {
+  dropped_ = training ? memory.reserve(MemoryKind::kHead, compute, {sequences, hidden_}) : Tensor();
+  logits_ = memory.reserve(MemoryKind::kHead, compute, {sequences, outputs_});
+  losses_ = memory.reserve(MemoryKind::kHead, DType::kF32, {sequences});
+  correct_ = memory.reserve(MemoryKind::kHead, DType::kU8, {sequences});
+}
+
+View SequenceClassifier::logits(Context& context, ConstView pooled) const {
+  const View result = rows_of(logits_, pooled.extent(0));
+  ops::linear(context, {.x = pooled,
+                        .weight = table_->compute_value(dense_.weight),
+                        .bias = bias_to_add(context, *table_, dense_.bias),
+                        .y = result});
+  return result;
+}
+
+void SequenceClassifier::output_loss(Context& context, const Loss& call, View scores) const {
+  const int64_t sequences = scores.extent(0);
+  const bool training = !call.grad_pooled.empty();
+  if (call.kind == LabelKind::kClass) {
+    ops::cross_entropy(context, {.logits = scores,
+                                 .classes = outputs_,
+                                 .targets = call.targets,
+                                 .write_gradient = training,
+                                 .gradient_scale = call.gradient_scale,
+                                 .losses = losses(sequences),
+                                 .correct = correct(sequences),
+                                 .class_weights = call.weights});
+    return;
+  }
+  ops::label_loss(context, {.kind = call.kind == LabelKind::kLabels ? ops::LabelLossKind::kSigmoid
+                                                                    : ops::LabelLossKind::kSquared,
+                            .logits = scores,
+                            .targets = call.targets,
+                            .positive_weights = call.weights,
+                            .write_gradient = training,
+                            .gradient_scale = call.gradient_scale,
+                            .losses = losses(sequences)});
+}
+
+void SequenceClassifier::loss(Context& context, const Loss& call) const {
+  const PhaseSpan phase(context, kHeadsForward);
+  const int64_t sequences = call.pooled.extent(0);
+  const bool training = !call.grad_pooled.empty();
+  ConstView input = call.pooled;
+  if (call.dropout.probability > 0) {
+    const View dropped = rows_of(dropped_, sequences);
+    ops::dropout(context, {.x = input, .dropout = call.dropout, .y = dropped});
+    input = dropped;
+  }
+  const View scores = logits(context, input);
+  output_loss(context, call, scores);
+  if (!training) return;
+  const PhaseSpan backward(context, kHeadsBackward);
+  ops::linear_backward_weight(context, weight_gradient(*table_, dense_.weight, scores, input,
+                                                       table_->gradient(dense_.bias)));
+  ops::linear_backward_input(context, {.grad_y = scores,
+                                       .weight = table_->compute_value(dense_.weight),
+                                       .grad_x = call.grad_pooled});
+  if (call.dropout.probability > 0) {
+    ops::dropout_backward(
+        context, {.grad_y = call.grad_pooled, .dropout = call.dropout, .grad_x = call.grad_pooled});
+  }
+}
+
+}  // namespace onebit::model

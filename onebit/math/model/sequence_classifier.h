@@ -1,0 +1,62 @@
+// Dropout, one dense layer and a loss of its outputs, for one vector per sequence (next-sentence
+// prediction, sequence classification) or per tagged row; in the latter case "sequences" below
+// means rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "onebit/math/device/context.h"
+#include "onebit/math/kernels/dropout.h"
+#include "onebit/math/model/config.h"
+#include "onebit/math/model/declarations.h"
+#include "onebit/math/model/memory_plan.h"
+
+namespace onebit::model {
+
+// The meaning of a classifier's outputs.
+enum class LabelKind {
+  kClass,   // one of several classes: softmax cross-entropy
+  kLabels,  // any number of labels: sigmoid cross-entropy, the mean over the labels
+  kValues,  // numbers: squared error, the mean over them
+};
+
+class SequenceClassifier {
+ public:
+  // Declares NAME.weight [outputs, hidden] and NAME.bias.
+  SequenceClassifier(const BertConfig& config, params::Table& table, const std::string& name,
+                     int64_t outputs);
+
+  void reserve(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
+
+  struct Loss {
+    ConstView pooled;          // [sequences, hidden]
+    ConstView targets;         // kClass: i32 [sequences]; -1: not counted
+                               // else: f32 [sequences, outputs]
+    kernels::Dropout dropout;  // applied to pooled
+    float gradient_scale;      // for every sequence's loss
+    View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
+    LabelKind kind = LabelKind::kClass;
+    // f32 [outputs]: multiplies the loss of a class, or of a label where it is present; empty: 1
+    ConstView weights = {};
+  };
+  // Computes losses(), correct() for kClass, and unless in evaluation the table's gradients
+  // (training_pass.h).
+  void loss(Context& context, const Loss& call) const;
+  View losses(int64_t sequences) const { return losses_.first_rows(sequences); }    // f32
+  View correct(int64_t sequences) const { return correct_.first_rows(sequences); }  // u8
+
+  // pooled [sequences, hidden]; the logits [sequences, outputs] are valid until the next call.
+  View logits(Context& context, ConstView pooled) const;
+
+ private:
+  void output_loss(Context& context, const Loss& call, View scores) const;
+
+  int64_t hidden_;
+  params::Table* table_;
+  int64_t outputs_;
+  LinearParameters dense_;
+  Tensor dropped_, logits_, losses_, correct_;
+};
+
+}  // namespace onebit::model

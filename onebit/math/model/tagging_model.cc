@@ -1,0 +1,67 @@
+#include "onebit/math/model/tagging_model.h"
+
+#include <array>
+
+namespace onebit::model {
+
+TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table)
+    : bert_(config, table),
+      head_range_{table.size_elements(), 0},
+      head_(head),
+      classifier_(config, table, "classifier", head.outputs),
+      dropout_(head.dropout.value_or(config.hidden_dropout)) {
+  head_range_.end = table.size_elements();
+}
+
+MemoryPlan TaggingModel::plan(Context& context, const BatchLimits& limits,
+                              const MemoryOptions& memory, bool training) {
+  const DType compute = bert_.table().compute_type();
+  MemoryPlan reserved(context.device());
+  bert_.reserve(reserved, {.limits = limits,
+                           .output_rows = limits.tagged,
+                           .memory = memory,
+                           .training = training,
+                           .compute = compute});
+  classifier_.reserve(reserved, limits.tagged, training, compute);
+  if (training) dropout_.reserve(reserved, limits.tagged);
+  counter_.reserve(context.device(), limits.tagged);
+  return reserved;
+}
+
+TaggingModel::Result TaggingModel::run(Context& context, const DeviceBatch& batch, double weight,
+                                       const TrainingPass* pass) {
+  const int64_t tagged = batch.tagged_rows.elements();
+  const std::array<ConstView, 1> output_rows{batch.tagged_rows};
+  const View hidden = bert_.forward(context, batch, output_rows, pass);
+  const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
+  classifier_.loss(context, {.pooled = hidden,
+                             .targets = batch.tags,
+                             .dropout = dropout_.of(context, batch, batch.tagged_rows, pass),
+                             .gradient_scale = static_cast<float>(scale),
+                             .grad_pooled = pass == nullptr ? View() : bert_.output_gradient()});
+  counter_.start(context, classifier_.losses(tagged), classifier_.correct(tagged), batch.tags);
+  if (pass != nullptr) {
+    if (pass->forward_done) pass->forward_done();
+    if (pass->gradients_ready) pass->gradients_ready(head_range_);
+    bert_.backward(context, batch, output_rows, *pass);
+  }
+  const LabelSums sums = counter_.sums();
+  return {.loss_sum = sums.loss, .words = sums.items, .correct = sums.correct};
+}
+
+TaggingModel::Result TaggingModel::forward_backward(Context& context, const DeviceBatch& batch,
+                                                    double weight, const TrainingPass& pass) {
+  return run(context, batch, weight, &pass);
+}
+
+TaggingModel::Result TaggingModel::evaluate(Context& context, const DeviceBatch& batch) {
+  return run(context, batch, 0, nullptr);
+}
+
+Tensor TaggingModel::predict(Context& context, const DeviceBatch& batch) {
+  const std::array<ConstView, 1> output_rows{batch.tagged_rows};
+  return to_cpu_f32(
+      classifier_.logits(context, bert_.forward(context, batch, output_rows, nullptr)));
+}
+
+}  // namespace onebit::model

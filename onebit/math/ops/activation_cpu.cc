@@ -1,0 +1,158 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "onebit/math/ops/activation_cpu.cc"
+#include "hwy/foreach_target.h"
+//
+#include <type_traits>
+
+#include "onebit/math/kernels/column_partials.h"
+#include "onebit/math/kernels/cpu_op.h"
+#include "onebit/math/kernels/float_type.h"
+#include "onebit/math/kernels/for_parts.h"
+#include "onebit/math/kernels/simd_math_inl.h"
+#include "onebit/math/ops/activation.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
+namespace {
+
+// Each activation provides its value and its derivative from what the forward pass saved.
+struct GeluErf {
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, normal(x).distribution); }
+  static HWY_INLINE Vector derivative(Vector x) {
+    const Normal at_x = normal(x);
+    return hn::MulAdd(x, at_x.density, at_x.distribution);
+  }
+};
+
+// The value of GeluErf where it is rounded to bf16.
+struct GeluErfToBf16 {
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, normal_distribution_for_bf16(x)); }
+};
+
+// With u = sqrt(2/pi) (x + 0.044715 x^3), (1 + tanh u) / 2 is sigmoid(2 u).
+struct GeluTanh {
+  static constexpr float kLinear = 1.59576912161f, kCubic = 0.0713548162726f;  // of 2 u
+
+  static HWY_INLINE Vector gate(Vector x) {
+    const Vector slope = hn::MulAdd(hn::Mul(x, x), set(kCubic), set(kLinear));
+    return sigmoid(hn::Mul(x, slope));
+  }
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, gate(x)); }
+  static HWY_INLINE Vector derivative(Vector x) {
+    const Vector s = gate(x);
+    const Vector slope = hn::MulAdd(hn::Mul(x, x), set(3 * kCubic), set(kLinear));
+    const Vector change = hn::Mul(hn::Mul(s, hn::Sub(set(1.0f), s)), slope);
+    return hn::MulAdd(x, change, s);
+  }
+};
+
+struct Relu {
+  static HWY_INLINE Vector value(Vector x) { return hn::IfThenElse(hn::Lt(x, zero()), zero(), x); }
+  static HWY_INLINE Vector derivative(Vector x) {
+    return hn::IfThenElseZero(hn::Gt(x, zero()), set(1.0f));
+  }
+};
+
+struct Swish {
+  static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, sigmoid(x)); }
+  static HWY_INLINE Vector derivative(Vector x) {
+    const Vector s = sigmoid(x);
+    return hn::MulAdd(hn::Mul(x, s), hn::Sub(set(1.0f), s), s);
+  }
+};
+
+struct Tanh {
+  static HWY_INLINE Vector value(Vector x) { return hyperbolic_tangent(x); }
+  static HWY_INLINE Vector derivative(Vector y) { return hn::NegMulAdd(y, y, set(1.0f)); }
+};
+
+template <class Body>
+HWY_INLINE void with_activation(ActivationKind kind, const Body& body) {
+  switch (kind) {
+    case ActivationKind::kGeluErf:
+      return body(GeluErf());
+    case ActivationKind::kGeluTanh:
+      return body(GeluTanh());
+    case ActivationKind::kRelu:
+      return body(Relu());
+    case ActivationKind::kSwish:
+      return body(Swish());
+    case ActivationKind::kTanh:
+      return body(Tanh());
+  }
+}
+
+void activation(Context& context, const Activation& a) {
+  with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
+    using T = decltype(tag);
+    with_activation(a.kind, [&](auto function) HWY_ATTR {
+      using Function = decltype(function);
+      constexpr bool kToBf16 = std::is_same_v<T, bf16> && std::is_same_v<Function, GeluErf>;
+      using Chosen = std::conditional_t<kToBf16, GeluErfToBf16, Function>;
+      const T* x = a.x.data<T>();
+      T* y = a.y.data<T>();
+      for_parts(context, a.x.elements(), grain_for(1),
+                [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+                  for_lanes(end - begin, [&](int64_t i, auto lanes) HWY_ATTR {
+                    store(Chosen::value(load(x + begin + i, lanes)), y + begin + i, lanes);
+                  });
+                });
+    });
+  });
+}
+
+template <typename T, class Function>
+void backward_block(const ActivationBackward& a, int64_t begin, int64_t end, float* grad_bias) {
+  const int64_t columns = a.grad_y.extent(1);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* grad_y = a.grad_y.data<T>() + row * columns;
+    const T* saved = a.saved.data<T>() + row * columns;
+    T* grad_x = a.grad_x.data<T>() + row * columns;
+    for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+      const Vector slope = Function::derivative(load(saved + i, lanes));
+      const Vector value = hn::Mul(load(grad_y + i, lanes), slope);
+      store(value, grad_x + i, lanes);
+      if (grad_bias != nullptr) {
+        store(hn::Add(load(grad_bias + i, lanes), value), grad_bias + i, lanes);
+      }
+    });
+  }
+}
+
+void activation_backward(Context& context, const ActivationBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), columns = a.grad_y.extent(1);
+  const bool sums_bias = !a.grad_bias.empty();
+  const RowBlocks blocks(rows);
+  ColumnPartials sums(context, blocks, sums_bias ? columns : 0, 1);
+  with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
+    with_activation(a.kind, [&](auto function) HWY_ATTR {
+      for_parts(context, blocks.count(), grain_for(columns * blocks.rows_per_block()),
+                [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+                  for (int64_t block = begin; block < end; ++block) {
+                    sums.clear(block);
+                    backward_block<decltype(tag), decltype(function)>(
+                        a, blocks.begin(block), blocks.end(block),
+                        sums_bias ? sums.of(0, block) : nullptr);
+                  }
+                });
+    });
+  });
+  if (sums_bias) sums.add_to(context, 0, a.grad_bias.data<float>());
+}
+
+}  // namespace
+}  // namespace onebit::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onebit::ops {
+
+ONEBIT_CPU_OP(activation, Activation);
+ONEBIT_CPU_OP(activation_backward, ActivationBackward);
+
+}  // namespace onebit::ops
+#endif

@@ -1,0 +1,140 @@
+#include <cmath>
+
+#include "onebit/math/kernels/block_shared_cuda.h"
+#include "onebit/math/kernels/kernel_cuda.h"
+#include "onebit/math/ops/cross_entropy.h"
+
+namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// The largest value and the first column that holds it.
+struct Largest {
+  float value;
+  int column;
+};
+
+__device__ Largest larger(Largest a, Largest b) {
+  const bool second = b.value > a.value || (b.value == a.value && b.column < a.column);
+  return second ? b : a;
+}
+
+struct LargestOfWarps {
+  Largest of[kWarp];
+};
+
+__device__ Largest block_largest(Largest mine) {
+  auto& partial = block_shared<LargestOfWarps>().of;
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    mine = larger(mine, {__shfl_xor_sync(kAllLanes, mine.value, distance),
+                         __shfl_xor_sync(kAllLanes, mine.column, distance)});
+  }
+  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
+  __syncthreads();
+  Largest result = partial[0];
+  for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) result = larger(result, partial[warp]);
+  return result;
+}
+
+template <typename T>
+struct Call {
+  T* logits;
+  int64_t stride;
+  int classes;
+  const int32_t* targets;
+  bool write_gradient;
+  float gradient_scale;
+  float* losses;
+  uint8_t* correct;            // may be null
+  const float* class_weights;  // may be null
+};
+
+// The gradient of one row: zero if `scale` is 0, and zero in the padding.
+template <typename T>
+__device__ void write_gradient(T* logits, const Call<T>& a, int target, float maximum,
+                               float log_sum, float scale) {
+  for (int64_t at = int64_t{threadIdx.x} * kEight; at < a.stride; at += kThreads * kEight) {
+    Eight values = load_eight(logits + at, a.stride - at);
+    for (int i = 0; i < kEight; ++i) {
+      const float probability = expf((values.lane[i] - maximum) - log_sum);
+      const float gradient = (probability - (at + i == target ? 1.0f : 0.0f)) * scale;
+      values.lane[i] = at + i < a.classes && target >= 0 ? gradient : 0.0f;
+    }
+    store_eight(values, logits + at, a.stride - at);
+  }
+}
+
+struct TargetLogit {
+  float value;
+};
+
+// One thread block per row. A target outside the classes yields a NaN loss.
+template <typename T>
+__global__ void rows(Call<T> a) {
+  float& of_target = block_shared<TargetLogit>().value;
+  const int64_t row = blockIdx.x;
+  T* logits = a.logits + row * a.stride;
+  const int target = a.targets[row];
+  if (target < 0 || target >= a.classes) {
+    if (threadIdx.x == 0) {
+      a.losses[row] = target == kIgnoredTarget ? 0.0f : nanf("");
+      if (a.correct != nullptr) a.correct[row] = 0;
+    }
+    if (a.write_gradient) write_gradient(logits, a, -1, 0.0f, 0.0f, 0.0f);
+    return;
+  }
+  Largest best{-INFINITY, a.classes};
+  for (int at = static_cast<int>(threadIdx.x) * kEight; at < a.classes; at += kThreads * kEight) {
+    const Eight values = load_eight(logits + at, a.classes - at);
+    for (int i = 0; i < kEight && at + i < a.classes; ++i) {
+      best = larger(best, {values.lane[i], at + i});
+    }
+  }
+  best = block_largest(best);
+  float sum = 0;
+  for (int at = static_cast<int>(threadIdx.x) * kEight; at < a.classes; at += kThreads * kEight) {
+    const Eight values = load_eight(logits + at, a.classes - at);
+    for (int i = 0; i < kEight && at + i < a.classes; ++i) {
+      sum += expf(values.lane[i] - best.value);
+    }
+  }
+  const float log_sum = logf(block_sum(sum));
+  const float weight = a.class_weights == nullptr ? 1.0f : a.class_weights[target];
+  if (threadIdx.x == 0) {
+    of_target = widen(logits[target]);
+    a.losses[row] = weight * (log_sum + (best.value - of_target));
+    if (a.correct != nullptr) a.correct[row] = best.column == target;
+  }
+  __syncthreads();  // the target's logit has been read
+  if (a.write_gradient) {
+    write_gradient(logits, a, target, best.value, log_sum, weight * a.gradient_scale);
+  }
+}
+
+}  // namespace
+
+void cross_entropy(Context& context, const CrossEntropy& a) {
+  const int64_t count = a.logits.extent(0);
+  if (count == 0) return;
+  CudaStream& cuda = CudaStream::of(context);
+  with_device_type(a.logits.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const Call<T> call{.logits = pointer<T>(a.logits),
+                       .stride = a.logits.extent(1),
+                       .classes = static_cast<int>(a.classes),
+                       .targets = a.targets.data<int32_t>(),
+                       .write_gradient = a.write_gradient,
+                       .gradient_scale = a.gradient_scale,
+                       .losses = a.losses.data<float>(),
+                       .correct = a.correct.data<uint8_t>(),
+                       .class_weights = a.class_weights.data<float>()};
+    launch("cross_entropy", cuda, static_cast<unsigned>(count), kThreads, rows<T>, call);
+  });
+}
+
+}  // namespace onebit::ops::cuda

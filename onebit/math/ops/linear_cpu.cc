@@ -1,0 +1,150 @@
+// Matrix products through oneDNN, in plain layouts, except for constant weights (linear.h).
+#include "onebit/ground/base/error.h"
+#include "onebit/math/device/onednn_stream.h"
+#include "onebit/math/device/onednn_version.h"
+#include "onebit/math/device/scratch.h"
+#include "onebit/math/kernels/matrix_product.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/linear.h"
+
+namespace onebit::ops::cpu {
+
+using namespace kernels;
+
+namespace {
+
+using dnnl::memory;
+
+memory::data_type onednn_type(DType dtype) {
+  return dtype == DType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+memory::desc matrix(int64_t rows, int64_t columns, DType dtype, bool transposed) {
+  using tag = memory::format_tag;
+  return {{rows, columns}, onednn_type(dtype), transposed ? tag::ba : tag::ab};
+}
+
+OnednnStream::PrimitiveKey key_of(const MatrixProduct& p, bool packs) {
+  const int64_t options =
+      p.a_transposed | p.b_transposed << 1 | !p.bias.empty() << 2 | p.accumulate << 3 | packs << 4;
+  return {p.m(),
+          p.n(),
+          p.k(),
+          options,
+          static_cast<int64_t>(p.a.dtype()),
+          static_cast<int64_t>(p.c.dtype())};
+}
+
+memory::desc plain_weights(const MatrixProduct& p) {
+  return matrix(p.k(), p.n(), p.b.dtype(), p.b_transposed);
+}
+
+// `packs`: oneDNN chooses the layout of the weights.
+PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p, bool packs) {
+  const auto source = matrix(p.m(), p.k(), p.a.dtype(), p.a_transposed);
+  auto weights = plain_weights(p);
+  if (packs) weights = {{p.k(), p.n()}, onednn_type(p.b.dtype()), memory::format_tag::any};
+  const auto destination = matrix(p.m(), p.n(), p.c.dtype(), false);
+  const auto bias = matrix(1, p.n(), DType::kF32, false);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (p.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  const auto plan = plan_product(engine, source, weights, p.bias.empty() ? nullptr : &bias,
+                                 destination, attributes);
+  PreparedPrimitive prepared;
+  prepared.primitive = dnnl::matmul(plan);
+  const auto without_memory = [&](const memory::desc& desc) {
+    return memory(desc, engine, DNNL_MEMORY_NONE);
+  };
+  prepared.arguments = {{DNNL_ARG_SRC, without_memory(source)},
+                        {DNNL_ARG_WEIGHTS, without_memory(plan.weights_desc())},
+                        {DNNL_ARG_DST, without_memory(destination)},
+                        {DNNL_ARG_SCRATCHPAD, without_memory(plan.scratchpad_desc())}};
+  if (!p.bias.empty()) prepared.arguments.emplace(DNNL_ARG_BIAS, without_memory(bias));
+  prepared.scratchpad_bytes = static_cast<int64_t>(plan.scratchpad_desc().get_size());
+  return prepared;
+}
+
+const void* packed_weights(OnednnStream& onednn, const MatrixProduct& p,
+                           const PreparedPrimitive& prepared) {
+  const memory::desc plain = plain_weights(p);
+  const memory::desc layout = prepared.arguments.at(DNNL_ARG_WEIGHTS).get_desc();
+  if (layout == plain) return p.b.raw();
+  return onednn.packed_weights().packed(p.b.raw(), plain, layout, onednn.stream());
+}
+
+void run(Context& context, const MatrixProduct& p) {
+  OnednnStream& onednn = context.onednn();
+  const bool packs = onednn.packed_weights().covers(p.b.raw());
+  const auto key = key_of(p, packs);
+  PreparedPrimitive* prepared = onednn.find_primitive(key);
+  if (prepared == nullptr) {
+    prepared = &onednn.keep_primitive(key, prepare(onednn.engine(), p, packs));
+  }
+  const auto scratchpad = context.scratch().take(prepared->scratchpad_bytes);
+  const auto give = [&](int argument, const void* data) {
+    prepared->arguments.at(argument).set_data_handle(const_cast<void*>(data));
+  };
+  give(DNNL_ARG_SRC, p.a.raw());
+  give(DNNL_ARG_WEIGHTS, packs ? packed_weights(onednn, p, *prepared) : p.b.raw());
+  give(DNNL_ARG_DST, p.c.raw());
+  give(DNNL_ARG_SCRATCHPAD, scratchpad.data());
+  if (!p.bias.empty()) give(DNNL_ARG_BIAS, p.bias.raw());
+  prepared->primitive.execute(onednn.stream(), prepared->arguments);
+  onednn.stream().wait();
+}
+
+// Widens operands that this processor cannot multiply (see bf16_is_native) into f32 scratch and
+// rounds the result afterwards.
+void widen_and_run(Context& context, const MatrixProduct& p) {
+  Scratch& scratch = context.scratch();
+  const bool rounds = p.c.dtype() != DType::kF32;
+  const auto wide_a = scratch.take(p.a.elements() * 4);
+  const auto wide_b = scratch.take(p.b.elements() * 4);
+  const auto wide_c = scratch.take(rounds ? p.c.elements() * 4 : 0);
+  const auto widened = [](const Scratch::Block& to, const ConstView& from) {
+    return View(to.data(), DType::kF32, from.shape(), Device{});
+  };
+  MatrixProduct wide = p;
+  const auto widen = [&](const Scratch::Block& block, const ConstView& from) {
+    const View to = widened(block, from);
+    cast(context, {.from = from, .to = to});
+    return to;
+  };
+  wide.a = widen(wide_a, p.a);
+  wide.b = widen(wide_b, p.b);
+  if (rounds) wide.c = p.accumulate ? widen(wide_c, p.c) : widened(wide_c, p.c);
+  run(context, wide);
+  if (rounds) cast(context, {.from = wide.c, .to = p.c});
+}
+
+}  // namespace
+
+bool matrix_product(Context& context, const MatrixProduct& p) {
+  ONEBIT_INVARIANT(p.epilogue == Epilogue::kNone || p.epilogue == Epilogue::kBias);
+  if (p.m() == 0 || p.n() == 0) return true;
+  const DType operands = p.a.dtype();
+  const bool native =
+      operands == DType::kF32 || (operands == DType::kBF16 && context.onednn().has_native_bf16());
+  try {
+    if (native) {
+      run(context, p);
+    } else {
+      widen_and_run(context, p);
+    }
+  } catch (const dnnl::error& error) {
+    fail("oneDNN cannot multiply [{}, {}] by [{}, {}] in {}: {}", p.m(), p.k(), p.k(), p.n(),
+         name_of(operands), error.message);
+  }
+  return true;
+}
+
+bool bf16_is_native(Context& context) {
+  return context.onednn().has_native_bf16();
+}
+
+}  // namespace onebit::ops::cpu

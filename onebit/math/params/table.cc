@@ -1,0 +1,149 @@
+#include "onebit/math/params/table.h"
+
+#include <algorithm>
+
+#include "onebit/ground/base/nearest_word.h"
+
+namespace onebit::params {
+namespace {
+
+Shape with_rows(const Shape& shape, int64_t rows) {
+  Shape result{rows};
+  for (int axis = 1; axis < shape.rank(); ++axis) result.append(shape[axis]);
+  return result;
+}
+
+int64_t aligned(int64_t elements) {
+  constexpr int64_t kAlignment = Table::kAlignmentElements;
+  return (elements + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t row_elements(const Shape& shape) {
+  return shape.rank() == 1 ? 1 : shape.elements() / std::max<int64_t>(shape[0], 1);
+}
+
+}  // namespace
+
+int Table::add(Declaration declaration) {
+  ONEBIT_INVARIANT(values_.empty());
+  const Shape& shape = declaration.shape;
+  ONEBIT_INVARIANT(shape.rank() >= 1 && shape.elements() > 0);
+  const int64_t storage_rows = std::max(declaration.storage_rows, shape[0]);
+  const int index = static_cast<int>(parameters_.size());
+
+  const int64_t begin = size_elements_;
+  const int64_t count = storage_rows * row_elements(shape);
+  const std::vector<std::string> names =
+      declaration.parts.empty() ? std::vector<std::string>{declaration.name} : declaration.parts;
+  const int64_t part_rows = shape[0] / static_cast<int64_t>(names.size());
+  ONEBIT_INVARIANT(part_rows * static_cast<int64_t>(names.size()) == shape[0]);
+  for (size_t part = 0; part < names.size(); ++part) {
+    require(names_.insert(names[part]).second, "the parameter {} is declared twice", names[part]);
+    entries_.push_back(
+        {.name = names[part],
+         .shape = with_rows(shape, part_rows),
+         .offset_elements = begin + static_cast<int64_t>(part) * part_rows * row_elements(shape),
+         .decay = declaration.decay,
+         .lookup = declaration.lookup,
+         .parameter = index});
+  }
+  size_elements_ = aligned(begin + count);
+  const Shape storage_shape = with_rows(shape, storage_rows);
+  parameters_.push_back({std::move(declaration), {begin, begin + count}, storage_shape});
+  return index;
+}
+
+void Table::allocate(Device device, DType compute) {
+  device_ = device;
+  compute_type_ = compute;
+  values_ = Tensor::zeros(device, DType::kF32, {size_elements_});
+  gradients_ = Tensor::zeros(device, DType::kF32, {size_elements_});
+  if (compute != DType::kF32) compute_values_ = Tensor::zeros(device, compute, {size_elements_});
+}
+
+int64_t Table::parameter_count() const {
+  int64_t count = 0;
+  for (const auto& entry : entries_) count += entry.shape.elements();
+  return count;
+}
+
+View Table::compute_values() const {
+  return compute_type_ == DType::kF32 ? values_.view() : compute_values_.view();
+}
+
+View Table::compute_copy(Range range) const {
+  return compute_type_ == DType::kF32 ? View()
+                                      : compute_values_.view().rows(range.begin, range.end);
+}
+
+View Table::slice(const Tensor& flat, int parameter) const {
+  const Parameter& placed = parameters_[static_cast<size_t>(parameter)];
+  return flat.view().rows(placed.range.begin, placed.range.end).reshaped(placed.storage_shape);
+}
+
+View Table::value(int parameter) const {
+  return slice(values_, parameter);
+}
+
+View Table::compute_value(int parameter) const {
+  return slice(compute_type_ == DType::kF32 ? values_ : compute_values_, parameter);
+}
+
+View Table::gradient(int parameter) const {
+  return slice(gradients_, parameter);
+}
+
+void Table::overwrite_gradient(int parameter) {
+  Range range = parameters_[static_cast<size_t>(parameter)].range;
+  range.end = aligned(range.end);
+  stale_gradients_.cover(parameter, range);
+}
+
+const Entry& Table::entry(std::string_view name) const {
+  for (const auto& entry : entries_) {
+    if (entry.name == name) return entry;
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : entries_) names.push_back(entry.name);
+  const std::string near = nearest_word(name, names);
+  fail("no parameter is named {}{}", name,
+       near.empty() ? "" : fmt::format("; the nearest is {}", near));
+}
+
+View Table::value_of(const Entry& entry) const {
+  const int64_t begin = entry.offset_elements;
+  return values_.view().rows(begin, begin + entry.shape.elements()).reshaped(entry.shape);
+}
+
+View Table::gradient_of(const Entry& entry) const {
+  const int64_t begin = entry.offset_elements;
+  return gradients_.view().rows(begin, begin + entry.shape.elements()).reshaped(entry.shape);
+}
+
+std::optional<std::string> Table::name_at(int64_t element) const {
+  for (const auto& entry : entries_) {
+    if (element >= entry.offset_elements &&
+        element < entry.offset_elements + entry.shape.elements()) {
+      return entry.name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Table::DecayRange> Table::decay_ranges() const {
+  std::vector<DecayRange> ranges;
+  for (size_t index = 0; index < parameters_.size(); ++index) {
+    const int64_t begin = parameters_[index].range.begin;
+    const int64_t end =
+        index + 1 < parameters_.size() ? parameters_[index + 1].range.begin : size_elements_;
+    const bool decay = parameters_[index].declaration.decay;
+    if (!ranges.empty() && ranges.back().decay == decay) {
+      ranges.back().range.end = end;
+    } else {
+      ranges.push_back({{begin, end}, decay});
+    }
+  }
+  return ranges;
+}
+
+}  // namespace onebit::params

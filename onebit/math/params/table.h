@@ -1,0 +1,120 @@
+// The table of parameters: maps names and shapes to one flat f32 buffer of values and one of
+// gradients. Collectives, clipping, optimizers and checkpoints work on ranges of the two; layers
+// and files address parameters by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "onebit/math/params/stale_gradients.h"
+#include "onebit/math/tensor/range.h"
+#include "onebit/math/tensor/tensor.h"
+
+namespace onebit::params {
+
+enum class Init { kZeros, kOnes, kNormal };
+
+// A layer's declaration of a parameter. It may be one matrix for the layer and several tensors in
+// files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal rows.
+struct Declaration {
+  std::string name;  // the name in files if `parts` is empty, else a label for errors
+  Shape shape;       // [rows] or [rows, columns]
+  Init init = Init::kZeros;
+  double init_stddev = 0;          // `initializer_range` for BERT (model/config.h)
+  bool decay = false;              // whether weight decay applies
+  bool lookup = false;             // a lookup table: rows may stay without any gradient for long
+  int64_t storage_rows = 0;        // 0: as in shape; more: padding rows of zeros, not in files
+  std::vector<std::string> parts;  // file names of equal consecutive row groups
+};
+
+// One tensor as it appears in files.
+struct Entry {
+  std::string name;
+  Shape shape;
+  int64_t offset_elements = 0;
+  bool decay = false;
+  bool lookup = false;
+  int parameter = 0;  // index of its declaration
+};
+
+// One declaration placed in the flat buffer. `range` covers its storage rows.
+struct Parameter {
+  Declaration declaration;
+  Range range;
+  Shape storage_shape;
+};
+
+class Table {
+ public:
+  // Every parameter begins at a multiple of this many elements (64 bytes of f32).
+  static constexpr int64_t kAlignmentElements = 16;
+
+  // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
+  int add(Declaration declaration);
+
+  // Reserves zeroed values and gradients on `device`, and compute copies unless `compute` is f32.
+  void allocate(Device device, DType compute);
+  // Draws initial values, which depend only on (seed, name, element).
+  void initialize(uint64_t seed);
+
+  // Elements of the flat buffers (gaps and padding rows included).
+  int64_t size_elements() const { return size_elements_; }
+  // Elements in files: what is usually called the number of parameters.
+  int64_t parameter_count() const;
+  Device device() const { return device_; }
+  DType compute_type() const { return compute_type_; }
+
+  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits.
+  View values() const { return values_.view(); }
+  View gradients() const { return gradients_.view(); }
+  // The copy of the values in the compute type, written by optimizers and by cast(); the values
+  // themselves when the compute type is f32.
+  View compute_values() const;
+  // A part of that copy; empty when the compute type is f32.
+  View compute_copy(Range range) const;
+
+  // A parameter in its storage shape.
+  View value(int parameter) const;
+  View compute_value(int parameter) const;
+  View gradient(int parameter) const;
+
+  // Layers overwrite the gradient of this parameter before any of them adds to it; they ask
+  // stale_gradients() when.
+  void overwrite_gradient(int parameter);
+  StaleGradients& stale_gradients() { return stale_gradients_; }
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  // Error: no such name; the message suggests the nearest one.
+  const Entry& entry(std::string_view name) const;
+  View value_of(const Entry& entry) const;  // f32, in the shape of the file
+  View gradient_of(const Entry& entry) const;
+  // The name of the entry that contains an element of the flat buffer, for diagnostics; empty in a
+  // gap.
+  std::optional<std::string> name_at(int64_t element) const;
+
+  // Consecutive ranges that cover the whole flat buffer, each with one decay setting.
+  struct DecayRange {
+    Range range;
+    bool decay = false;
+  };
+  std::vector<DecayRange> decay_ranges() const;
+
+ private:
+  View slice(const Tensor& flat, int parameter) const;
+
+  std::vector<Parameter> parameters_;
+  std::vector<Entry> entries_;
+  std::unordered_set<std::string> names_;  // of the entries
+  int64_t size_elements_ = 0;
+  Device device_;
+  DType compute_type_ = DType::kF32;
+  Tensor values_, gradients_, compute_values_;
+  StaleGradients stale_gradients_;
+};
+
+}  // namespace onebit::params

@@ -1,0 +1,25 @@
+#include "onebit/program/cli/device_option.h"
+
+#include "onebit/math/device/device_choice.h"
+
+namespace onebit::cli {
+
+void add_device_options(Command command, DeviceOptions& options) {
+  command
+      .add_option("--device", options.device,
+                  "cpu, cuda, or auto (cuda if built in and a device is available)")
+      .check(one_of({"auto", "cpu", "cuda"}))
+      .capture_default_str();
+  command
+      .add_option("--threads", options.threads,
+                  "Threads, of every rank where there are several; 0: the processors of this "
+                  "machine, shared among its ranks")
+      .check(whole_between(0, kMaxThreads))
+      .capture_default_str();
+}
+
+Context make_context(const DeviceOptions& options, int local_rank, int local_ranks) {
+  return open_device(options.device, {local_rank, local_ranks}, options.threads);
+}
+
+}  // namespace onebit::cli

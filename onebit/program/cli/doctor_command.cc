@@ -1,0 +1,257 @@
+// onebit doctor: what this machine and this program offer for training, how fast they are, and
+// possible problems; or the same for many hosts, in a table.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "onebit/exchange/comm/mpi_communicator.h"
+#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/machine.h"
+#include "onebit/ground/base/number.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/ground/base/program_path.h"
+#include "onebit/ground/metrics/human.h"
+#include "onebit/ground/metrics/text_table.h"
+#include "onebit/math/device/libraries.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/ops/linear.h"
+#include "onebit/program/cli/collect_host_facts.h"
+#include "onebit/program/cli/command_list.h"
+#include "onebit/program/cli/device_option.h"
+#include "onebit/program/cli/host_options.h"
+#include "onebit/program/cli/output_files.h"
+#include "onebit/program/cli/usage.h"
+#include "onebit/program/cluster/host_check.h"
+#include "onebit/program/cluster/host_words.h"
+#include "onebit/program/cluster/link_report.h"
+#include "onebit/program/cluster/mpi_ports.h"
+#include "onebit/program/cluster/mpi_version.h"
+#include "onebit/program/cluster/open_files.h"
+#include "onebit/training/costs/machine_check.h"
+#include "onebit/training/costs/machine_costs.h"
+#include "onebit/training/costs/machine_speed.h"
+
+namespace onebit::cli {
+namespace {
+
+using metrics::human_bytes;
+
+constexpr double kHostSeconds = 30;  // for a host's answer
+
+struct Arguments {
+  int threads = 0;
+  bool quick = false, json = false;
+  std::string output;
+  HostOptions hosts;
+  cluster::HostQuestion question;
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::optional<int> openmp_threads() {
+  const std::string text = environment("OMP_NUM_THREADS");
+  return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
+}
+
+costs::ProgramFacts program_facts(Context& context) {
+  std::string limit = environment("ONEDNN_MAX_CPU_ISA");
+  if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
+  return {.threads = context.threads(),
+          .has_mpi = comm::mpi_is_built(),
+          .has_mpirun = path_of_program("mpirun").has_value(),
+          .has_cuda = cuda_version() != 0,
+          .cuda_devices = memory::cuda_device_count(),
+          .native_bf16 = ops::bf16_is_native(context),
+          .onednn_limit = limit == "ALL" || limit == "DEFAULT" ? "" : limit,
+          .openmp_threads = openmp_threads()};
+}
+
+void measure(Context& context, costs::ProgramFacts& program) {
+  constexpr double kSeconds = 0.6;
+  program.f32 = costs::measure_product(context, DType::kF32, kSeconds);
+  if (program.native_bf16) {
+    program.bf16 = costs::measure_product(context, DType::kBF16, kSeconds);
+  }
+  program.memory = costs::measure_memory(context, kSeconds);
+}
+
+std::string bytes(int64_t count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+void add_machine(metrics::TextTable& table, const Machine& machine) {
+  table.add_title("Machine");
+  table.add_row({"processor", machine.processor.empty() ? "unknown" : machine.processor});
+  table.add_row({"processors", fmt::format("{} on {}, {}; this process may use {}",
+                                           machine.processors, counted(machine.cores, "core"),
+                                           counted(machine.numa_nodes, "memory node"),
+                                           machine.allowed_processors)});
+  table.add_row(
+      {"memory", fmt::format("{}, {} free; {} free in /dev/shm", bytes(machine.memory_bytes),
+                             bytes(machine.available_bytes), bytes(machine.shared_memory_bytes))});
+  table.add_row({"load", fmt::format("{:.2f} in the last minute", machine.load)});
+}
+
+void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) {
+  table.add_title("Program");
+  table.add_row({"onebit", ONEBIT_VERSION});
+  table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
+                                       onednn_instruction_set(),
+                                       program.native_bf16 ? "native" : "not native (no faster)")});
+  table.add_row({"MPI", program.has_mpi ? comm::mpi_version() : "not built in"});
+  const std::optional<Path> mpirun = path_of_program("mpirun");
+  table.add_row({"mpirun", mpirun ? mpirun->string() : "not in PATH"});
+  const int cuda = cuda_version();
+  table.add_row({"CUDA", cuda == 0 ? "not built in"
+                                   : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,
+                                                 counted(program.cuda_devices, "device"))});
+  for (int index = 0; index < program.cuda_devices; ++index) {
+    table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
+  }
+  table.add_row({"NCCL", comm::describe_nccl()});
+  table.add_row(
+      {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
+}
+
+void add_speed(metrics::TextTable& table, const costs::ProgramFacts& program) {
+  table.add_title("Measured with these threads");
+  table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", program.f32 * 1e-9)});
+  table.add_row({"products, bf16",
+                 program.bf16 > 0 ? fmt::format("{:.0f} GFLOP/s", program.bf16 * 1e-9) : "as f32"});
+  table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", program.memory * 1e-9)});
+}
+
+void print_problems(const char* title, const cluster::Problems& problems) {
+  if (!problems.empty()) fmt::print("\n{}\n{}", title, cluster::table_of(problems));
+}
+
+// Checks which hosts reach each other at the ports of onebit's MPI, and how fast their links are.
+void look_at_links(const Arguments& given, const ChosenHosts& chosen,
+                   const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
+  if (!comm::mpi_is_built()) return;
+  using cluster::Starter;
+  const cluster::MpiVersion mpi = cluster::version_of_library(comm::mpi_version());
+  const bool is_open_mpi = mpi.kind == cluster::MpiVersion::Kind::kOpenMpi;
+  const auto ranges =
+      cluster::mpi_ports(is_open_mpi ? Starter::kOpenMpi : Starter::kMpich, mpi.major,
+                         [](const std::string& name) { return environment(name.c_str()); });
+  const cluster::LinkFindings links =
+      cluster::check_links({.agent = agent_of(given.hosts, chosen.in_slurm),
+                            .hosts = hosts,
+                            .program = program_of(given.hosts),
+                            .folder = std::filesystem::current_path().string(),
+                            .interface = given.question.interface,
+                            .ranges = ranges,
+                            .measures = !given.quick},
+                           [] { return false; });
+  const auto add = [](cluster::Problems& to, const cluster::Problems& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  add(found.wrong, cluster::problems_of(links, ranges));
+  add(found.notes, cluster::slow_links(links.measured));
+  if (links.measured.empty()) return;
+  fmt::print("\n{}", cluster::link_table(links.measured));
+  fmt::print("for `onebit plan`, the slowest: {}\n", cluster::plan_words(links.measured));
+}
+
+// Reports every host and the differences between hosts. Fails if the hosts cannot be used together.
+int run_on_hosts(const Arguments& given) {
+  const ChosenHosts chosen = choose_hosts(given.hosts);
+  cluster::raise_open_files_for(static_cast<int64_t>(chosen.hosts.size()));
+  const auto checked = cluster::check_hosts(
+      agent_of(given.hosts, chosen.in_slurm), names_of(chosen.hosts),
+      cluster::facts_words(program_of(given.hosts), given.question),
+      std::filesystem::current_path().string(), kHostSeconds, [] { return false; });
+  cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
+  fmt::print("{}", cluster::host_table(checked));
+  look_at_links(given, chosen, cluster::alike_hosts(checked), found);
+  print_problems("Problems:", found.wrong);
+  print_problems("Notes:", found.notes);
+  if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNo problems found.\n");
+  return found.wrong.empty() ? kSuccess : kFailure;
+}
+
+void check(const Arguments& given) {
+  if (given.json && given.hosts.any()) {
+    throw UsageError(
+        "--json reports only this machine: leave out hosts, or run it on each of them");
+  }
+  if (given.output.empty()) return;
+  if (given.quick || given.json || given.hosts.any()) {
+    throw UsageError("--output measures only this machine: leave out --quick, --json and hosts");
+  }
+}
+
+int run(const Arguments& given) {
+  check(given);
+  if (given.hosts.any()) return run_on_hosts(given);
+  if (given.json) {
+    fmt::print("{}\n", json_text(to_json(find_host_facts(given.question)), 2));
+    return kSuccess;
+  }
+  require_writable_file(given.output);
+  const Machine machine = read_machine();
+  const int threads = given.threads > 0 ? given.threads : available_threads();
+  Context context = Context::cpu(threads);
+  costs::ProgramFacts program = program_facts(context);
+  if (!given.quick) measure(context, program);
+  metrics::TextTable table;
+  add_machine(table, machine);
+  add_program(table, program);
+  if (!given.quick) add_speed(table, program);
+  fmt::print("{}", table.text());
+  const std::vector<std::string> found = costs::concerns(machine, program);
+  fmt::print("\n{}\n", found.empty() ? "No problems found." : "Possible problems:");
+  for (const std::string& concern : found) fmt::print("- {}\n", concern);
+  if (given.output.empty()) return kSuccess;
+  costs::write_machine_costs(given.output, costs::measure_machine_costs(context));
+  fmt::print("\n{}: the measured cost of the parts of a step, for `onebit plan --measured`\n",
+             given.output);
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_doctor(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = program.add_subcommand(
+      cluster::kDoctorCommand,
+      "Show what this machine and this program offer for training, and possible problems; with "
+      "--hostfile or --hosts, show where hosts differ");
+  command
+      .add_option("--threads", given->threads,
+                  "Threads to measure with; 0: all processors this process may use")
+      .check(whole_between(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--quick", given->quick,
+                   "Skip the measurements (they take 2 seconds, with hosts one second per host)");
+  command.add_flag(cluster::kJsonOption, given->json,
+                   "Print what can be known without measuring as JSON, for programs");
+  command.add_option("--output", given->output,
+                     "Also measure the parts of a training step, which takes some seconds, and "
+                     "write them as JSON for `onebit plan --measured`");
+  command
+      .add_option(cluster::kInputOption, given->question.inputs,
+                  "With --json or hosts: data, recipe or model that must exist (repeatable)")
+      .allow_extra_args(false);
+  command
+      .add_option(cluster::kStoreOption, given->question.stores,
+                  "The same for a store of pre-training data (repeatable)")
+      .allow_extra_args(false);
+  command.add_option(cluster::kRunOption, given->question.output,
+                     "With --json or hosts: the folder of a run; a file is made and removed there, "
+                     "or in the nearest folder above that exists");
+  command.add_option(cluster::kInterfaceOption, given->question.interface,
+                     "With --json or hosts: the network between them, as `onebit launch` takes it");
+  add_host_options(command, given->hosts, "this machine");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

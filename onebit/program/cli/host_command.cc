@@ -1,0 +1,105 @@
+// onebit host: the processes that `onebit launch` runs on every host. It is not for users, so
+// --help does not list it.
+#include <cstdlib>
+#include <memory>
+
+#include "onebit/exchange/comm/launch.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/number.h"
+#include "onebit/ground/base/run_event.h"
+#include "onebit/program/cli/command_list.h"
+#include "onebit/program/cli/usage.h"
+#include "onebit/program/cluster/host_watch.h"
+#include "onebit/program/cluster/host_words.h"
+#include "onebit/program/cluster/link_end.h"
+#include "onebit/program/cluster/rank_guard.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  cluster::HostWatchOptions watch;
+  cluster::LinkEndOptions links;
+  std::string folder;
+  std::vector<std::string> ports;
+  std::vector<std::string> command;
+};
+
+// The N-th number of "0,1,0,2"; empty if there are fewer.
+std::string slot_of(const std::string& slots, int rank) {
+  size_t begin = 0;
+  for (int i = 0; i < rank; ++i) {
+    begin = slots.find(',', begin);
+    if (begin == std::string::npos) return "";
+    ++begin;
+  }
+  return slots.substr(begin, slots.find(',', begin) - begin);
+}
+
+int run_rank(const std::vector<std::string>& command) {
+  const int rank = comm::detect_launch().rank;
+  // Slots that a filter has selected are device numbers, as in DeepSpeed.
+  if (const char* slots = std::getenv(cluster::kSlotsVariable); slots != nullptr) {
+    ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);
+  }
+  return cluster::run_guarded(command, rank, kEventsVariable);
+}
+
+int run_watch(const Arguments& given) {
+  cluster::HostWatchOptions options = given.watch;
+  options.folder = given.folder;
+  return cluster::watch_host(options);
+}
+
+cluster::PortRange range_of(const std::string& text) {
+  const size_t dash = text.find('-');
+  const auto first = whole_number<int>(text.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : whole_number<int>(text.substr(dash + 1));
+  if (!first || !last) throw UsageError(text + ": is not a range of ports");
+  return {.first = *first, .last = *last};
+}
+
+int run_link_end(const Arguments& given) {
+  cluster::LinkEndOptions options = given.links;
+  for (const std::string& text : given.ports) options.ranges.push_back(range_of(text));
+  return cluster::serve_link_end(options);
+}
+
+void add_links(Command host, const std::shared_ptr<Arguments>& given, Action& chosen) {
+  const Command links = host.add_subcommand(cluster::kLinksCommand,
+                                            "Check whether this host and others reach each other");
+  links.add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
+  links
+      .add_option(cluster::kPortsOption, given->ports,
+                  "Listen on a port of FIRST-LAST; 0-0: any port (repeatable)")
+      .required()
+      .allow_extra_args(false);
+  links.callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
+}
+
+}  // namespace
+
+void add_host(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command host =
+      program.add_subcommand(cluster::kHostCommand, "What onebit launch runs on every host");
+  host.hide();
+  host.require_subcommand();
+  const Command rank = host.add_subcommand(cluster::kRankCommand, "Run one rank and report on it");
+  rank.add_option("command", given->command, "The rank's program and its arguments, after --")
+      .required();
+  rank.callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
+  const Command watch =
+      host.add_subcommand(cluster::kWatchCommand, "Watch the ranks of a launch on this host");
+  watch.add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch").required();
+  watch.add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")
+      .required();
+  watch
+      .add_option(cluster::kLeaseOption, given->watch.lease_seconds,
+                  "Seconds without the launcher, after which its ranks are ended")
+      .required();
+  watch.callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
+  add_links(host, given, chosen);
+}
+
+}  // namespace onebit::cli

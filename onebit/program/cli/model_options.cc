@@ -1,0 +1,45 @@
+#include "onebit/program/cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include "onebit/program/cli/usage.h"
+
+namespace onebit::cli {
+
+void add_pretrained_model_option(Command command, std::string& model) {
+  command
+      .add_option("--model,-m", model,
+                  "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
+                  "folder of any other checkpoint)")
+      .type_name(kInput)
+      .required();
+}
+
+void add_fine_tuned_model_option(Command command, std::string& model) {
+  command
+      .add_option("--model,-m", model,
+                  "Fine-tuned model: a run or a model folder; for a run, what is not given here is "
+                  "taken from its recipe")
+      .required();
+}
+
+void add_batch_option(Command command, int64_t& batch, const char* items) {
+  command.add_option("--batch", batch, fmt::format("{} of a batch", items))
+      .check(at_least(1))
+      .capture_default_str();
+}
+
+void add_compute_option(Command command, DType& compute) {
+  command
+      .add_text_callback(
+          "--compute",
+          [&compute](const std::string& name) {
+            compute = name == "bf16" ? DType::kBF16 : DType::kF32;
+          },
+          "Type of the computation: f32, or bf16, which is less exact, faster where the processor "
+          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device")
+      .check(one_of({"f32", "bf16"}))
+      .default_str("f32");
+}
+
+}  // namespace onebit::cli

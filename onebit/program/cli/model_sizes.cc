@@ -1,0 +1,34 @@
+#include "onebit/program/cli/model_sizes.h"
+
+#include "onebit/ground/base/json.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::cli {
+
+namespace {
+
+model::BertConfig config_in(const Path& model_folder) {
+  return training::model_config(formats::read_bert_config(model_folder / "config.json"));
+}
+
+Json with_sizes(Json recipe, const model::BertConfig& config) {
+  if (recipe.contains("model") && !recipe["model"].is_object()) return recipe;
+  for (const auto& [key, size] : model::kSizeKeys) {
+    if (!recipe["model"].contains(key)) recipe["model"][key] = config.*size;
+  }
+  return recipe;
+}
+
+}  // namespace
+
+Json with_sizes_of_model(Json recipe, const std::string& start) {
+  const auto folder = start.empty() ? std::nullopt : training::model_folder_in(start);
+  return folder ? with_sizes(std::move(recipe), config_in(*folder)) : recipe;
+}
+
+Json with_sizes_of_run(Json recipe, const Path& run, const std::string& tag) {
+  const auto config = training::read_model_of_run(run, tag, config_in);
+  return config ? with_sizes(std::move(recipe), *config) : recipe;
+}
+
+}  // namespace onebit::cli

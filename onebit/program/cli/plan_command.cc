@@ -1,0 +1,157 @@
+// onebit plan: what a recipe will take on a planned cluster, which need not exist.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/apps/tasks/task_list.h"
+#include "onebit/exchange/engine/batch_sizes.h"
+#include "onebit/exchange/engine/recipe.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "onebit/program/cli/command_list.h"
+#include "onebit/program/cli/device_option.h"
+#include "onebit/program/cli/model_sizes.h"
+#include "onebit/program/cli/output_files.h"
+#include "onebit/program/cli/recipe_options.h"
+#include "onebit/program/cli/usage.h"
+#include "onebit/program/plan/plan_json.h"
+#include "onebit/program/plan/plan_picture.h"
+#include "onebit/program/plan/plan_text.h"
+#include "onebit/program/plan/quantity.h"
+#include "onebit/program/plan/run_plan.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::cli {
+namespace {
+
+constexpr int kMaxHosts = 65536;
+
+struct Arguments {
+  std::string recipe, start, bandwidth, latency = "50us", measured, svg;
+  std::vector<std::string> overrides;
+  int hosts = 1, ranks_per_host = 1, threads = 0;
+  double watts = 350;
+  bool json = false;
+};
+
+plan::PlannedCluster cluster_of(const Arguments& given) {
+  const auto bandwidth = plan::parse_bandwidth(given.bandwidth);
+  if (!bandwidth) {
+    throw UsageError(fmt::format("--bandwidth: \"{}\" is not a bandwidth: give {}", given.bandwidth,
+                                 plan::kBandwidthForm));
+  }
+  const auto latency = plan::parse_latency(given.latency);
+  if (!latency) {
+    throw UsageError(fmt::format("--latency: \"{}\" is not a latency: give {}", given.latency,
+                                 plan::kLatencyForm));
+  }
+  if (int64_t{given.hosts} * given.ranks_per_host > kMaxHosts) {
+    throw UsageError(fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks",
+                                 given.hosts, given.ranks_per_host, kMaxHosts));
+  }
+  return {.hosts = given.hosts,
+          .ranks_per_host = given.ranks_per_host,
+          .host_parts = given.ranks_per_host,
+          .bandwidth = *bandwidth,
+          .latency = *latency};
+}
+
+tasks::PretrainingConfig config_of(const Arguments& given) {
+  if (!given.start.empty() && !training::model_folder_in(given.start)) {
+    fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
+         given.start);
+  }
+  const Json recipe =
+      with_sizes_of_model(engine::load_recipe(given.recipe, given.overrides), given.start);
+  const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
+  require(std::string_view(task.name) == tasks::kPretrainingTask,
+          "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
+          "of other runs see the table at the start of `{}`",
+          given.recipe, task.name, task.command);
+  return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
+}
+
+costs::MachineCosts machine_of(const Arguments& given, Context& context) {
+  if (!given.measured.empty()) return costs::read_machine_costs(given.measured);
+  log_info(
+      "measuring this machine for some seconds, as each host of the plan; --measured takes what "
+      "`onebit doctor --output FILE` wrote on another");
+  return costs::measure_machine_costs(context);
+}
+
+void warn_of_levels(const tasks::PretrainingConfig& config, const Arguments& given) {
+  if (config.engine.run.levels == engine::LevelsWanted::kOne || given.hosts == 1 ||
+      given.ranks_per_host == 1) {
+    return;
+  }
+  log_warning(
+      "{}: run.levels asks for two levels, but the plan's figures are for one: on two, the ranks "
+      "of "
+      "a host send 1/{} of these bytes to other hosts, and divide the optimizer's state",
+      given.recipe, given.ranks_per_host);
+}
+
+int run(const Arguments& given) {
+  const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
+  const tasks::PretrainingConfig config = config_of(given);
+  warn_of_levels(config, given);
+  require_writable_file(given.svg);
+  engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
+  Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());
+  const costs::MachineCosts machine = machine_of(given, context);
+  const plan::RunPlan made = plan::make_plan(context, config, machine, request);
+  if (given.json) {
+    fmt::print("{}\n", json_text(plan::to_json(made), 2));
+  } else {
+    const std::string measured = given.measured.empty() ? "measured now" : "from " + given.measured;
+    fmt::print("{}", plan::plan_text(made, measured));
+  }
+  // The plan has been shown, even if writing the picture fails.
+  if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_plan(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = program.add_subcommand(
+      "plan",
+      "Estimate the cost of a pre-training recipe on a planned cluster: memory, the parts of a "
+      "step, time and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
+  command.add_option("--recipe,-r", given->recipe, "Recipe (JSON)").required();
+  add_set_option(command, given->overrides);
+  command.add_option("--initialize-from", given->start,
+                     "Model that the run starts from: gives the sizes if the recipe has none");
+  command.add_option("--hosts", given->hosts, "Machines, all alike")
+      .check(whole_between(1, kMaxHosts))
+      .capture_default_str();
+  command.add_option("--ranks-per-host", given->ranks_per_host, "Ranks that share each machine")
+      .check(whole_between(1, kMaxThreads))
+      .capture_default_str();
+  command
+      .add_option("--bandwidth", given->bandwidth,
+                  "Bandwidth of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
+      .required();
+  command
+      .add_option("--latency", given->latency,
+                  "Latency of a small message between two machines: 50us, 1ms")
+      .capture_default_str();
+  command.add_option("--measured", given->measured,
+                     "File that `onebit doctor --output FILE` wrote on such a machine; without it, "
+                     "this one is measured for some seconds");
+  command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
+      .check(between(0.0, 1e6))
+      .capture_default_str();
+  command
+      .add_option("--threads", given->threads,
+                  "Threads to measure with; 0: all processors this process may use")
+      .check(whole_between(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
+  command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

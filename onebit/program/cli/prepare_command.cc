@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+#include "onebit/data/corpus/prepare.h"
+#include "onebit/data/corpus/store_statistics.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/program/cli/command_list.h"
+#include "onebit/program/cli/device_option.h"
+#include "onebit/program/cli/prepare_samples.h"
+#include "onebit/program/cli/usage.h"
+#include "onebit/program/cli/vocabulary_option.h"
+#include "onebit/training/training/interruption.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string output, vocabulary, from = "text", format = "auto", locale = "en";
+  int32_t vocabulary_size = 0;
+  int threads = 0;
+  bool overwrite = false, cased = false, uncased = false, drop_duplicates = false;
+  bool skips_bad_records = false;
+};
+
+void show_progress(const corpus::PrepareProgress& progress) {
+  std::string line =
+      fmt::format("{}: {:.1f} MB of text, {:.1f} MB/s", progress.phase,
+                  static_cast<double>(progress.text_bytes) / 1e6, progress.megabytes_per_second);
+  if (progress.seconds_left >= 0) line += fmt::format(", {:.0f} s left", progress.seconds_left);
+  if (isatty(STDERR_FILENO) != 0) {
+    show(fmt::format("\r{}\033[K", line));
+  } else {
+    log_info("{}", line);
+  }
+}
+
+std::optional<text::Casing> casing_of(const Arguments& given) {
+  if (given.cased) return text::Casing::kCased;
+  if (given.uncased) return text::Casing::kUncased;
+  return std::nullopt;
+}
+
+corpus::PrepareOptions to_options(const Arguments& given) {
+  corpus::PrepareOptions options;
+  for (const auto& input : given.inputs) options.inputs.emplace_back(input);
+  options.output = given.output;
+  if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
+  if (given.vocabulary.empty() == !options.vocabulary_size.has_value()) {
+    throw UsageError(
+        "give either --vocab-size (a vocabulary is learned from the text) or --vocab (a vocab.txt, "
+        "or a model's folder)");
+  }
+  options.casing = casing_of(given);
+  options.format = corpus::text_format_from_name(given.format);
+  options.locale = given.locale;
+  options.threads = given.threads;
+  options.overwrite = given.overwrite;
+  options.drop_duplicates = given.drop_duplicates;
+  if (given.skips_bad_records) options.left_out = corpus::LeftOut::kBad;
+  return options;
+}
+
+// Options about the reading of text do not apply to examples.
+int run_samples(const Arguments& given) {
+  if (given.vocabulary.empty()) {
+    throw UsageError(fmt::format(
+        "--from {}: give --vocab, the vocabulary that the files were written with (a vocab.txt, or "
+        "a model's folder)",
+        given.from));
+  }
+  const std::pair<bool, const char*> of_text[] = {{given.vocabulary_size > 0, "--vocab-size"},
+                                                  {given.format != "auto", "--format"},
+                                                  {given.locale != "en", "--locale"},
+                                                  {given.drop_duplicates, "--drop-duplicates"},
+                                                  {given.skips_bad_records, "--skip-bad-records"}};
+  for (const auto& [is_given, option] : of_text) {
+    if (is_given) throw UsageError(fmt::format("{} is for --from text", option));
+  }
+  return prepare_samples({.inputs = given.inputs,
+                          .format = given.from == "hdf5" ? samples::SampleFormat::kHdf5
+                                                         : samples::SampleFormat::kTfRecord,
+                          .output = given.output,
+                          .vocabulary = given.vocabulary,
+                          .casing = casing_of(given),
+                          .overwrite = given.overwrite});
+}
+
+int run(const Arguments& given) {
+  if (given.from != "text") return run_samples(given);
+  corpus::PrepareOptions options = to_options(given);
+  if (!given.vocabulary.empty()) take_vocabulary(given.vocabulary, options);
+  // Signals are handled only during tokenizing, which polls for them; while the vocabulary is
+  // learned, a signal ends the process at once.
+  std::optional<training::Interruption> interruption;
+  options.progress = [&](const corpus::PrepareProgress& progress) {
+    if (progress.phase == "tokenizing" && !interruption) interruption.emplace();
+    require(!interruption || !interruption->asked(), "{}: interrupted: nothing was written",
+            given.output);
+    show_progress(progress);
+  };
+  const corpus::PrepareReport report = corpus::prepare(options);
+  if (isatty(STDERR_FILENO) != 0) show("\r\033[K");
+  for (const auto& decision : report.decisions) log_info("{}", decision);
+  const auto& manifest = report.manifest;
+  fmt::print(
+      "{}: {} documents, {} sentences, {} tokens, vocabulary {}; {:.1f} MB of text in "
+      "{:.1f} s ({:.1f} MB/s tokenizing)\n",
+      given.output, manifest.documents, manifest.sentences, manifest.tokens,
+      manifest.vocabulary_size, static_cast<double>(manifest.text_bytes) / 1e6, report.seconds,
+      report.megabytes_per_second);
+  if (report.long_sentence_tokens > 0) {
+    log_info(
+        "{:.1f} % of the tokens are in sentences of more than {}: sentences longer than a sequence "
+        "are read in pieces",
+        100 * static_cast<double>(report.long_sentence_tokens) /
+            static_cast<double>(manifest.tokens),
+        corpus::kLongSentenceTokens);
+  }
+  if (given.drop_duplicates) {
+    fmt::print("{} documents were duplicates and dropped: {} tokens\n",
+               manifest.duplicate_documents.value_or(0), report.duplicate_tokens);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_prepare(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = program.add_subcommand(
+      "prepare", "Turn text, or examples that others wrote, into a store to train from");
+  command
+      .add_option("--input,-i", given->inputs,
+                  "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
+                  "- for standard input. With --from: files, folders or patterns of examples")
+      .required();
+  command
+      .add_option("--from", given->from,
+                  "text; or hdf5 (shards of NVIDIA's BERT) or tfrecord (examples of Google's "
+                  "create_pretraining_data.py), whose pairs and masks are kept as they are")
+      .check(one_of({"text", "hdf5", "tfrecord"}))
+      .capture_default_str();
+  command.add_option("--output,-o", given->output, "Folder of the store to create").required();
+  command
+      .add_option("--vocab-size", given->vocabulary_size,
+                  "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
+      .check(at_least(1));
+  command.add_option("--vocab", given->vocabulary,
+                     "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
+                     "store or tokenizer.json. With --from: what the examples were written with");
+  const Option cased = command.add_flag("--cased", given->cased, "Keep capitals and accents");
+  command
+      .add_flag("--uncased", given->uncased,
+                "Lower-case and strip accents (default; with --vocab: as the model does, or as "
+                "the words of the vocab.txt are)")
+      .excludes(cased);
+  command
+      .add_option("--format", given->format,
+                  "lines (one sentence per line, blank line between documents), prose (to be split "
+                  "into sentences, one document per file), documents (the same, blank line between "
+                  "documents), jsonl (one document per line in \"text\"), or auto: lines or prose, "
+                  "for each file")
+      .check(one_of({"auto", "lines", "prose", "documents", "jsonl"}))
+      .capture_default_str();
+  command.add_option("--locale", given->locale, "Language of sentence splitting")
+      .capture_default_str();
+  command.add_option("--threads", given->threads, "0: all processors")
+      .check(whole_between(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--drop-duplicates", given->drop_duplicates,
+                   "Keep the first of documents that are equal token for token");
+  command.add_flag("--skip-bad-records", given->skips_bad_records,
+                   "Leave out JSON lines that cannot be read, and count them; default: an error");
+  command.add_flag("--overwrite", given->overwrite, "Replace a finished store");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

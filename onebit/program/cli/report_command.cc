@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/run_files.h"
+#include "onebit/ground/report/page.h"
+#include "onebit/program/cli/command_list.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::string output;
+};
+
+int run(const Arguments& given) {
+  std::vector<report::RunHistory> runs;
+  for (const std::string& folder : given.runs) runs.push_back(report::read_run(folder));
+  const Path output = !given.output.empty()    ? Path(given.output)
+                      : given.runs.size() == 1 ? Path(given.runs.front()) / run_files::kReport
+                                               : Path(run_files::kReport);
+  write_file_atomically(output, report::html_page(runs));
+  fmt::print("{}\n", output.string());
+  return 0;
+}
+
+}  // namespace
+
+void add_report(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = program.add_subcommand(
+      "report", "Curves, tables and possible problems of one or several runs, as one HTML file");
+  command.add_option("runs", given->runs, "Folders of runs; several are compared").required();
+  command.add_option("-o,--output", given->output,
+                     fmt::format("File to write; default: {} in the folder of the run, or in the "
+                                 "current folder if several are compared",
+                                 run_files::kReport));
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

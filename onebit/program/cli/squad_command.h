@@ -1,0 +1,23 @@
+// The subcommands of `onebit squad`, one source file each.
+#pragma once
+
+#include "onebit/apps/tasks/squad_prediction.h"
+#include "onebit/program/cli/command_list.h"
+
+namespace onebit::cli {
+
+void add_squad_train(Command squad, Action& chosen);
+void add_squad_predict(Command squad, Action& chosen);
+void add_squad_evaluate(Command squad, Action& chosen);
+void add_squad_ask(Command squad, Action& chosen);
+void add_squad_windows(Command squad, Action& chosen);
+
+// --max-sequence-length, --doc-stride, --max-question-length.
+void add_window_options(Command command, squad::FeatureOptions& options);
+// --n-best, --max-answer-length, --null-threshold, --projection.
+void add_answer_options(Command command, squad::DecodeOptions& options);
+
+// If the model is in a run or a checkpoint, options that are not given are taken from that run.
+void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options);
+
+}  // namespace onebit::cli

@@ -1,0 +1,45 @@
+#include "onebit/program/cli/standard_streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/system_call.h"
+#include "onebit/program/cli/usage.h"
+
+namespace onebit::cli {
+
+void open_missing_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is that of the stream. It is opened the wrong way round, so that its
+    // use fails.
+    const int wrong = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", wrong) != stream) return;
+  }
+}
+
+bool output_has_failed() {
+  return std::ferror(stdout) != 0;
+}
+
+int status_with_output(int status) {
+  const bool failed_before = output_has_failed();
+  CallResult written = std::fflush(stdout) == 0;
+  // Network file systems report a full disk when a file is closed. Output that was never written to
+  // does not matter.
+  if (!written.failed() && !failed_before) {
+    const int copy = ::dup(STDOUT_FILENO);
+    if (copy >= 0) written = ::close(copy);
+  }
+  if (!written.failed() && !failed_before) return status;
+  const std::string reason = written.failed() ? ": " + reason_of(written.error()) : "";
+  log_error("standard output cannot be written{}", reason);
+  return status == kSuccess ? kFailure : status;
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/apps/tag/prediction_file.h"
+#include "onebit/program/cli/device_option.h"
+#include "onebit/program/cli/output_files.h"
+#include "onebit/program/cli/packed_files.h"
+#include "onebit/program/cli/tag_command.h"
+#include "onebit/program/cli/usage.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  TagModelOptions model;
+  TagFileOptions files;
+  std::string input, output;
+  DeviceOptions device;
+};
+
+int run(Arguments& given) {
+  given.model.settle(given.files);
+  const tag::PredictionFormat format = tag::prediction_format_of(given.output);
+  require_separate_outputs({given.output}, {given.input}, given.model.model);
+  Context context = make_context(given.device, 0, 1);
+  tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
+  given.model.layout.added_tokens = predictor.added_tokens();
+  const auto reader = tag::open_sentences(given.input, given.model.layout, false);
+  tag::PredictionFile file(given.output, {.format = format,
+                                          .labels = predictor.labels(),
+                                          .has_entities = given.model.scheme(predictor.labels()) !=
+                                                          tag::Scheme::kPlain});
+  predictor.for_each_sentence(*reader,
+                              [&](const tag::Sentence& sentence, std::span<const float> outputs) {
+                                file.add(sentence, outputs);
+                              });
+  file.finish();
+  report_reading(predictor, reader->name(), reader->widened(), reader->notes());
+  fmt::print("{}: {} sentences, {} words\n", given.output, file.sentences(), file.words());
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_tag_predict(Command tag, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = tag.add_subcommand(
+      "predict",
+      "Tag the words of a file of any size, in its order, with probabilities and positions");
+  add_tag_model_options(command, given->model);
+  command
+      .add_option("--input,-i", given->input,
+                  fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
+                              "- for standard input, with --format",
+                              kPlainOrPacked))
+      .required();
+  command.add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
+      .required();
+  add_tag_file_options(command, given->files, false);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

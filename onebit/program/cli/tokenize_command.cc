@@ -1,0 +1,84 @@
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "onebit/apps/tasks/model_vocabulary.h"
+#include "onebit/apps/tasks/tokenize_stream.h"
+#include "onebit/data/text/casing.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/program/cli/command_list.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string vocabulary, input = "-";
+  bool cased = false, uncased = false, pieces = false, offsets = false, explain = false;
+};
+
+tasks::TokenizeFormat format_of(const Arguments& given) {
+  if (given.pieces) return tasks::TokenizeFormat::kPieces;
+  if (given.offsets) return tasks::TokenizeFormat::kOffsets;
+  if (given.explain) return tasks::TokenizeFormat::kExplanation;
+  return tasks::TokenizeFormat::kIds;
+}
+
+corpus::ModelVocabulary read_vocabulary(const Path& path) {
+  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
+    return tasks::read_model_vocabulary(path);
+  }
+  return {.tokens = std::make_shared<text::Vocabulary>(text::Vocabulary::load(path)),
+          .casing = {},
+          .place = path.string()};
+}
+
+text::Casing casing_of(const Arguments& given, const corpus::ModelVocabulary& vocabulary) {
+  if (given.cased) return text::Casing::kCased;
+  if (given.uncased) return text::Casing::kUncased;
+  if (vocabulary.casing) return *vocabulary.casing;
+  return text::casing_of(*vocabulary.tokens) == text::CasingEvidence::kCased
+             ? text::Casing::kCased
+             : text::Casing::kUncased;
+}
+
+int run(const Arguments& given) {
+  const corpus::ModelVocabulary vocabulary = read_vocabulary(given.vocabulary);
+  text::Tokenizer tokenizer(vocabulary.tokens, casing_of(given, vocabulary));
+  std::ios::sync_with_stdio(false);
+  if (given.input == "-") {
+    tasks::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
+    require(!std::cin.bad(), "standard input: cannot be read");
+    return 0;
+  }
+  std::ifstream file(given.input, std::ios::binary);
+  require(file.is_open(), "{}: cannot open", given.input);
+  tasks::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
+  require(!file.bad(), "{}: cannot be read", given.input);
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(Command program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const Command command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
+  command
+      .add_option("--vocab", given->vocabulary, "Model folder, store, tokenizer.json or vocab.txt")
+      .required();
+  command.add_option("input", given->input, "File of text; - for standard input")
+      .capture_default_str();
+  const Option cased = command.add_flag(
+      "--cased", given->cased,
+      "Keep capitals and accents; default: as the model has them, or the vocabulary");
+  command.add_flag("--uncased", given->uncased, "Lower-case and strip accents").excludes(cased);
+  const Option pieces = command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
+  const Option offsets =
+      command.add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
+  command.add_flag("--explain", given->explain, "Print each word, its tokens, and why")
+      .excludes(pieces)
+      .excludes(offsets);
+  offsets.excludes(pieces);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

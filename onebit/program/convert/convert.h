@@ -1,0 +1,37 @@
+// Converts a BERT checkpoint of any supported format to an ordinary Hugging Face folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/name_tables.h"
+#include "onebit/data/formats/open_checkpoint.h"
+#include "onebit/data/text/casing.h"
+
+namespace onebit::convert {
+
+struct ConvertOptions {
+  Path input, output;
+  std::optional<formats::CheckpointKind> from;  // absent: detected
+  // config.json, Google's bert_config.json or an experiment file of DeepSpeed's BERT ("--cf").
+  // Absent: the file beside the checkpoint, else the tensors' shapes and `heads`.
+  std::optional<Path> config;
+  std::optional<int64_t> heads;
+  std::optional<formats::GeluForm> activation;  // absent: as in the config
+  std::optional<Path> vocabulary;  // vocab.txt or tokenizer.json; absent: the one beside `input`
+  std::optional<text::Casing> casing;  // absent: from tokenizer_config.json, else the vocabulary
+  std::optional<DType> dtype;          // of the values; absent: unchanged
+  formats::Naming naming = formats::Naming::kHuggingFace;  // of the tensors written
+  std::vector<std::string> drop;  // tensors that begin with one of these are left out
+};
+
+// Writes the folder, whole or not at all, and returns lines that report findings and decisions.
+// Errors: see open_checkpoint() and detect_naming(); tensors missing, unexpected or of another
+// shape, all listed; a config or a vocabulary that is missing or belongs to another model; a casing
+// that the vocabulary contradicts; `output` exists.
+std::vector<std::string> convert(const ConvertOptions& options);
+
+}  // namespace onebit::convert

@@ -1,0 +1,202 @@
+#include "onebit/program/convert/convert_config.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "onebit/data/text/casing.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/config_keys.h"
+#include "onebit/ground/base/json.h"
+
+namespace onebit::convert {
+namespace {
+
+using formats::BertConfigFile;
+using formats::GeluForm;
+using text::CasingEvidence;
+
+// Programs pad vocabularies to multiples of 8 or 64.
+constexpr int64_t kMaxPadding = 64;
+
+std::optional<Path> find_file(const std::vector<Path>& folders,
+                              std::initializer_list<const char*> names) {
+  for (const Path& folder : folders) {
+    for (const char* name : names) {
+      if (std::filesystem::exists(folder / name)) return folder / name;
+    }
+  }
+  return std::nullopt;
+}
+
+const char* name_of(GeluForm form) {
+  return form == GeluForm::kErf ? "gelu" : "gelu_new";
+}
+
+// An experiment file of DeepSpeed's BERT has the model under a key of its own; its vocabulary size
+// is a placeholder.
+BertConfigFile read_config(const Path& path, int64_t words) {
+  const Json file = read_json(path, formats::kMaxConfigBytes);
+  const Json* inner =
+      file.is_object() && file.contains("bert_model_config") ? &file["bert_model_config"] : nullptr;
+  if (inner == nullptr || !inner->is_object()) {
+    return formats::parse_bert_config(file, path.string());
+  }
+  Json config = *inner;
+  config[config_keys::kVocabSize] = words;
+  return formats::parse_bert_config(config, path.string() + ": bert_model_config");
+}
+
+// Derives a config from shapes, which do not determine heads and activation.
+BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSource& source,
+                               int64_t words, std::vector<std::string>& lines) {
+  const formats::BertShape& shape = source.shape;
+  require(options.heads.has_value(),
+          "{}: there is no config.json or bert_config.json beside it, and the number of attention "
+          "heads cannot be determined from tensors; give --config FILE, or --heads N (hidden size "
+          "{}: {} heads if each has 64 columns, as in Google's models)",
+          source.place, shape.hidden_size, shape.hidden_size / 64);
+  BertConfigFile config;
+  config.vocab_size = words;
+  config.hidden_size = shape.hidden_size;
+  config.num_hidden_layers = shape.num_hidden_layers;
+  config.num_attention_heads = *options.heads;
+  config.intermediate_size = shape.intermediate_size;
+  config.max_position_embeddings = shape.max_position_embeddings;
+  config.type_vocab_size = shape.type_vocab_size;
+  if (source.naming == formats::Naming::kFused) config.hidden_act = GeluForm::kTanh;
+  lines.push_back(
+      fmt::format("config: none found; sizes from the tensors, heads as requested, hidden_act {}{}",
+                  name_of(options.activation.value_or(config.hidden_act)),
+                  source.naming == formats::Naming::kFused && !options.activation
+                      ? " (what DeepSpeed's fused layer computes)"
+                      : ""));
+  return config;
+}
+
+BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
+                                const ConvertSource& source, int64_t words,
+                                std::vector<std::string>& lines) {
+  BertConfigFile config = read_config(path, words);
+  formats::require_shape(config, path.string(), source.shape, source.place);
+  require(!config.pre_layer_norm || source.shape.pre_layer_norm,
+          "{} is a model with its layer norms before the sublayers, {} has none of their tensors",
+          path.string(), source.place);
+  require(!options.heads || *options.heads == config.num_attention_heads,
+          "--heads {} was given, {} has num_attention_heads {}; give one of them",
+          options.heads.value_or(0), path.string(), config.num_attention_heads);
+  lines.push_back(fmt::format("config: {}", path.string()));
+  const bool may_differ = source.naming == formats::Naming::kFused && !options.activation;
+  if (may_differ && config.hidden_act == GeluForm::kErf) {
+    lines.emplace_back(
+        "note: the config has hidden_act gelu; DeepSpeed's fused layer computes gelu_new "
+        "regardless of its config: give --hidden-act gelu_new if this model was trained with it");
+  }
+  return config;
+}
+
+BertConfigFile decide_config(const ConvertOptions& options, const ConvertSource& source,
+                             int64_t words, std::vector<std::string>& lines) {
+  const auto path = options.config ? options.config
+                                   : find_file(source.folders, {"config.json", "bert_config.json"});
+  BertConfigFile config = path ? config_from_file(*path, options, source, words, lines)
+                               : inferred_config(options, source, words, lines);
+  require(config.num_attention_heads > 0 && config.hidden_size % config.num_attention_heads == 0,
+          "{} attention heads do not divide the hidden size {}", config.num_attention_heads,
+          config.hidden_size);
+  // Tensors without elements cost nothing, so a small file can list any number of layers.
+  formats::require_possible_sizes(config, source.place);
+  config.pre_layer_norm = source.shape.pre_layer_norm;
+  if (options.activation) config.hidden_act = *options.activation;
+  return config;
+}
+
+void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& vocabulary,
+                      const ConvertSource& source, std::vector<std::string>& lines) {
+  require(words <= config.vocab_size,
+          "{} has {} words, the model has vocab_size {}: they do not match", vocabulary.string(),
+          words, config.vocab_size);
+  if (const int64_t nameless = config.vocab_size - words; nameless >= kMaxPadding) {
+    lines.push_back(fmt::format(
+        "check the vocabulary: {} has {} words, the model {}: if it is not the one the model "
+        "was trained with, its answers will be noise",
+        vocabulary.string(), words, config.vocab_size));
+  }
+  const int64_t surplus = source.shape.word_rows - config.vocab_size;
+  require(surplus >= 0 && surplus < kMaxPadding,
+          "{}: the word embeddings have {} rows for a vocabulary of {} ({}): they do not match",
+          source.place, source.shape.word_rows, config.vocab_size, vocabulary.string());
+  if (surplus > 0) {
+    lines.push_back(fmt::format(
+        "padding: rows {} to {} of the word embeddings correspond to no word and are left out",
+        config.vocab_size, source.shape.word_rows - 1));
+  }
+}
+
+// If the vocabulary shows whether text was lower-cased, the config must agree with it.
+bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, const Path& path,
+                       CasingEvidence evidence, std::vector<std::string>& lines) {
+  const std::string shown =
+      evidence == CasingEvidence::kCased ? "many words have capitals" : "no word has a capital";
+  const auto against = [&](bool lower_case) {
+    return evidence == (lower_case ? CasingEvidence::kCased : CasingEvidence::kUncased);
+  };
+  if (options.casing) {
+    const bool lower_case = *options.casing == text::Casing::kUncased;
+    if (against(lower_case)) {
+      lines.push_back(fmt::format("note: {} as requested, although in {} {}",
+                                  name_of(*options.casing), path.string(), shown));
+    }
+    return lower_case;
+  }
+  if (said) {
+    require(!against(*said),
+            "the tokenizer's config has do_lower_case {}, but in {} {}; give --cased or --uncased "
+            "to decide",
+            *said, path.string(), shown);
+    return *said;
+  }
+  require(
+      evidence != CasingEvidence::kUnclear,
+      "{}: neither a tokenizer_config.json nor the words show whether text is lower-cased; give "
+      "--cased or --uncased",
+      path.string());
+  const text::Casing casing =
+      evidence == CasingEvidence::kUncased ? text::Casing::kUncased : text::Casing::kCased;
+  lines.push_back(
+      fmt::format("casing: {}, because in {} {}", name_of(casing), path.string(), shown));
+  return casing == text::Casing::kUncased;
+}
+
+}  // namespace
+
+formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
+                                          const ConvertSource& source,
+                                          std::vector<std::string>& lines) {
+  for (const Path& folder : source.folders) formats::require_regular_files(folder);
+  const auto path = options.vocabulary ? options.vocabulary
+                                       : find_file(source.folders, {"vocab.txt", "tokenizer.json"});
+  require(path.has_value(),
+          "{}: there is no vocabulary beside it (vocab.txt, tokenizer.json); give --vocab FILE",
+          source.place);
+  formats::HuggingFaceFolder model;
+  formats::TokenizerFiles files = formats::read_tokenizer_with(*path);
+  model.vocabulary = std::move(files.vocabulary);
+  const auto vocabulary = text::Vocabulary::from_parts(model.vocabulary, path->string());
+  model.config = decide_config(options, source, vocabulary.size(), lines);
+  check_vocabulary(model.config, vocabulary.size(), *path, source, lines);
+  const bool from_config =
+      options.config || find_file(source.folders, {"config.json", "bert_config.json"});
+  if (!from_config) model.config.pad_token_id = vocabulary.pad_id();
+  const auto& tokenizer = files.config;
+  model.tokenizer = tokenizer.value_or(
+      formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});
+  model.tokenizer->lower_case =
+      decide_lower_case(options, tokenizer ? std::optional(tokenizer->lower_case) : std::nullopt,
+                        *path, text::casing_of(vocabulary), lines);
+  lines.push_back(fmt::format(
+      "vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
+      name_of(model.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased)));
+  return model;
+}
+
+}  // namespace onebit::convert

@@ -1,0 +1,149 @@
+#include "onebit/training/costs/rehearsal.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "onebit/exchange/comm/exchange_thread.h"
+#include "onebit/exchange/comm/overlapped_exchange.h"
+#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/exchange/optim/levels.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/metrics/human.h"
+#include "onebit/math/ops/elementwise.h"
+
+namespace onebit::costs {
+namespace {
+
+constexpr double kLongestStep = 10;  // seconds
+constexpr double kLongPass = 1;      // seconds; the rehearsal of longer passes is announced
+// As a multiple of the predicted time. Other load on the machine can last for a whole rehearsal, so
+// one that takes longer than this is repeated.
+constexpr double kUnlikely = 1.25;
+
+class StandInExchange final : public comm::BucketExchange {
+ public:
+  StandInExchange(comm::Communicator& communicator, const comm::Buckets& buckets,
+                  const StandIn& exchange)
+      : BucketExchange(communicator, buckets),
+        wire_bytes_(exchange.wire_bytes),
+        values_(Tensor::zeros(communicator.device(), DType::kF32, {kValues})),
+        packing_passes_(exchange.packing_seconds / seconds_of_pass()) {
+    reserve();
+  }
+
+  void submit(Context& context, int64_t bucket) { advance(context, bucket); }
+
+ protected:
+  int64_t chunk_bytes(Range chunk) const override { return wire_bytes_(chunk.elements()); }
+  // Passes over memory stand in for packing, averaging and unpacking.
+  void pack(Context& context, InFlightBucket& in_flight) override {
+    const double share = static_cast<double>(buckets().range(in_flight.bucket).elements()) /
+                         static_cast<double>(buckets().max_elements());
+    passes_due_ += share * packing_passes_;
+    for (; passes_due_ >= 1; passes_due_ -= 1) ops::fill(context, values_.view(), 1.0f);
+  }
+  void reduce(Context&, InFlightBucket&) override {}
+  void unpack(Context&, InFlightBucket&) override {}
+
+ private:
+  static constexpr int64_t kValues = int64_t{1} << 16;  // 256 KiB: a short pass
+
+  // Timed like packing, by the clock while all ranks work: where ranks share a core, both times
+  // include those in which other ranks run.
+  double seconds_of_pass() const {
+    constexpr double kSeconds = 0.01;
+    Context context = comm::exchange_context(communicator().device());
+    communicator().barrier();
+    int64_t passes = 0;
+    const Stopwatch watch;
+    for (; watch.seconds() < kSeconds; ++passes) ops::fill(context, values_.view(), 1.0f);
+    return watch.seconds() / static_cast<double>(passes);
+  }
+
+  std::function<int64_t(int64_t)> wire_bytes_;
+  Tensor values_;
+  double packing_passes_;  // of a whole bucket
+  double passes_due_ = 0;
+};
+
+// The time by which a rehearsed step exceeds the prediction from `costs`. On one core its parts
+// cannot take less than their sum; if they do, the pass alone was slowed down by something else.
+double delay(const AnnouncingPass& pass, const Context& context, const PhaseCosts& costs,
+             const StandIn& exchange, comm::Communicator& communicator, const char* phase) {
+  const double predicted = predict_step(exchange.announced, costs).step_seconds;
+  // Processor times are those of this rank, and all ranks must make the same decision.
+  double longest = predicted;
+  communicator.all_reduce(std::span(&longest, 1), comm::Reduction::kMax);
+  if (longest > kLongestStep) return 0;
+  const double seconds = costs.pass.forward_seconds + costs.pass.backward_seconds;
+  if (seconds >= kLongPass && communicator.rank() == 0) {
+    log_info("before the first step, passes of {} are timed while their buckets are exchanged {}",
+             metrics::human_duration(seconds), phase);
+  }
+  double rehearsed = rehearse(pass, context, exchange, communicator);
+  if (rehearsed > kUnlikely * longest) {
+    rehearsed = std::min(rehearsed, rehearse(pass, context, exchange, communicator));
+  }
+  return std::max(rehearsed - predicted, 0.0);
+}
+
+}  // namespace
+
+double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
+                comm::Communicator& communicator, double at_most_seconds) {
+  constexpr size_t kMin = 3, kMax = 7;
+  Context own = comm::exchange_context(computing.device());
+  comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
+                                      exchange.announced);
+  auto& stand_in = overlapped.make<StandInExchange>(exchange);
+  std::vector<double> measured;
+  double spent = 0;
+  for (bool first = true;
+       measured.size() < kMin || (measured.size() < kMax && spent < at_most_seconds);
+       first = false) {
+    overlapped.begin(computing,
+                     [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });
+    communicator.barrier();
+    const Stopwatch watch;
+    pass([&](Range range) { overlapped.ready(range); });
+    overlapped.finish(own);
+    double seconds = watch.seconds();
+    communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
+    spent += seconds;
+    if (!first) measured.push_back(seconds);
+  }
+  return *std::min_element(measured.begin(), measured.end());
+}
+
+void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
+                    const params::Table& table, const ExchangeBuckets& buckets,
+                    const engine::EngineConfig& config, comm::Communicator& communicator) {
+  if (communicator.world_size() == 1 || !context.device().is_cpu()) return;
+  if (config.run.overlap) {
+    const int64_t element_bytes = size_bytes_of(config.wire);
+    costs.dense_delay_seconds =
+        delay(pass, context, {.pass = costs.pass, .bucket = costs.dense},
+              {.communicator = communicator,
+               .buckets = buckets.dense,
+               .announced = buckets.dense,
+               .wire_bytes = [=](int64_t elements) { return elements * element_bytes; },
+               .packing_seconds =
+                   costs.dense.processor_seconds - costs.dense_link.processor_seconds_per_bucket},
+              communicator, "dense");
+  }
+  if (!config.why_compressed_buckets_wait().empty()) return;
+  optim::Levels levels(communicator, buckets.ownership, table.device());
+  costs.compressed_delay_seconds =
+      delay(pass, context, {.pass = costs.pass, .bucket = costs.compressed},
+            {.communicator = levels.across(),
+             .buckets = levels.buckets(),
+             .announced = buckets.compressed,
+             .wire_bytes = compress::chunk_bytes,
+             .packing_seconds = costs.compressed.processor_seconds -
+                                costs.compressed_link.processor_seconds_per_bucket},
+            communicator, "at one bit per element");
+}
+
+}  // namespace onebit::costs

@@ -1,0 +1,68 @@
+// The source of a task's batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/step_dealer.h"
+#include "onebit/ground/base/json_fwd.h"
+#include "onebit/training/training/device_batch.h"
+
+namespace onebit::training {
+
+// One micro-batch on the host: rows of tokens, and the labels of a task.
+class HostBatch {
+ public:
+  virtual ~HostBatch() = default;
+  virtual const batches::PackedRows& rows() const = 0;
+  // Copies rows and labels to the device; see DeviceBatchBuffer::upload().
+  virtual model::DeviceBatch upload(Context& context, DeviceBatchBuffer& buffer) const = 0;
+  // The number of items over which the task's loss is averaged, if these are not the sequences
+  // (e.g. masked tokens).
+  virtual int64_t items() const { return rows().sequences(); }
+};
+
+// Determines which samples of a step this rank gets (batches/step_parts.h). All members but `rank`
+// are equal on all ranks.
+struct StreamShare {
+  uint64_t seed = 0;
+  int world_size = 1, rank = 0;
+  int64_t micro_batch = 1;  // the most samples of a micro-step
+  int64_t accumulation = 1;
+  int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
+  int threads = 1;           // for computations made once, at the start
+
+  batches::DealOptions dealt() const {
+    return {.seed = seed,
+            .world_size = world_size,
+            .rank = rank,
+            .micro_batch = micro_batch,
+            .accumulation = accumulation,
+            .step_samples = step_samples};
+  }
+};
+
+// The batches of one rank, in an order of samples that all ranks share. Usable from any number of
+// threads.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // An empty batch with memory reserved for the largest.
+  virtual std::unique_ptr<HostBatch> make_batch() const = 0;
+  // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
+  // sample `first_sample`; it may get no sample (batches/step_parts.h). A pure function of its
+  // arguments: the sample counter is the position.
+  virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
+  // The largest sizes of any batch.
+  virtual batches::BatchBounds bounds() const = 0;
+  // 0 if epochs have no common length (several token stores).
+  virtual uint64_t samples_per_epoch() const { return 0; }
+  // Members of a checkpoint's client state, and of the model card, from which Task::open() detects
+  // changed data.
+  virtual Json identity() const = 0;
+  // Further members, from which it restores the position after `samples`.
+  virtual Json position(uint64_t samples) = 0;
+};
+
+}  // namespace onebit::training

@@ -1,0 +1,34 @@
+// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun forwards SIGUSR1 and
+// keeps running), SIGINT (Ctrl-C) and SIGHUP (a closed terminal).
+#pragma once
+
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "onebit/exchange/comm/communicator.h"
+
+namespace onebit::training {
+
+// During its lifetime, the first of these signals is recorded instead of ending the process; a
+// second one of its kind ends it, except SIGHUP: the kernel and the shell send several when a
+// terminal closes. SIGINT and SIGHUP keep being ignored if they were, as `nohup` starts a program.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  // Whether this process has been asked to end.
+  bool asked() const;
+  // Whether any rank has been asked to end. Collective.
+  bool agreed(comm::Communicator& communicator) const;
+
+ private:
+  void record(int signal, int flags);
+
+  std::vector<std::pair<int, struct sigaction>> before_;
+};
+
+}  // namespace onebit::training

@@ -1,0 +1,221 @@
+#include "onebit/training/training/model_folder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/open_checkpoint.h"
+#include "onebit/data/formats/renamed_source.h"
+#include "onebit/exchange/engine/checkpoint_folder.h"
+#include "onebit/exchange/optim/compute_copy.h"
+#include "onebit/ground/base/default_labels.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/run_files.h"
+#include "onebit/math/model/head_names.h"
+
+namespace onebit::training {
+namespace {
+
+using ops::ActivationKind;
+
+formats::BertConfigFile to_file(const ModelDescription& description) {
+  const model::BertConfig& config = description.config;
+  formats::BertConfigFile file;
+  file.architecture = description.architecture;
+  file.pre_layer_norm = config.pre_layer_norm;
+  file.vocab_size = config.vocab_size;
+  file.hidden_size = config.hidden_size;
+  file.num_hidden_layers = config.layers;
+  file.num_attention_heads = config.heads;
+  file.intermediate_size = config.intermediate_size;
+  file.max_position_embeddings = config.max_positions;
+  file.type_vocab_size = config.segments;
+  file.hidden_act = config.activation == ActivationKind::kGeluTanh ? formats::GeluForm::kTanh
+                                                                   : formats::GeluForm::kErf;
+  file.hidden_dropout_prob = config.hidden_dropout;
+  file.attention_probs_dropout_prob = config.attention_dropout;
+  file.layer_norm_eps = config.layer_norm_eps;
+  file.initializer_range = config.initializer_range;
+  file.pad_token_id = description.vocabulary->pad_id();
+  if (description.architecture == model::kClassifierArchitecture ||
+      description.architecture == model::kTaggerArchitecture) {
+    file.labels = description.classifier.labels;
+    file.problem_type = description.classifier.problem_type;
+    file.classifier_dropout = description.classifier.dropout;
+  }
+  if (description.architecture == model::kAnswerArchitecture) {
+    file.may_be_unanswerable = description.may_be_unanswerable;
+  }
+  return file;
+}
+
+// The labels of a classifier whose config does not even give their number; empty: two, or none.
+std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntry>& tensors) {
+  std::vector<std::string> labels;
+  for (const auto& entry : tensors) {
+    const bool has_rows = entry.shape.rank() == 2 && entry.shape[1] > 0;
+    if (entry.name != "classifier.weight" || !has_rows || entry.shape[0] == 2) continue;
+    for (int64_t id = 0; id < entry.shape[0]; ++id) {
+      labels.push_back(default_label(static_cast<size_t>(id)));
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+model::BertConfig model_config(const formats::BertConfigFile& file) {
+  model::BertConfig config;
+  config.pre_layer_norm = file.pre_layer_norm;
+  config.vocab_size = file.vocab_size;
+  config.hidden_size = file.hidden_size;
+  config.layers = file.num_hidden_layers;
+  config.heads = file.num_attention_heads;
+  config.intermediate_size = file.intermediate_size;
+  config.max_positions = file.max_position_embeddings;
+  config.segments = file.type_vocab_size;
+  config.activation = file.hidden_act == formats::GeluForm::kTanh ? ActivationKind::kGeluTanh
+                                                                  : ActivationKind::kGeluErf;
+  config.hidden_dropout = file.hidden_dropout_prob;
+  config.attention_dropout = file.attention_probs_dropout_prob;
+  config.layer_norm_eps = file.layer_norm_eps;
+  config.initializer_range = file.initializer_range;
+  return config;
+}
+
+std::optional<Path> model_folder_in(const Path& path) {
+  const auto holds_model = [](const Path& folder) {
+    return std::filesystem::exists(folder / "config.json");
+  };
+  if (holds_model(path)) return path;
+  const auto encoder = formats::sentence_encoder_in(path);
+  if (encoder && holds_model(*encoder)) return encoder;
+  if (holds_model(path / run_files::kModel)) return path / run_files::kModel;
+  const engine::CheckpointFolder run(path);
+  const auto tag = run.latest();
+  if (tag && holds_model(run.folder(*tag) / run_files::kModel))
+    return run.folder(*tag) / run_files::kModel;
+  return std::nullopt;
+}
+
+std::vector<Path> models_of_run(const Path& run, const std::string& tag) {
+  const engine::CheckpointFolder checkpoints(run);
+  const std::string first = tag.empty() ? checkpoints.tag_in_latest().value_or("") : tag;
+  std::vector<std::string> tags = checkpoints.tags_beside(first);
+  if (!first.empty()) tags.insert(tags.begin(), first);
+  std::vector<Path> models;
+  for (const std::string& one : tags) {
+    Path model = checkpoints.folder(one) / run_files::kModel;
+    if (std::filesystem::exists(model / "config.json")) models.push_back(std::move(model));
+  }
+  return models;
+}
+
+Path find_model_folder(const Path& path) {
+  const auto found = model_folder_in(path);
+  require(found.has_value(),
+          "{}: neither a model folder (config.json), nor a checkpoint (model/config.json), nor a "
+          "run's folder (whose latest checkpoint has one)",
+          path.string());
+  return *found;
+}
+
+ModelDescription read_model_description(const Path& model_folder) {
+  const formats::HuggingFaceFolder folder = formats::read_hugging_face_folder(model_folder);
+  require(folder.tokenizer.has_value(),
+          "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
+          "write {{\"do_lower_case\": true}} or false into that file",
+          model_folder.string());
+  std::vector<std::string> labels = folder.config.labels;
+  if (const auto listed = formats::list_tensors(model_folder)) {
+    if (labels.empty()) labels = default_labels_of(listed->ours);
+    formats::require_sizes_of_tensors(folder.config, (model_folder / "config.json").string(),
+                                      listed->ours, listed->place);
+  }
+  return {.config = model_config(folder.config),
+          .architecture = folder.config.architecture,
+          .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_parts(
+              folder.vocabulary, (model_folder / "vocab.txt").string())),
+          .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
+          .classifier = {.labels = std::move(labels),
+                         .problem_type = folder.config.problem_type,
+                         .dropout = folder.config.classifier_dropout},
+          .may_be_unanswerable = folder.config.may_be_unanswerable};
+}
+
+formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+                                 const formats::MatchRules& rules) {
+  if (const auto changed = formats::changed_files(model_folder); !changed.empty()) {
+    log_warning("{}: changed since the model was written: {}", model_folder.string(),
+                fmt::join(changed, ", "));
+  }
+  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  if (!source->prefix_report().empty()) {
+    log_info("{}: {}", source->place(), source->prefix_report());
+  }
+  std::vector<formats::WantedTensor> wanted;
+  for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
+  formats::MatchReport report = formats::require_match(*source, wanted, rules);
+  if (!report.lacking.empty()) {
+    log_info("{}: not in the file and left at their initial values: {}", model_folder.string(),
+             fmt::join(report.lacking, ", "));
+  }
+  if (!report.ignored.empty()) {
+    log_debug("{}: in the file and not used here: {}", model_folder.string(),
+              fmt::join(report.ignored, ", "));
+  }
+  std::vector<float> values;
+  std::string damaged;
+  for (const auto& entry : table.entries()) {
+    const auto index = source->find(entry.name);
+    const bool is_lacking =
+        std::find(report.lacking.begin(), report.lacking.end(), entry.name) != report.lacking.end();
+    if (!index || is_lacking) continue;
+    values.resize(static_cast<size_t>(entry.shape.elements()));
+    source->read_f32(*index, values);
+    if (damaged.empty() && !std::all_of(values.begin(), values.end(),
+                                        [](float value) { return std::isfinite(value); })) {
+      damaged = entry.name;
+    }
+    copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
+  }
+  if (!damaged.empty()) {
+    log_warning("{}: {} contains values that are not finite, so the results will be meaningless",
+                source->place(), damaged);
+  }
+  return report;
+}
+
+ConstantWeights load_for_inference(Context& context, params::Table& table, DType compute,
+                                   const Path& model_folder, const formats::MatchRules& rules) {
+  table.allocate(context.device(), compute);
+  load_values(table, model_folder, rules);
+  optim::refresh_compute_copy(context, table);
+  const View values = table.compute_values();
+  return {context, values.raw(), values.size_bytes()};
+}
+
+ValueSnapshot::ValueSnapshot(const params::Table& table)
+    : entries_(table.entries()), values_(static_cast<size_t>(table.size_elements())) {
+  copy(View::of(values_.data(), {table.size_elements()}), table.values());
+}
+
+void ValueSnapshot::write(const Path& model_folder, const ModelDescription& description) const {
+  formats::HuggingFaceFolder content;
+  content.config = to_file(description);
+  content.vocabulary = description.vocabulary->parts();
+  content.tokenizer = formats::TokenizerConfigFile{};
+  content.tokenizer->lower_case = description.casing == text::Casing::kUncased;
+  content.tokenizer->model_max_length = description.config.max_positions;
+  std::vector<formats::NamedTensor> tensors;
+  for (const auto& entry : entries_) {
+    tensors.emplace_back(entry.name, values_.data() + entry.offset_elements, entry.shape);
+  }
+  formats::write_hugging_face_folder(model_folder, content, std::move(tensors));
+  if (description.sentence) {
+    formats::write_sentence_files(model_folder, *description.sentence,
+                                  description.config.hidden_size);
+  }
+}
+
+}  // namespace onebit::training

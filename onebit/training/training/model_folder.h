@@ -1,0 +1,105 @@
+// Model folders in Hugging Face's layout: reads and writes parameters and the model's description.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/data/formats/match.h"
+#include "onebit/data/formats/sentence_files.h"
+#include "onebit/data/text/casing.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/math/device/constant_weights.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/model/config.h"
+#include "onebit/math/params/table.h"
+
+namespace onebit::training {
+
+// A classifier's settings in config.json; written only for the two classifier architectures.
+struct ClassifierDescription {
+  std::vector<std::string> labels;  // by output; empty: the two defaults of transformers
+  std::string problem_type;         // as named in transformers; empty: not given
+  std::optional<double> dropout;    // absent: the model's hidden dropout
+};
+
+// The contents of a model folder besides its tensors.
+struct ModelDescription {
+  model::BertConfig config;
+  std::string architecture;  // transformers' class, e.g. "BertForPreTraining"
+  std::shared_ptr<const text::Vocabulary> vocabulary;
+  text::Casing casing = text::Casing::kUncased;
+  ClassifierDescription classifier = {};
+  // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0);
+  // absent: the folder does not say. Written only for that architecture.
+  std::optional<bool> may_be_unanswerable = {};
+  // How sentence vectors are computed. read_model_description() leaves it empty; if set, it is
+  // written.
+  std::optional<formats::SentenceFiles> sentence = {};
+};
+
+// The model as config.json specifies it.
+model::BertConfig model_config(const formats::BertConfigFile& file);
+
+// Resolves a model folder, a checkpoint (to its model/) or a run's folder (to the model of its
+// `latest` checkpoint); empty if `path` is none of these.
+std::optional<Path> model_folder_in(const Path& path);
+// Does the same. Error: `path` is none of these.
+Path find_model_folder(const Path& path);
+
+// Model folders of a run's checkpoints, first that of `tag`, or of `latest` if `tag` is empty.
+std::vector<Path> models_of_run(const Path& run, const std::string& tag);
+// Returns `read(folder)` for the first of these models that can be read. All of them have the same
+// shape and vocabulary, so if the newest is damaged, an older one gives the same result. Empty: the
+// run has no models. Error: none can be read; the error of the first is rethrown.
+template <typename Read>
+auto read_model_of_run(const Path& run, const std::string& tag, const Read& read)
+    -> std::optional<decltype(read(run))> {
+  std::exception_ptr first_problem;
+  for (const Path& folder : models_of_run(run, tag)) {
+    try {
+      return read(folder);
+    } catch (const Error&) {
+      if (first_problem == nullptr) first_problem = std::current_exception();
+    }
+  }
+  if (first_problem != nullptr) std::rethrow_exception(first_problem);
+  return std::nullopt;
+}
+
+// Used by every task to read a model's vocabulary and casing. Errors: see
+// formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that
+// processes text differently from onebit's; sizes of the config that are not those of the tensors.
+ModelDescription read_model_description(const Path& model_folder);
+
+// Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
+// shape, all listed. Differences that the rules allow are logged (tensors that are not used
+// as debug lines, since most models have some) and returned. Values that are not finite, and files
+// that have changed since the values were written, cause a warning.
+formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+                                 const formats::MatchRules& rules);
+
+// Allocates `table` to compute in `compute` and loads the values of every entry, as load_values()
+// does, and their compute copy. They must not change while the result lives, and the context must
+// outlive it.
+[[nodiscard]] ConstantWeights load_for_inference(Context& context, params::Table& table,
+                                                 DType compute, const Path& model_folder,
+                                                 const formats::MatchRules& rules);
+
+// A copy of a table's values on the host, which can be written while training continues.
+class ValueSnapshot {
+ public:
+  explicit ValueSnapshot(const params::Table& table);
+  // Writes all files of a model folder, which must exist and be empty.
+  void write(const Path& model_folder, const ModelDescription& description) const;
+
+ private:
+  std::vector<params::Entry> entries_;
+  std::vector<float> values_;
+};
+
+}  // namespace onebit::training

@@ -1,0 +1,31 @@
+// The recipe's settings of a training session that the engine does not read: when to save, to
+// evaluate and to compare ranks, and where events are written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "onebit/ground/base/keys.h"
+
+namespace onebit::training {
+
+struct TensorBoardConfig {
+  bool enabled = true;
+  std::string folder;  // empty: <output>/tensorboard
+};
+
+struct SessionConfig {
+  // Intervals in optimizer steps; 0: never before the end.
+  int64_t checkpoint_every = 0;
+  int64_t evaluate_every = 0;
+  int64_t check_replicas_every = 0;
+
+  int64_t keep_last = 3;          // checkpoints
+  int64_t checkpoint_copies = 1;  // disks that hold a shard, where hosts have their own
+  TensorBoardConfig tensorboard;
+};
+
+// Lists the keys, in the sections `run` and `tensorboard`, after the engine has listed its own.
+SessionConfig read_session_config(Keys& recipe);
+
+}  // namespace onebit::training

@@ -1,0 +1,292 @@
+#include "onebit/training/training/training_loop.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "onebit/exchange/engine/rank_texts.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/folder_lock.h"
+#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/shell_quoted.h"
+#include "onebit/ground/metrics/log_line.h"
+#include "onebit/math/device/profile.h"
+#include "onebit/training/training/checkpoint_space.h"
+#include "onebit/training/training/end_table.h"
+#include "onebit/training/training/interruption.h"
+#include "onebit/training/training/model_folder.h"
+#include "onebit/training/training/run_events.h"
+#include "onebit/training/training/run_folder.h"
+#include "onebit/training/training/run_profile.h"
+#include "onebit/training/training/start_table.h"
+
+namespace onebit::training {
+
+namespace log_line = metrics::log_line;
+
+namespace {
+
+bool is_due(int64_t step, int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
+// Runs a rank's session, from the first inspection of the run's folder to the end table.
+class TrainingLoop {
+ public:
+  // `profile` may be null.
+  TrainingLoop(Context& context, Session& run, const RunOptions& options,
+               comm::Communicator& communicator, RunProfile* profile)
+      : context_(context),
+        run_(run),
+        options_(options),
+        communicator_(communicator),
+        profile_(profile),
+        events_(communicator.rank()),
+        total_steps_(run.engine().config().run.steps),
+        has_steps_(!run.finished()) {}
+
+  void run();
+
+ private:
+  bool first() const { return communicator_.rank() == 0; }
+  bool shows_tables() const { return first() && !options_.quiet; }
+  int64_t completed_steps() const { return run_.engine().completed_steps(); }
+
+  std::string prepare_folder();
+  std::string require_space() const;
+  void warn_for_disks(const std::string& warning);
+  void report_start();
+  void open_log();
+  void log_table(log_line::Kind kind, const Rows& rows, const Json& more);
+  void train();
+  void require_agreement(int64_t step);
+  bool end_step(const StepRecord& record, bool stop);
+  bool agree_to_stop(const Interruption& interruption);
+  void report_end();
+  void report_model() const;
+
+  Context& context_;
+  Session& run_;
+  const RunOptions& options_;
+  comm::Communicator& communicator_;
+  RunProfile* profile_;
+  RunEvents events_;
+  int64_t total_steps_;
+  bool has_steps_;  // when the session was opened
+  std::optional<FolderLock> lock_;
+  StartTable start_;
+  std::optional<TrainingLog> log_;
+};
+
+void TrainingLoop::run() {
+  communicator_.barrier();  // every rank has inspected the folder before it is written to
+  require(
+      completed_steps() <= total_steps_,
+      "{}: has already completed {} steps, run.steps is {}: raise it, or choose another --output",
+      options_.output.string(), completed_steps(), total_steps_);
+  warn_for_disks(prepare_folder());
+  if (!options_.quiet) start_ = start_table(context_, run_, communicator_);
+  if (shows_tables()) print_rows(start_.rows);
+  open_log();
+  if (!options_.quiet) report_start();
+  events_.begin(completed_steps());
+  run_.before_training(*log_);
+  if (profile_ != nullptr) profile_->start(completed_steps(), total_steps_);
+  train();
+  if (profile_ != nullptr) profile_->stop();
+  run_.after_training();
+  log_->finish();
+  if (run_.finished()) events_.finished(completed_steps());
+  report_end();
+}
+
+// Writes the files that precede the first step if this rank writes for its disk. Returns a warning,
+// or nothing.
+std::string TrainingLoop::prepare_folder() {
+  if (!run_.leads_disk()) return "";
+  make_folder(options_.output);
+  lock_.emplace(options_.output);
+  std::string warning = require_space();
+  // A finished run keeps the recipe files with which it was made.
+  if (!run_.resumed() || has_steps_) {
+    write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
+  }
+  // The run continues from this checkpoint; the next one to be saved removes newer ones.
+  if (run_.resumed() && !options_.tag.empty()) {
+    engine::CheckpointFolder(options_.output).point_latest_at(options_.tag);
+  }
+  return warning;
+}
+
+// Returns a warning, or nothing.
+std::string TrainingLoop::require_space() const {
+  const std::optional<int64_t> free_bytes = free_bytes_at(options_.output);
+  if (!free_bytes) return "";
+  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(options_.output).tags().size());
+  return check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
+}
+
+// Rank 0 warns for all disks, since other ranks print nothing.
+void TrainingLoop::warn_for_disks(const std::string& warning) {
+  const engine::Disks& disks = run_.disks();
+  const std::vector<std::string> warnings = engine::gather_texts(communicator_, warning);
+  for (int disk = 0; disk < disks.count(); ++disk) {
+    const std::string& text = warnings[static_cast<size_t>(disks.leader_of(disk))];
+    if (text.empty() || !first()) continue;
+    const std::string& name = disks.names[static_cast<size_t>(disk)];
+    log_warning("{}{}", disks.count() == 1 ? "" : name + ": ", text);
+  }
+}
+
+void TrainingLoop::open_log() {
+  log_.emplace(options_.output,
+               LogOptions{.part = first()             ? LogPart::kAll
+                                  : run_.leads_disk() ? LogPart::kFiles
+                                                      : LogPart::kNone,
+                          .tensorboard = run_.task().session_config().tensorboard,
+                          .drawn = run_.task().facts().drawn,
+                          .total_steps = total_steps_,
+                          .resumed_step = run_.resumed() ? completed_steps() : metrics::kNoStep,
+                          .world_size = communicator_.world_size()});
+}
+
+// A finished run that is started again leaves its files unchanged.
+void TrainingLoop::log_table(log_line::Kind kind, const Rows& rows, const Json& more) {
+  if (has_steps_) log_->table(kind, completed_steps(), rows, more);
+}
+
+void TrainingLoop::report_start() {
+  namespace expected = log_line::expected;
+  Json more = {{log_line::kExpectedSeconds,
+                {{expected::kDense, start_.expected.dense.step_seconds},
+                 {expected::kCompressed, start_.expected.compressed.step_seconds},
+                 {expected::kRun, start_.run.seconds}}}};
+  const TaskFacts& facts = run_.task().facts();
+  if (facts.evaluations.any() && !facts.kept_by.metric.empty()) {
+    more[log_line::kKeptBy] = {
+        {log_line::kept_by::kMetric, facts.kept_by.metric},
+        {log_line::kept_by::kSmallerIsBetter, facts.kept_by.smaller_is_better}};
+  }
+  log_table(log_line::Kind::kStart, start_.rows, more);
+}
+
+void TrainingLoop::train() {
+  const Interruption interruption;
+  int64_t saved_step = completed_steps();
+  while (!run_.finished()) {
+    const StepRecord record = run_.train_step();
+    {
+      const PhaseSpan phase(context_, "log");
+      log_->step(record);
+    }
+    events_.step(record.outcome.step);
+    const bool stop = agree_to_stop(interruption);
+    if (end_step(record, stop)) saved_step = record.outcome.step;
+    if (stop) break;
+  }
+  {
+    const PhaseSpan phase(context_, "checkpoint");
+    run_.wait_for_checkpoint();
+  }
+  if (!run_.finished()) {
+    events_.stopped(saved_step);
+    log_->finish();
+    log_info("the run was asked to end and has saved step {}: add --resume to continue",
+             saved_step);
+  }
+}
+
+bool TrainingLoop::agree_to_stop(const Interruption& interruption) {
+  const PhaseSpan phase(context_, "agreement");
+  return interruption.agreed(communicator_);
+}
+
+// Does the work that is due after a step. Returns whether a checkpoint was begun.
+bool TrainingLoop::end_step(const StepRecord& record, bool stop) {
+  const SessionConfig& config = run_.task().session_config();
+  // A skipped step has the number of the step before it: nothing is due by number again, but an
+  // epoch may have ended with its samples.
+  const bool applied = record.outcome.applied;
+  const int64_t step = record.outcome.step;
+  if (applied && is_due(step, config.check_replicas_every)) require_agreement(step);
+  const bool evaluates = run_.evaluation_is_due(record);
+  if (evaluates && stop && !run_.finished()) {
+    // The grace period before the process is killed may end during the evaluation.
+    run_.save_checkpoint();
+    run_.wait_for_checkpoint();
+  }
+  if (evaluates) {
+    const PhaseSpan phase(context_, "evaluation");
+    events_.phase("evaluation");
+    run_.evaluate_into(*log_);
+    events_.step(step);
+  }
+  if ((applied && is_due(step, config.checkpoint_every)) || run_.finished() || stop) {
+    const PhaseSpan phase(context_, "checkpoint");
+    events_.phase("checkpoint");
+    run_.save_checkpoint();
+    events_.step(step);
+    return true;
+  }
+  return false;
+}
+
+void TrainingLoop::require_agreement(int64_t step) {
+  const PhaseSpan phase(context_, "comparing ranks");
+  bool agree = true;
+  run_.engine().with_common_values([&] { agree = run_.engine().replicas_agree(); });
+  require(agree,
+          "step {}: the ranks no longer have the same values; the cause is a fault of memory or "
+          "the network, or a bug in onebit. Resume from the last checkpoint",
+          step);
+}
+
+void TrainingLoop::report_end() {
+  if (profile_ != nullptr) {
+    const std::string table = profile_->write(options_.output, communicator_);
+    if (shows_tables()) show(table);
+  }
+  if (!shows_tables()) return;
+  if (const std::string curves = log_->curves(); !curves.empty()) {
+    show(fmt::format("\n{}\n", curves));
+  }
+  const Rows end = end_table(log_->totals(), start_, run_);
+  log_table(log_line::Kind::kEnd, end, Json::object());
+  print_rows(end);
+  if (run_.finished()) report_model();
+  if (!has_steps_) {
+    log_info("the run was complete already; raise run.steps above {} to continue it", total_steps_);
+  }
+}
+
+void TrainingLoop::report_model() const {
+  const std::optional<Path> folder = model_folder_in(options_.output);
+  if (!folder) return;
+  const std::string use =
+      fmt::format(fmt::runtime(run_.task().facts().use), shell_quoted(options_.output.string()));
+  const engine::Disks& disks = run_.disks();
+  // The terminal need not be on a machine that sees the folder.
+  const bool is_here = disks.count() == 1;
+  const std::string place = is_here ? "" : " on each of " + listed(disks.names);
+  const char* const before_use = is_here ? "; try: " : "; try there: ";
+  log_info("the model is in {}{}{}{}", folder->string(), place, use.empty() ? "" : before_use, use);
+}
+
+}  // namespace
+
+RunSummary run_training(Context& context, Task& task, const RunOptions& options,
+                        comm::Communicator& communicator) {
+  // Created before the session, whose threads it records.
+  std::optional<RunProfile> profile;
+  if (options.profile) profile.emplace(context, *options.profile, task.config().compute);
+  Session run(context, task, options, communicator);
+  // The error is announced here, before this rank waits for its threads, so that other ranks learn
+  // of it at once (a checkpoint may be half written).
+  comm::run_rank(communicator, [&] {
+    TrainingLoop(context, run, options, communicator, profile ? &*profile : nullptr).run();
+  });
+  return run.summary();
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,166 @@
+#include "onebit/data/batches/masking.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "onebit/ground/base/error.h"
+#include "tests/corpus/sample_store.h"
+
+namespace onebit::batches {
+namespace {
+
+constexpr int32_t kCls = 2, kSep = 3, kMask = 4;
+
+// [CLS] 60 words [SEP] 65 words [SEP].
+Batch sample_sequence(int32_t first_word = corpus::kFirstWord) {
+  Batch batch;
+  batch.clear();
+  batch.tokens.push_back(kCls);
+  for (int32_t i = 0; i < 125; ++i) {
+    if (i == 60) batch.tokens.push_back(kSep);
+    batch.tokens.push_back(first_word + i);
+  }
+  batch.tokens.push_back(kSep);
+  return batch;
+}
+
+// The counts that Python's round() gives (halves to even).
+TEST(PredictionCount, RoundsHalvesToEven) {
+  const MaskOptions options{.max_predictions = 100};
+  for (const auto& [length, count] :
+       {std::pair{30, 4}, {50, 8}, {90, 14}, {110, 16}, {10, 2}, {5, 1}, {3, 1}, {128, 19}}) {
+    EXPECT_EQ(prediction_count(length, options), count) << length;
+  }
+  EXPECT_EQ(prediction_count(512, MaskOptions{}), 20);
+  EXPECT_EQ(prediction_count(512, MaskOptions{.max_predictions = 80}), 77);
+}
+
+TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
+  const Masker masker(corpus::sample_vocabulary(1000), {});
+  for (uint64_t index = 0; index < 200; ++index) {
+    const Batch before = sample_sequence();
+    Batch batch = before;
+    RandomSequence random(1, 1, index);
+    masker.mask(random, 0, batch);
+    ASSERT_EQ(batch.masked(), 19);
+    ASSERT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
+    ASSERT_EQ(std::set<int32_t>(batch.masked_rows.begin(), batch.masked_rows.end()).size(), 19u);
+    Batch restored = batch;
+    for (size_t i = 0; i < 19; ++i) {
+      const auto row = static_cast<size_t>(batch.masked_rows[i]);
+      ASSERT_TRUE(before.tokens[row] != kCls && before.tokens[row] != kSep);
+      ASSERT_EQ(batch.masked_targets[i], before.tokens[row]);
+      restored.tokens[row] = batch.masked_targets[i];
+    }
+    ASSERT_EQ(restored.tokens, before.tokens);
+  }
+}
+
+TEST(Masker, WorksOnTheLastSequenceAlone) {
+  const Masker masker(corpus::sample_vocabulary(1000), {});
+  Batch batch = sample_sequence();
+  const Batch second = sample_sequence(200);
+  const auto first_row = batch.rows();
+  batch.tokens.insert(batch.tokens.end(), second.tokens.begin(), second.tokens.end());
+  RandomSequence random(1, 1, 5), again(1, 1, 5);
+  masker.mask(random, first_row, batch);
+  Batch alone = second;
+  masker.mask(again, 0, alone);
+  ASSERT_EQ(batch.masked(), alone.masked());
+  for (size_t i = 0; i < alone.masked_rows.size(); ++i) {
+    EXPECT_EQ(batch.masked_rows[i], alone.masked_rows[i] + first_row);
+    EXPECT_EQ(batch.masked_targets[i], alone.masked_targets[i]);
+  }
+}
+
+// Every bound below is six standard deviations of the binomial count.
+TEST(Masker, ReplacesEightyTenTenAndChoosesUniformly) {
+  constexpr int kTimes = 4000, kChosen = kTimes * 19;
+  const Masker masker(corpus::sample_vocabulary(1000), {});
+  const Batch before = sample_sequence();
+  double hidden = 0, kept = 0, changed = 0;
+  std::vector<double> chosen(before.tokens.size(), 0);
+  std::vector<double> drawn(1000, 0);
+  for (uint64_t index = 0; index < kTimes; ++index) {
+    Batch batch = before;
+    RandomSequence random(3, 1, index);
+    masker.mask(random, 0, batch);
+    for (const int32_t row : batch.masked_rows) {
+      const auto at = static_cast<size_t>(row);
+      chosen[at] += 1;
+      const int32_t token = batch.tokens[at];
+      hidden += token == kMask;
+      kept += token == before.tokens[at];
+      if (token == kMask || token == before.tokens[at]) continue;
+      changed += 1;
+      drawn[static_cast<size_t>(token)] += 1;
+    }
+  }
+  const auto spread = [](double n, double p) { return 6 * std::sqrt(n * p * (1 - p)); };
+  EXPECT_NEAR(hidden, 0.8 * kChosen, spread(kChosen, 0.8));
+  // A random draw hits the token itself once in 993 times.
+  EXPECT_NEAR(kept, (0.1 + 0.1 / 993) * kChosen, spread(kChosen, 0.1));
+  EXPECT_NEAR(changed, (0.1 - 0.1 / 993) * kChosen, spread(kChosen, 0.1));
+  for (size_t row = 0; row < chosen.size(); ++row) {
+    if (before.tokens[row] == kCls || before.tokens[row] == kSep) {
+      EXPECT_EQ(chosen[row], 0);
+    } else {
+      EXPECT_NEAR(chosen[row], kTimes * 19.0 / 125, spread(kTimes, 19.0 / 125)) << row;
+    }
+  }
+  for (size_t id = 0; id < static_cast<size_t>(corpus::kFirstWord); ++id)
+    EXPECT_EQ(drawn[id], 0) << id;
+  const double a_token = changed / 993;
+  for (size_t id = corpus::kFirstWord; id < drawn.size(); ++id) {
+    EXPECT_LT(drawn[id], a_token + 8 * std::sqrt(a_token)) << id;
+  }
+}
+
+TEST(Masker, WholeWordsAreHiddenTogether) {
+  // Words of one piece, then words with a continuation: ids divisible by 5 continue.
+  const text::Vocabulary vocabulary = corpus::sample_vocabulary(1000, true);
+  const Masker masker(vocabulary, {.whole_words = true});
+  double chosen = 0;
+  for (uint64_t index = 0; index < 500; ++index) {
+    const Batch before = sample_sequence();
+    Batch batch = before;
+    RandomSequence random(5, 1, index);
+    masker.mask(random, 0, batch);
+    ASSERT_LE(batch.masked(), 19);
+    ASSERT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
+    const std::set<int32_t> rows(batch.masked_rows.begin(), batch.masked_rows.end());
+    ASSERT_EQ(rows.size(), batch.masked_rows.size());
+    ASSERT_EQ(batch.masked_targets.size(), batch.masked_rows.size());
+    chosen += static_cast<double>(rows.size());
+    for (int32_t row = 1; row < static_cast<int32_t>(before.tokens.size()); ++row) {
+      const int32_t token = before.tokens[static_cast<size_t>(row)];
+      const int32_t previous = before.tokens[static_cast<size_t>(row) - 1];
+      if (!vocabulary.is_continuation(token) || previous == kCls || previous == kSep) continue;
+      ASSERT_EQ(rows.contains(row), rows.contains(row - 1)) << row;
+    }
+  }
+  // Single pieces abound, so the number wanted is always reached.
+  EXPECT_EQ(chosen, 500 * 19);
+}
+
+TEST(Masker, TakesWhatThereIs) {
+  const Masker masker(corpus::sample_vocabulary(100), {.probability = 0.9});
+  Batch batch;
+  batch.clear();
+  batch.tokens = {kCls, 10, kSep, 11, kSep};
+  RandomSequence random(1, 1, 1);
+  masker.mask(random, 0, batch);
+  EXPECT_EQ(batch.masked_rows, (std::vector<int32_t>{1, 3}));
+}
+
+TEST(Masker, RefusesOptionsOutOfRange) {
+  EXPECT_THROW(check(MaskOptions{.probability = 0}), Error);
+  EXPECT_THROW(check(MaskOptions{.probability = 1}), Error);
+  EXPECT_THROW(check(MaskOptions{.max_predictions = 0}), Error);
+}
+
+}  // namespace
+}  // namespace onebit::batches
