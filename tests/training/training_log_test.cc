@@ -5,7 +5,7 @@
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/jsonl_writer.h"
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {
@@ -24,8 +24,8 @@ StepRecord record_of(int64_t step) {
 }
 
 // By the program that reads the log of a run.
-report::RunHistory read_back(const Path& folder) {
-  return report::read_run(folder);
+metrics::RunHistory read_back(const Path& folder) {
+  return metrics::read_run(folder);
 }
 
 TEST(TrainingLog, IsWhatTheReportReads) {
@@ -46,7 +46,7 @@ TEST(TrainingLog, IsWhatTheReportReads) {
                  .record = {}});
   log.table(metrics::log_line::Kind::kEnd, 2, {{"steps", "2"}}, Json::object());
   log.finish();
-  const report::RunHistory run = read_back(folder.path());
+  const metrics::RunHistory run = read_back(folder.path());
   EXPECT_TRUE(run.damage.empty()) << run.damage.front();
   EXPECT_EQ(run.last_step, 2);
   ASSERT_EQ(run.phases.size(), 2u);
@@ -92,7 +92,7 @@ TEST(TrainingLog, KeepsMetricsOfATaskUnderAnyName) {
   record.metrics = {{"loss_scale", 0.25}, {"step", 0.5}, {"phase", 0.75}};
   log.step(record);
   log.finish();
-  const report::RunHistory run = read_back(folder.path());
+  const metrics::RunHistory run = read_back(folder.path());
   EXPECT_EQ(run.training.at("loss_scale").at(0).value, 1024);
   EXPECT_EQ(run.training.at("metrics.loss_scale").at(0).value, 0.25);
   EXPECT_EQ(run.training.at("metrics.step").at(0).value, 0.5);

@@ -1,5 +1,5 @@
 // The lines of a run's metrics.jsonl: their kinds, and the names in them that have a reader.
-// training/training_log.h writes them, report/run_history.h reads them.
+// training/training_log.h writes them, metrics/run_history.h reads them.
 //
 //   {"kind": "step", "step": 7, "samples": 448, "loss": 6.5, "metrics": {"mlm_loss": 5.8}, ...}
 //   {"kind": "evaluation", "step": 7, "samples": 448, "held_out": {"mlm_loss": 5.9, "masked": 440}}

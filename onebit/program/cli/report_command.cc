@@ -4,7 +4,7 @@
 
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/ground/report/page.h"
+#include "onebit/ground/metrics/page.h"
 #include "onebit/program/cli/command_list.h"
 
 namespace onebit::cli {
@@ -16,12 +16,12 @@ struct Arguments {
 };
 
 int run(const Arguments& given) {
-  std::vector<report::RunHistory> runs;
-  for (const std::string& folder : given.runs) runs.push_back(report::read_run(folder));
+  std::vector<metrics::RunHistory> runs;
+  for (const std::string& folder : given.runs) runs.push_back(metrics::read_run(folder));
   const Path output = !given.output.empty()    ? Path(given.output)
                       : given.runs.size() == 1 ? Path(given.runs.front()) / run_files::kReport
                                                : Path(run_files::kReport);
-  write_file_atomically(output, report::html_page(runs));
+  write_file_atomically(output, metrics::html_page(runs));
   fmt::print("{}\n", output.string());
   return 0;
 }

@@ -2,20 +2,20 @@
 
 #include <cmath>
 
-#include "onebit/ground/report/chart.h"
+#include "onebit/ground/metrics/chart.h"
 
 namespace onebit::plan {
 
 std::string plan_picture(const RunPlan& plan) {
-  report::Chart chart{.title = "samples per second, " + plan.recipe,
-                      .unit = "",
-                      .lines = {},
-                      .phases = {},
-                      .logarithmic = true,
-                      .x_name = "ranks",
-                      .powers_of_two = true};
+  metrics::Chart chart{.title = "samples per second, " + plan.recipe,
+                       .unit = "",
+                       .lines = {},
+                       .phases = {},
+                       .logarithmic = true,
+                       .x_name = "ranks",
+                       .powers_of_two = true};
   for (size_t i = 0; i < plan.choices.size(); ++i) {
-    report::Line line{
+    metrics::Line line{
         .name = plan.choices[i].name, .points = {}, .colour = static_cast<int>(i), .dots = true};
     for (const PlannedRanks& ranks : plan.others) {
       if (ranks.runs.empty()) continue;
@@ -24,7 +24,7 @@ std::string plan_picture(const RunPlan& plan) {
     }
     chart.lines.push_back(std::move(line));
   }
-  return report::draw_file(chart);
+  return metrics::draw_file(chart);
 }
 
 }  // namespace onebit::plan

@@ -1,4 +1,4 @@
-#include "onebit/ground/report/rise.h"
+#include "onebit/ground/metrics/rise.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "onebit/ground/base/philox.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 using Draw = std::function<double(RandomSequence&)>;
@@ -87,4 +87,4 @@ TEST(FindRise, IsOfMoreThanATenth) {
 }
 
 }  // namespace
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -1,4 +1,4 @@
-#include "onebit/ground/report/findings.h"
+#include "onebit/ground/metrics/findings.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/ground/metrics/meters.h"
-#include "onebit/ground/report/rise.h"
+#include "onebit/ground/metrics/rise.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
-namespace log_line = metrics::log_line;
+namespace log_line = log_line;
 
 namespace {
 
@@ -216,8 +216,7 @@ void check_expected(Findings& findings, const RunHistory& run) {
     warn(findings,
          fmt::format("A {} step took {}, {:.0f} % more than the {} that was expected at the start: "
                      "other programs on these machines, a busy network, or heat.",
-                     what, metrics::human_duration(measured), off,
-                     metrics::human_duration(expected)));
+                     what, human_duration(measured), off, human_duration(expected)));
   };
   compare("dense", median_step_seconds(run, false), run.expected_dense_seconds);
   compare("compressed", median_step_seconds(run, true), run.expected_compressed_seconds);
@@ -276,7 +275,7 @@ void check_clipping(Findings& findings, const RunHistory& run) {
 double median_step_seconds(const RunHistory& run, bool compressed) {
   const Series* seconds = seconds_of(run, log_line::seconds::kStep);
   if (seconds == nullptr) return 0;
-  metrics::Median median;
+  Median median;
   for (const Point& point : *seconds) {
     if (is_in(run.phases, point.step, compressed)) median.add(point.value);
   }
@@ -295,4 +294,4 @@ std::vector<Finding> find_problems(const RunHistory& run) {
   return findings;
 }
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

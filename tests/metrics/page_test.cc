@@ -1,4 +1,4 @@
-#include "onebit/ground/report/page.h"
+#include "onebit/ground/metrics/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "onebit/ground/base/error.h"
 #include "tests/base/message_of.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 using ::testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(HtmlPage, ReportsThatAnEmptyRunIsEmpty) {
 }
 
 }  // namespace
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -1,9 +1,9 @@
-#include "onebit/ground/report/rise.h"
+#include "onebit/ground/metrics/rise.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 constexpr size_t kLeastPoints = 200, kLeastInPart = 10;
@@ -62,4 +62,4 @@ std::optional<Rise> find_rise(const Series& series) {
   return std::nullopt;
 }
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

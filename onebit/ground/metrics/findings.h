@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
 enum class Severity { kNote, kWarning };
 
@@ -23,4 +23,4 @@ std::vector<Finding> find_problems(const RunHistory& run);
 // over all others; 0 if there is none.
 double median_step_seconds(const RunHistory& run, bool compressed);
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

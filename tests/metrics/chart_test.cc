@@ -1,11 +1,11 @@
-#include "onebit/ground/report/chart.h"
+#include "onebit/ground/metrics/chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(Draw, DrawsASinglePointAndAConstant) {
 }
 
 }  // namespace
-}  // namespace onebit::report
+}  // namespace onebit::metrics

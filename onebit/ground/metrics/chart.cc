@@ -1,4 +1,4 @@
-#include "onebit/ground/report/chart.h"
+#include "onebit/ground/metrics/chart.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "onebit/ground/metrics/human.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 constexpr double kWidth = 720, kHeight = 300;
@@ -82,11 +82,11 @@ class Axes {
 };
 
 std::string number(double value, const std::string& unit) {
-  if (unit == "B") return metrics::human_bytes(value);
-  if (unit == "s") return metrics::human_duration(value);
+  if (unit == "B") return human_bytes(value);
+  if (unit == "s") return human_duration(value);
   if (unit == "%") return fmt::format("{:.3g} %", value);
   const double size = std::abs(value);
-  if (size >= 10000) return metrics::human_count(value);
+  if (size >= 10000) return human_count(value);
   return fmt::format("{:.4g}", value + 0.0);  // a negative zero is shown as 0
 }
 
@@ -298,4 +298,4 @@ std::string escape_html(std::string_view text) {
   return safe;
 }
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

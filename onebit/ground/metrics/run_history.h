@@ -11,7 +11,7 @@
 
 #include "onebit/ground/base/file.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
 struct Point {
   double step = 0, value = 0;
@@ -71,4 +71,4 @@ std::string nested(const std::string& object, const std::string& name);
 // The series under `key`, or null.
 const Series* find(const std::map<std::string, Series>& among, const std::string& key);
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

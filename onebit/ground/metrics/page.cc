@@ -1,4 +1,4 @@
-#include "onebit/ground/report/page.h"
+#include "onebit/ground/metrics/page.h"
 
 #include <fmt/format.h>
 
@@ -7,19 +7,19 @@
 #include <set>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/metrics/chart.h"
+#include "onebit/ground/metrics/findings.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/log_line.h"
-#include "onebit/ground/report/chart.h"
-#include "onebit/ground/report/findings.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
-namespace log_line = metrics::log_line;
+namespace log_line = log_line;
 
 namespace {
 
-using metrics::human_bytes;
-using metrics::human_duration;
+using human_bytes;
+using human_duration;
 
 constexpr int kColours = 8;
 
@@ -372,4 +372,4 @@ std::string html_page(const std::vector<RunHistory>& runs) {
   return text + "</body></html>\n";
 }
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -1,4 +1,4 @@
-#include "onebit/ground/report/findings.h"
+#include "onebit/ground/metrics/findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 using ::testing::Contains;
@@ -162,4 +162,4 @@ TEST(MedianStepSeconds, IsOfOnePhase) {
 }
 
 }  // namespace
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
 struct Rise {
   double least = 0, least_step = 0;  // the lowest mean over a part, and the step of its middle
@@ -20,4 +20,4 @@ struct Rise {
 // 200 points. All values must be finite.
 std::optional<Rise> find_rise(const Series& series);
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -1,4 +1,4 @@
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(ReadRun, NamesWhatIsNoRun) {
 }
 
 }  // namespace
-}  // namespace onebit::report
+}  // namespace onebit::metrics

@@ -1,4 +1,4 @@
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/ground/metrics/metric_json.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
-namespace log_line = metrics::log_line;
+namespace log_line = log_line;
 
 namespace {
 
@@ -26,7 +26,7 @@ void add_numbers(std::map<std::string, Series>& to, const Json& object, const st
       add_numbers(to, value, name, step, counts);
     } else if (value.is_null()) {
       to[name].push_back({step, std::nan("")});
-    } else if (value.is_number() && (counts || !metrics::is_count(value))) {
+    } else if (value.is_number() && (counts || !is_count(value))) {
       to[name].push_back({step, value.get<double>()});
     }
   }
@@ -168,4 +168,4 @@ const Series* find(const std::map<std::string, Series>& among, const std::string
   return found == among.end() ? nullptr : &found->second;
 }
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics

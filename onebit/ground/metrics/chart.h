@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "onebit/ground/report/run_history.h"
+#include "onebit/ground/metrics/run_history.h"
 
-namespace onebit::report {
+namespace onebit::metrics {
 
 struct Line {
   std::string name;
@@ -44,4 +44,4 @@ std::string draw_file(const Chart& chart);
 
 std::string escape_html(std::string_view text);
 
-}  // namespace onebit::report
+}  // namespace onebit::metrics
