@@ -277,7 +277,7 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
                 int64_t masked) {
   Context& context = bench.context();
   const model::BertConfig config = model::preset(preset);
-  params::Table table;
+  ParameterTable table;
   model::PreTrainingModel model(config, table, model::PreTrainingHeads::kBoth);
   table.allocate(context.device(), DType::kBF16);
   table.initialize(1);

@@ -24,7 +24,7 @@ int64_t integer_of(Keys& params, const char* name, int64_t otherwise) {
 
 template <typename Optimizer, typename Options>
 Make maker(const Options& options) {
-  return [options](const optim::OptimizerRecipe&, const params::Table& table,
+  return [options](const optim::OptimizerRecipe&, const ParameterTable& table,
                    comm::Communicator& communicator, const optim::RunFacts&) {
     return std::make_unique<Optimizer>(options, table, communicator);
   };

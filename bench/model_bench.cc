@@ -294,7 +294,7 @@ class TrainingStep {
 
   Settings settings_;
   StepBatch batch_;
-  params::Table table_;
+  ParameterTable table_;
   model::PreTrainingModel model_;
   Tensor momentum_, variance_;
   std::vector<ops::UpdateRange> ranges_;

@@ -24,7 +24,7 @@ bench::Make read(Keys& params, bool compresses, muon::MuonOptions options) {
   } else {
     options.sends = muon::Sends::kUpdate;  // nothing is whitened
   }
-  return [options](const optim::OptimizerRecipe& given, const params::Table& table,
+  return [options](const optim::OptimizerRecipe& given, const ParameterTable& table,
                    comm::Communicator& communicator, const optim::RunFacts& run) {
     return std::make_unique<muon::Muon>(options, given.make(table, communicator, run), table,
                                         communicator);

@@ -37,7 +37,7 @@ double resident_bytes() {
 void train(const optim::OptimizerRecipe& recipe, int64_t elements, comm::Communicator& communicator,
            Measured& measured) {
   Context context = Context::cpu(1);
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "matrix", .shape = {elements / kRow, kRow}, .decay = true});
   table.allocate(Device{}, DType::kF32);
   float* gradients = table.gradients().data<float>();

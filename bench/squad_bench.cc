@@ -134,7 +134,7 @@ class Bench {
   Context& context_;
   const Settings& settings_;
   squad::SpanStream stream_;
-  params::Table table_;
+  ParameterTable table_;
   model::QuestionAnsweringModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
   training::DeviceBatchBuffer buffer_;

@@ -35,16 +35,16 @@ class ReplacedRecipe final : public optim::OptimizerRecipe {
   std::string_view title() const override { return given_->title(); }
   double learning_rate() const override { return given_->learning_rate(); }
   std::string describe() const override { return given_->describe() + "; " + describes_; }
-  std::unique_ptr<optim::Optimizer> make(const params::Table& table,
+  std::unique_ptr<optim::Optimizer> make(const ParameterTable& table,
                                          comm::Communicator& communicator,
                                          const optim::RunFacts& run) const override {
     return make_(*given_, table, communicator, run);
   }
-  int64_t state_bytes(const params::Table& table, int world_size,
+  int64_t state_bytes(const ParameterTable& table, int world_size,
                       const optim::RunFacts& run) const override {
     return given_->state_bytes(table, world_size, run);
   }
-  int64_t most_saved_bytes(const params::Table& table, int world_size,
+  int64_t most_saved_bytes(const ParameterTable& table, int world_size,
                            const optim::RunFacts& run) const override {
     return given_->most_saved_bytes(table, world_size, run);
   }

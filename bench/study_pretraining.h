@@ -15,7 +15,7 @@ namespace onebit::bench {
 
 // Makes the optimizer. `given` is the recipe's, which has been read and checked.
 using Make = std::function<std::unique_ptr<optim::Optimizer>(
-    const optim::OptimizerRecipe& given, const params::Table&, comm::Communicator&,
+    const optim::OptimizerRecipe& given, const ParameterTable&, comm::Communicator&,
     const optim::RunFacts&)>;
 
 struct Replacement {

@@ -51,7 +51,7 @@ batches::BatchBounds bounds_of(const batches::Batch& batch) {
 
 Tensor hidden_states(Context& context, const training::ModelDescription& description,
                      const Path& folder, const batches::Batch& batch) {
-  params::Table table;
+  ParameterTable table;
   model::Bert encoder(description.config, table);
   table.allocate(context.device(), DType::kF32);
   training::load_values(
@@ -68,7 +68,7 @@ Tensor hidden_states(Context& context, const training::ModelDescription& descrip
 
 Tensor answer_scores(Context& context, const training::ModelDescription& description,
                      const Path& folder, const batches::Batch& batch) {
-  params::Table table;
+  ParameterTable table;
   model::QuestionAnsweringModel answerer(description.config, table);
   table.allocate(context.device(), DType::kF32);
   training::load_values(table, folder,

@@ -23,16 +23,16 @@ constexpr int64_t kHidden = 64;
 
 class Perceptron {
  public:
-  explicit Perceptron(params::Table& table) : table_(table) {
+  explicit Perceptron(ParameterTable& table) : table_(table) {
     hidden_weight_ = table.add({.name = "hidden.weight",
                                 .shape = {kHidden, 2},
-                                .init = params::Init::kNormal,
+                                .init = InitialValue::kNormal,
                                 .init_stddev = 1.0,
                                 .decay = true});
     hidden_bias_ = table.add({.name = "hidden.bias", .shape = {kHidden}});
     out_weight_ = table.add({.name = "out.weight",
                              .shape = {1, kHidden},
-                             .init = params::Init::kNormal,
+                             .init = InitialValue::kNormal,
                              .init_stddev = 0.1,
                              .decay = true});
     out_bias_ = table.add({.name = "out.bias", .shape = {1}});
@@ -87,7 +87,7 @@ class Perceptron {
   }
 
  private:
-  params::Table& table_;
+  ParameterTable& table_;
   int hidden_weight_, hidden_bias_, out_weight_, out_bias_;
 };
 
@@ -105,7 +105,7 @@ void train(comm::Communicator& communicator) {
   const engine::EngineConfig config = engine::parse_engine_config(keys);
   keys.check();
 
-  params::Table table;
+  ParameterTable table;
   Perceptron model(table);
   table.allocate(context.device(), config.compute);
   table.initialize(config.run.seed);

@@ -87,7 +87,7 @@ int passes_of(const char* more, double seconds, std::optional<double> elsewhere 
     Keys keys(recipe, "recipe");
     const engine::EngineConfig config = engine::parse_engine_config(keys);
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     table.add({.name = "weight", .shape = {400, 1000}});
     table.allocate(Device{}, DType::kF32);
     const double own = communicator.rank() == 1 ? elsewhere.value_or(seconds) : seconds;
@@ -110,7 +110,7 @@ TEST(RehearseSteps, ADelayIsWhatTheStepTakesLongerThanItsParts) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
     const engine::EngineConfig config;
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     table.add({.name = "weight", .shape = {400, 1000}});
     table.allocate(Device{}, DType::kF32);
     std::atomic<int> passes = 0;

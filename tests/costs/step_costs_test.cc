@@ -52,7 +52,7 @@ TEST(MeasurePass, MeasuresALongOneOnce) {
 TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     table.add({.name = "weight", .shape = {400, 1000}});
     table.allocate(Device{}, DType::kBF16);
     const engine::EngineConfig config = config_of("");
@@ -83,7 +83,7 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
 
 // The compressed exchange then knows the scale of the gradients only after the backward pass.
 TEST(Forecast, ExactClippingAndLossScalingKeepCompressedBucketsBack) {
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "weight", .shape = {400, 1000}});
   StepCosts costs;
   costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 0.5}}};
@@ -102,7 +102,7 @@ TEST(Forecast, ExactClippingAndLossScalingKeepCompressedBucketsBack) {
 
 // Each phase is computed from the buckets that it sends.
 TEST(Forecast, CountsTheBucketsOfEachPhase) {
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "weight", .shape = {64, 1 << 20}});  // 32768 blocks
   StepCosts costs;
   costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {}};

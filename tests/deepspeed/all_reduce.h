@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 
 namespace onebit::deepspeed {
 
@@ -29,8 +29,8 @@ class AllReduce {
   std::span<const float> worker_residual() const { return worker_residual_; }
   std::span<const float> server_residual() const { return server_residual_; }
   // Saves the residuals, under names that end in `suffix`; load() needs the same number of ranks.
-  void save(params::StateWriter&, const std::string& suffix = "") const;
-  void load(const params::StateReader&, const std::string& suffix = "");
+  void save(StateWriter&, const std::string& suffix = "") const;
+  void load(const StateReader&, const std::string& suffix = "");
   int64_t size_bytes() const;  // of the residuals
   // Of the last run: scale and sign bytes of this rank as worker and as server.
   float worker_scale() const { return worker_scale_; }

@@ -76,13 +76,13 @@ class GoldenRank {
   }
   float& gradient(size_t i) { return *gradients_[i]; }
   Context& context() { return context_; }
-  params::Table& table() { return table_; }
+  ParameterTable& table() { return table_; }
   Optimizer& optimizer() { return *optimizer_; }
 
  private:
   comm::Communicator& communicator_;
   Context context_;
-  params::Table table_;
+  ParameterTable table_;
   std::vector<float*> values_, gradients_;  // of the table
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -15,11 +15,11 @@ std::string suffix_of(size_t group) {
 
 }  // namespace
 
-GroupedAllReduce::GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
+GroupedAllReduce::GroupedAllReduce(const ParameterTable& table, comm::Communicator& communicator,
                                    bool scale_per_tensor) {
   if (communicator.world_size() == 1) return;
   if (!scale_per_tensor) groups_.resize(2);
-  for (const params::Parameter& parameter : table.parameters()) {
+  for (const Parameter& parameter : table.parameters()) {
     const int64_t elements = parameter.declaration.shape.elements();
     if (scale_per_tensor) groups_.emplace_back();
     Group& group = scale_per_tensor ? groups_.back() : groups_[parameter.declaration.decay ? 0 : 1];
@@ -61,13 +61,13 @@ double GroupedAllReduce::worker_residual_norm() {
   return std::sqrt(square);
 }
 
-void GroupedAllReduce::save(params::StateWriter& writer) const {
+void GroupedAllReduce::save(StateWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].all_reduce->save(writer, suffix_of(group));
   }
 }
 
-void GroupedAllReduce::load(const params::StateReader& reader) {
+void GroupedAllReduce::load(const StateReader& reader) {
   for (size_t group = 0; group < groups_.size(); ++group) {
     groups_[group].all_reduce->load(reader, suffix_of(group));
   }

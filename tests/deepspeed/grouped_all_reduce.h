@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/params/state.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/tensor/state.h"
 #include "tests/deepspeed/all_reduce.h"
 
 namespace onebit::deepspeed {
 
 class GroupedAllReduce {
  public:
-  GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
+  GroupedAllReduce(const ParameterTable& table, comm::Communicator& communicator,
                    bool scale_per_tensor);
 
   // Replaces this rank's flat [elements of the table] with the averages. Does nothing on one rank.
@@ -22,9 +22,9 @@ class GroupedAllReduce {
   void clear_residuals();
 
   double worker_residual_norm();
-  void save(params::StateWriter&) const;
+  void save(StateWriter&) const;
   // Needs the number of ranks that saved.
-  void load(const params::StateReader&);
+  void load(const StateReader&);
   int64_t size_bytes() const;
 
  private:

@@ -36,7 +36,7 @@ double input_size(int64_t step) {
 
 class Regression {
  public:
-  explicit Regression(params::Table& table)
+  explicit Regression(ParameterTable& table)
       : table_(table), weight_(table.add({.name = "weight", .shape = {kOutputs, kInputs}})) {}
 
   // Mean squared distance to the solution.
@@ -72,11 +72,11 @@ class Regression {
   }
 
  private:
-  params::Table& table_;
+  ParameterTable& table_;
   int weight_;
 };
 
-void average(comm::Communicator& communicator, const params::Table& table) {
+void average(comm::Communicator& communicator, const ParameterTable& table) {
   const std::span<float> gradients(table.gradients().data<float>(),
                                    static_cast<size_t>(table.size_elements()));
   communicator.all_reduce(gradients, comm::Reduction::kSum);
@@ -84,13 +84,13 @@ void average(comm::Communicator& communicator, const params::Table& table) {
 }
 
 using MakeOptimizer =
-    std::function<std::unique_ptr<optim::Optimizer>(const params::Table&, comm::Communicator&)>;
+    std::function<std::unique_ptr<optim::Optimizer>(const ParameterTable&, comm::Communicator&)>;
 
 double final_distance(const MakeOptimizer& make) {
   double result = 0;
   comm::run_thread_world(kWorld, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     Regression regression(table);
     table.allocate(Device{}, DType::kF32);
     const auto optimizer = make(table, communicator);
@@ -108,14 +108,14 @@ double final_distance(const MakeOptimizer& make) {
 }
 
 MakeOptimizer of_recipe(std::shared_ptr<const optim::OptimizerRecipe> recipe) {
-  return [recipe](const params::Table& table, comm::Communicator& communicator) {
+  return [recipe](const ParameterTable& table, comm::Communicator& communicator) {
     return recipe->make(table, communicator, {});
   };
 }
 
 template <typename Optimizer, typename Options>
 MakeOptimizer of_deepspeed(const Options& options) {
-  return [options](const params::Table& table, comm::Communicator& communicator) {
+  return [options](const ParameterTable& table, comm::Communicator& communicator) {
     return std::make_unique<Optimizer>(options, table, communicator);
   };
 }

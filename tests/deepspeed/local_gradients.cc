@@ -6,7 +6,7 @@
 
 namespace onebit::deepspeed {
 
-bool all_are_finite(Context& context, const params::Table& table, comm::Communicator& communicator,
+bool all_are_finite(Context& context, const ParameterTable& table, comm::Communicator& communicator,
                     const optim::StepInput& input, optim::StepReport& report) {
   const bool finite = ops::all_finite(context, table.gradients());
   const double scale = input.gradient_scale;

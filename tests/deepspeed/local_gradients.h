@@ -8,7 +8,7 @@ namespace onebit::deepspeed {
 
 // Whether all gradients of all ranks are finite, and the mean of their squared norms, in `report`.
 // Collective.
-bool all_are_finite(Context&, const params::Table&, comm::Communicator&, const optim::StepInput&,
+bool all_are_finite(Context&, const ParameterTable&, comm::Communicator&, const optim::StepInput&,
                     optim::StepReport& report);
 
 }  // namespace onebit::deepspeed

@@ -29,7 +29,7 @@ optim::AdamOptions with_frozen_variance(optim::AdamOptions adam) {
 
 }  // namespace
 
-OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
+OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const ParameterTable& table,
                        comm::Communicator& communicator)
     : options_(options),
       communicator_(communicator),
@@ -44,7 +44,7 @@ GradientNeed OneBitAdam::gradient_need() const {
   return phase_ == Phase::kWarmup ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
 }
 
-StepReport OneBitAdam::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport OneBitAdam::step(Context& context, ParameterTable& table, const StepInput& input) {
   if (phase_ == Phase::kCompressed) return compressed_step(context, table, input);
   StepReport report{.phase = Phase::kWarmup};
   rule_.step(context, table, moments_, input);
@@ -56,7 +56,7 @@ StepReport OneBitAdam::step(Context& context, params::Table& table, const StepIn
   return report;
 }
 
-StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
+StepReport OneBitAdam::compressed_step(Context& context, ParameterTable& table,
                                        const StepInput& input) {
   StepReport report{.phase = Phase::kCompressed};
   if (!all_are_finite(context, table, communicator_, input, report)) return report;
@@ -80,14 +80,14 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   return report;
 }
 
-void OneBitAdam::save(params::StateWriter& writer) const {
+void OneBitAdam::save(StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("counter", counter_);
   moments_.save(writer);
   all_reduce_.save(writer);
 }
 
-void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
+void OneBitAdam::load(Context&, ParameterTable&, const StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   counter_ = reader.scalar("counter").get<int64_t>();

@@ -23,22 +23,22 @@ struct OneBitAdamOptions {
 
 class OneBitAdam : public optim::Optimizer {
  public:
-  OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
+  OneBitAdam(const OneBitAdamOptions& options, const ParameterTable& table,
              comm::Communicator& communicator);
 
   optim::GradientNeed gradient_need() const override;
   optim::Phase phase() const override { return phase_; }
-  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
-  void save(params::StateWriter&) const override;
+  optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
+  void save(StateWriter&) const override;
   // Needs the number of ranks that saved.
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 
   const optim::Moments& moments() const { return moments_; }
 
  private:
-  optim::StepReport compressed_step(Context&, params::Table&, const optim::StepInput&);
+  optim::StepReport compressed_step(Context&, ParameterTable&, const optim::StepInput&);
 
   OneBitAdamOptions options_;
   comm::Communicator& communicator_;

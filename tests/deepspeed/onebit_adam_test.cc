@@ -41,7 +41,7 @@ using Rank = GoldenRank<OneBitAdam, OneBitAdamOptions>;
 std::vector<float> momentum_of(Rank& rank) {
   const float* momentum = rank.optimizer().moments().momentum.data<float>();
   std::vector<float> all;
-  for (const params::Parameter& parameter : rank.table().parameters()) {
+  for (const Parameter& parameter : rank.table().parameters()) {
     const float* first = momentum + parameter.range.begin;
     all.insert(all.end(), first, first + parameter.declaration.shape.elements());
   }

@@ -18,9 +18,9 @@ using optim::StepReport;
 
 constexpr const char* kStateName = "deepspeed_onebit_lamb";
 
-int64_t elements_of(const params::Table& table) {
+int64_t elements_of(const ParameterTable& table) {
   int64_t elements = 0;
-  for (const params::Parameter& parameter : table.parameters()) {
+  for (const Parameter& parameter : table.parameters()) {
     elements += parameter.declaration.shape.elements();
   }
   return elements;
@@ -42,7 +42,7 @@ double norm(const std::vector<double>& values) {
 
 }  // namespace
 
-OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
+OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const ParameterTable& table,
                        comm::Communicator& communicator)
     : options_(options),
       communicator_(communicator),
@@ -53,7 +53,7 @@ OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& ta
       all_reduce_(communicator, static_cast<int64_t>(momentum_.size())) {
   ONEBIT_INVARIANT(table.device().is_cpu() && options.freeze_step >= 2);
   int64_t place = 0;
-  for (const params::Parameter& parameter : table.parameters()) {
+  for (const Parameter& parameter : table.parameters()) {
     const int64_t begin = parameter.range.begin;
     const int64_t elements = parameter.declaration.shape.elements();
     tensors_.push_back(
@@ -68,7 +68,7 @@ GradientNeed OneBitLamb::gradient_need() const {
   return phase_ == Phase::kWarmup ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
 }
 
-StepReport OneBitLamb::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport OneBitLamb::step(Context& context, ParameterTable& table, const StepInput& input) {
   if (phase_ == Phase::kCompressed) return compressed_step(context, table, input);
   StepReport report{.phase = Phase::kWarmup};
   for (TensorState& tensor : tensors_) warm_up(tensor, table, input);
@@ -80,7 +80,7 @@ StepReport OneBitLamb::step(Context& context, params::Table& table, const StepIn
   return report;
 }
 
-void OneBitLamb::warm_up(TensorState& tensor, params::Table& table, const StepInput& input) {
+void OneBitLamb::warm_up(TensorState& tensor, ParameterTable& table, const StepInput& input) {
   const optim::AdamOptions& adam = options_.adam;
   float* values = table.values().data<float>() + tensor.range.begin;
   const float* gradients = table.gradients().data<float>() + tensor.range.begin;
@@ -125,7 +125,7 @@ void OneBitLamb::freeze() {
   for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].scaling = mean / sizes[i];
 }
 
-StepReport OneBitLamb::compressed_step(Context& context, params::Table& table,
+StepReport OneBitLamb::compressed_step(Context& context, ParameterTable& table,
                                        const StepInput& input) {
   StepReport report{.phase = Phase::kCompressed};
   if (!all_are_finite(context, table, communicator_, input, report)) return report;
@@ -162,7 +162,7 @@ void OneBitLamb::follow_variance(const TensorState& tensor, const std::vector<fl
   }
 }
 
-void OneBitLamb::move(TensorState& tensor, params::Table& table, const StepInput& input) {
+void OneBitLamb::move(TensorState& tensor, ParameterTable& table, const StepInput& input) {
   float* values = table.values().data<float>() + tensor.range.begin;
   const double epsilon = options_.adam.epsilon;
   std::vector<double> plain, update;
@@ -190,7 +190,7 @@ void OneBitLamb::move(TensorState& tensor, params::Table& table, const StepInput
   }
 }
 
-void OneBitLamb::save(params::StateWriter& writer) const {
+void OneBitLamb::save(StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("counter", counter_);
   Json tensors = Json::array();
@@ -206,7 +206,7 @@ void OneBitLamb::save(params::StateWriter& writer) const {
   all_reduce_.save(writer);
 }
 
-void OneBitLamb::load(Context&, params::Table&, const params::StateReader& reader) {
+void OneBitLamb::load(Context&, ParameterTable&, const StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   counter_ = reader.scalar("counter").get<int64_t>();

@@ -29,15 +29,15 @@ struct OneBitLambOptions {
 
 class OneBitLamb : public optim::Optimizer {
  public:
-  OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
+  OneBitLamb(const OneBitLambOptions& options, const ParameterTable& table,
              comm::Communicator& communicator);
 
   optim::GradientNeed gradient_need() const override;
   optim::Phase phase() const override { return phase_; }
-  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
-  void save(params::StateWriter&) const override;
+  optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
+  void save(StateWriter&) const override;
   // Needs the number of ranks that saved.
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 
@@ -59,11 +59,11 @@ class OneBitLamb : public optim::Optimizer {
     int64_t elements() const { return range.elements(); }
   };
 
-  void warm_up(TensorState& tensor, params::Table&, const optim::StepInput&);
+  void warm_up(TensorState& tensor, ParameterTable&, const optim::StepInput&);
   void freeze();
-  optim::StepReport compressed_step(Context&, params::Table&, const optim::StepInput&);
+  optim::StepReport compressed_step(Context&, ParameterTable&, const optim::StepInput&);
   void follow_variance(const TensorState& tensor, const std::vector<float>& before);
-  void move(TensorState& tensor, params::Table&, const optim::StepInput&);
+  void move(TensorState& tensor, ParameterTable&, const optim::StepInput&);
 
   OneBitLambOptions options_;
   comm::Communicator& communicator_;

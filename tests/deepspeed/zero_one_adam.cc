@@ -20,7 +20,7 @@ constexpr const char* kStateName = "deepspeed_zero_one_adam";
 
 }  // namespace
 
-ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
+ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const ParameterTable& table,
                          comm::Communicator& communicator)
     : options_(options),
       communicator_(communicator),
@@ -44,7 +44,7 @@ GradientNeed ZeroOneAdam::gradient_need() const {
   return averages_next() ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
 }
 
-StepReport ZeroOneAdam::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport ZeroOneAdam::step(Context& context, ParameterTable& table, const StepInput& input) {
   StepReport report{.phase = phase_};
   const bool local = gradient_need() == GradientNeed::kLocalOnly;
   if (local && !all_are_finite(context, table, communicator_, input, report)) return report;
@@ -62,7 +62,7 @@ StepReport ZeroOneAdam::step(Context& context, params::Table& table, const StepI
   return report;
 }
 
-void ZeroOneAdam::early_step(params::Table& table, const StepInput& input) {
+void ZeroOneAdam::early_step(ParameterTable& table, const StepInput& input) {
   const bool averages = averages_next();
   ++counter_;
   const float* given = table.gradients().data<float>();
@@ -83,7 +83,7 @@ void ZeroOneAdam::count_average() {
   variance_interval_ *= 2;
 }
 
-void ZeroOneAdam::update_variance(const params::Table& table, const StepInput& input) {
+void ZeroOneAdam::update_variance(const ParameterTable& table, const StepInput& input) {
   const double beta2 = options_.adam.beta2;
   const float* gradients = table.gradients().data<float>();
   for (size_t i = 0; i < variance_.size(); ++i) {
@@ -92,7 +92,7 @@ void ZeroOneAdam::update_variance(const params::Table& table, const StepInput& i
   }
 }
 
-void ZeroOneAdam::move(params::Table& table, const StepInput& input, const float* gradients,
+void ZeroOneAdam::move(ParameterTable& table, const StepInput& input, const float* gradients,
                        double gradient_scale, bool keep) {
   const double beta1 = input.beta1.value_or(options_.adam.beta1);
   float* values = table.values().data<float>();
@@ -107,7 +107,7 @@ void ZeroOneAdam::move(params::Table& table, const StepInput& input, const float
   }
 }
 
-void ZeroOneAdam::late_step(params::Table& table, const StepInput& input) {
+void ZeroOneAdam::late_step(ParameterTable& table, const StepInput& input) {
   ++counter_;
   rate_sum_ += input.learning_rate;
   move(table, input, table.gradients().data<float>(), input.gradient_scale, true);
@@ -117,7 +117,7 @@ void ZeroOneAdam::late_step(params::Table& table, const StepInput& input) {
   local_interval_ = std::min(options_.local_limit, 2 * local_interval_);
 }
 
-void ZeroOneAdam::synchronize(params::Table& table) {
+void ZeroOneAdam::synchronize(ParameterTable& table) {
   float* values = table.values().data<float>();
   const auto divisor = [&](size_t i) {
     return std::sqrt(double{variance_[i]}) + options_.adam.epsilon;
@@ -135,7 +135,7 @@ void ZeroOneAdam::synchronize(params::Table& table) {
   rate_sum_ = 0;
 }
 
-void ZeroOneAdam::save(params::StateWriter& writer) const {
+void ZeroOneAdam::save(StateWriter& writer) const {
   optim::save_state_name(writer, kStateName);
   writer.scalar("phase", std::string(name_of(phase_)));
   writer.scalar("counters", Json{counter_, variance_interval_, averages_, local_interval_,
@@ -149,7 +149,7 @@ void ZeroOneAdam::save(params::StateWriter& writer) const {
   all_reduce_.save(writer);
 }
 
-void ZeroOneAdam::load(Context&, params::Table&, const params::StateReader& reader) {
+void ZeroOneAdam::load(Context&, ParameterTable&, const StateReader& reader) {
   optim::check_state_name(reader, kStateName);
   ONEBIT_INVARIANT(reader.saved_world_size() == communicator_.world_size());
   const bool frozen = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));

@@ -28,16 +28,16 @@ struct ZeroOneAdamOptions {
 
 class ZeroOneAdam : public optim::Optimizer {
  public:
-  ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
+  ZeroOneAdam(const ZeroOneAdamOptions& options, const ParameterTable& table,
               comm::Communicator& communicator);
 
   optim::GradientNeed gradient_need() const override;
   // Compressed: the variance is frozen.
   optim::Phase phase() const override { return phase_; }
-  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
-  void save(params::StateWriter&) const override;
+  optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
+  void save(StateWriter&) const override;
   // Needs the number of ranks that saved.
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 
@@ -50,12 +50,12 @@ class ZeroOneAdam : public optim::Optimizer {
  private:
   bool averages_next() const;
   // Updates the momentum and the values; optionally accumulates the movement.
-  void move(params::Table&, const optim::StepInput&, const float* gradients, double gradient_scale,
+  void move(ParameterTable&, const optim::StepInput&, const float* gradients, double gradient_scale,
             bool keep);
-  void update_variance(const params::Table&, const optim::StepInput&);
-  void early_step(params::Table&, const optim::StepInput&);
-  void late_step(params::Table&, const optim::StepInput&);
-  void synchronize(params::Table&);
+  void update_variance(const ParameterTable&, const optim::StepInput&);
+  void early_step(ParameterTable&, const optim::StepInput&);
+  void late_step(ParameterTable&, const optim::StepInput&);
+  void synchronize(ParameterTable&);
   void count_average();
 
   ZeroOneAdamOptions options_;

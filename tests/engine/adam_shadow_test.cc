@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kElements = 64;
 
 // A step whose gradients are all `gradient` moves every value by `move`, or is left out.
-void step(AdamShadow& shadow, params::Table& table, float gradient, float move) {
+void step(AdamShadow& shadow, ParameterTable& table, float gradient, float move) {
   std::fill_n(static_cast<float*>(table.gradients().raw()), kElements, gradient);
   const optim::StepInput input = {.learning_rate = 0.1};
   shadow.before_step(false, input);
@@ -27,7 +27,7 @@ void step(AdamShadow& shadow, params::Table& table, float gradient, float move) 
 // shadow.
 TEST(AdamShadow, AStepThatIsNotFiniteLeavesNothingBehind) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
-    params::Table table;
+    ParameterTable table;
     table.add({.name = "weight", .shape = {kElements}});
     table.allocate(Device{}, DType::kF32);
     AdamShadow shadow(table, {}, 0, communicator);

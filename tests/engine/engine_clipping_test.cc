@@ -158,7 +158,7 @@ TEST(EngineClipping, TheNormIsFollowedWhileTheShareOfNoiseRises) {
         kWorld, 1);
     config.run.steps = kSteps;
     comm::run_thread_world(kWorld, [&](comm::Communicator& communicator) {
-      params::Table table;
+      ParameterTable table;
       table.add({.name = "weight", .shape = {kElements}});
       table.allocate(Device{}, DType::kF32);
       Context context = Context::cpu(1);

@@ -29,7 +29,7 @@ class PackedMatricesTest : public testing::TestWithParam<int64_t> {
   int add(const char* name, Shape shape, bool lookup) {
     return table_.add({.name = name,
                        .shape = shape,
-                       .init = params::Init::kNormal,
+                       .init = InitialValue::kNormal,
                        .init_stddev = 1,
                        .lookup = lookup});
   }
@@ -59,7 +59,7 @@ class PackedMatricesTest : public testing::TestWithParam<int64_t> {
 
   const int64_t out_ = GetParam();
   Context context_ = Context::cpu(2);
-  params::Table table_;
+  ParameterTable table_;
   int x_ = 0, grad_y_ = 0, weight_ = 0;
 };
 

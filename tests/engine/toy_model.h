@@ -17,10 +17,10 @@ class ToyModel {
  public:
   static constexpr int64_t kInputs = 3000;  // more than one block of the sign codec
 
-  explicit ToyModel(params::Table& table) : table_(table) {
+  explicit ToyModel(ParameterTable& table) : table_(table) {
     weight_ = table.add({.name = "weight",
                          .shape = {kInputs},
-                         .init = params::Init::kNormal,
+                         .init = InitialValue::kNormal,
                          .init_stddev = 0.1,
                          .decay = true});
     bias_ = table.add({.name = "bias", .shape = {1}});
@@ -47,7 +47,7 @@ class ToyModel {
   }
 
  private:
-  params::Table& table_;
+  ParameterTable& table_;
   int weight_, bias_;
 };
 
@@ -93,7 +93,7 @@ class ToyRun {
   }
 
   Engine& engine() { return *engine_; }
-  params::Table& table() { return table_; }
+  ParameterTable& table() { return table_; }
   const StepOutcome& outcome() const { return outcome_; }
   // Whether the last step's ranges of the gradient were announced (gradients_ready).
   bool announces() const { return announces_; }
@@ -107,7 +107,7 @@ class ToyRun {
  private:
   comm::Communicator& communicator_;
   Context context_;
-  params::Table table_;
+  ParameterTable table_;
   ToyModel model_;
   std::unique_ptr<Engine> engine_;
   StepOutcome outcome_;

@@ -68,7 +68,7 @@ Trained train(Context& context, DType compute, size_t steps,
               const MemoryOptions& memory = {}) {
   BertConfig config = small_config();
   config.activation = activation;
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   table.allocate(context.device(), compute);
   table.initialize(11);
@@ -133,7 +133,7 @@ std::map<std::string, int64_t> operations(
     ops::ActivationKind activation = ops::ActivationKind::kGeluErf) {
   BertConfig config = small_config();
   config.activation = activation;
-  params::Table table;
+  ParameterTable table;
   auto model = make(config, table);
   table.allocate(context.device(), DType::kBF16);
   table.initialize(11);
@@ -161,7 +161,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
   Context cuda = Context::cuda(0);
   const auto pretraining = operations(
       cuda,
-      [](const BertConfig& config, params::Table& table) {
+      [](const BertConfig& config, ParameterTable& table) {
         return PreTrainingModel(config, table, PreTrainingHeads::kBoth);
       },
       [&](PreTrainingModel& model, const DeviceBatch& batch) {
@@ -169,7 +169,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
       });
   const auto classification = operations(
       cuda,
-      [](const BertConfig& config, params::Table& table) {
+      [](const BertConfig& config, ParameterTable& table) {
         return ClassificationModel(config, {.outputs = 8}, table);
       },
       [&](ClassificationModel& model, const DeviceBatch& batch) {
@@ -188,7 +188,7 @@ TEST(CudaParity, TanhGeluNeedsNoPassForTheBias) {
   const auto sums_with = [&](ops::ActivationKind activation) {
     auto calls = operations(
         cuda,
-        [](const BertConfig& config, params::Table& table) {
+        [](const BertConfig& config, ParameterTable& table) {
           return ClassificationModel(config, {.outputs = 8}, table);
         },
         [&](ClassificationModel& model, const DeviceBatch& batch) {

@@ -31,7 +31,7 @@ class ModelDropout : public ::testing::Test {
 
   BertConfig config_;
   TinyBatch batch_;
-  params::Table table_;
+  ParameterTable table_;
   Context context_ = Context::cpu(1);
   std::unique_ptr<PreTrainingModel> model_;
 };
@@ -53,7 +53,7 @@ TEST_F(ModelDropout, SeedAndRowKeysChangeTheMasks) {
   losses.insert(loss(batch_, 1));
   config_.hidden_dropout = 0;
   config_.attention_dropout = 0;
-  table_ = params::Table();
+  table_ = ParameterTable();
   build();
   losses.insert(loss(batch_, 1));
   EXPECT_EQ(losses.size(), 4u);

@@ -60,7 +60,7 @@ class HuggingFace : public ::testing::TestWithParam<std::string> {
   }
 
   void compare_gradients(DType compute, double tolerance) {
-    params::Table table;
+    ParameterTable table;
     PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, compute);
     model.plan(context_, limits_, {}, true);
@@ -103,7 +103,7 @@ TEST_P(HuggingFaceClassifier, LogitsLossAndGradient) {
     batch.label_values = expected.at("targets").get<std::vector<float>>();
   }
   Context context = Context::cpu(2);
-  params::Table table;
+  ParameterTable table;
   ClassificationModel model(config, {.outputs = 3, .kind = GetParam().kind}, table);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
@@ -127,7 +127,7 @@ TEST(HuggingFaceTagger, LogitsLossAndGradient) {
   batch.tagged_rows = golden.at("tagged_rows").get<std::vector<int32_t>>();
   batch.tags = golden.at("tags").get<std::vector<int32_t>>();
   Context context = Context::cpu(2);
-  params::Table table;
+  ParameterTable table;
   TaggingModel model(config, {.outputs = 5}, table);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);

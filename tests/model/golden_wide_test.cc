@@ -25,7 +25,7 @@ class WideModel : public ::testing::TestWithParam<DType> {
     section.check();
   }
 
-  double product(const params::Entry& entry, const std::vector<double>& values, size_t draw) {
+  double product(const ParameterEntry& entry, const std::vector<double>& values, size_t draw) {
     const uint32_t seed = hash_of(entry.name + "#" + std::to_string(draw));
     double sum = 0;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -34,7 +34,7 @@ class WideModel : public ::testing::TestWithParam<DType> {
     return sum;
   }
 
-  double relative_error(const params::Entry& entry, const std::vector<double>& gradient) {
+  double relative_error(const ParameterEntry& entry, const std::vector<double>& gradient) {
     const Json& expected = golden_.at("tensors").at(entry.name);
     const Json& products = expected.at("products");
     double sum = 0;
@@ -59,7 +59,7 @@ class WideModel : public ::testing::TestWithParam<DType> {
 TEST_P(WideModel, LossAndGradients) {
   const double tolerance = GetParam() == DType::kF32 ? 1e-4 : 2e-2;
   TinyBatch batch = batch_from(golden_.at("batch"));
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   fill_by_name(table, GetParam());
   model.plan(context_, batch.limits(), {}, true);
@@ -73,7 +73,7 @@ TEST_P(WideModel, LossAndGradients) {
   EXPECT_NEAR(loss, expected, tolerance * expected);
   const Gradients gradients = gradients_of(table);
   ASSERT_EQ(gradients.size(), golden_.at("tensors").size());
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     EXPECT_LE(relative_error(entry, gradients.at(entry.name)), tolerance) << entry.name;
   }
 }

@@ -69,7 +69,7 @@ class ModelGradient : public ::testing::TestWithParam<Case> {
 
   BertConfig config_;
   TinyBatch batch_;
-  params::Table table_;
+  ParameterTable table_;
   Context context_ = Context::cpu(2);
 };
 
@@ -230,7 +230,7 @@ TEST_P(ModelGradient, Embedding) {
   };
   for (const Pooling pooling : {Pooling::kMean, Pooling::kFirst}) {
     SCOPED_TRACE(pooling == Pooling::kMean ? "mean" : "first");
-    params::Table table;
+    ParameterTable table;
     EmbeddingModel model(config_, pooling, table);
     fill_by_name(table, GetParam().compute);
     model.plan(context_, batch_.limits(), {}, true);

@@ -61,7 +61,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     clear_gradients(table_);
     for (int i = 0; i < 2; ++i) run(plain);
     const Gradients wanted = gradients_of(table_);
-    params::StaleGradients& stale = table_.stale_gradients();
+    StaleGradients& stale = table_.stale_gradients();
     ops::fill(context_, table_.gradients(), std::nanf(""));
     const std::vector<Range> cleared = stale.begin_update(table_.size_elements());
     int64_t count = 0;
@@ -92,7 +92,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
   BertConfig config_;
   TinyBatch batch_;
   BatchLimits limits_;  // of the batch as drawn
-  params::Table table_;
+  ParameterTable table_;
   Context context_ = Context::cpu(2);
   std::vector<Range> ranges_;
   std::vector<std::vector<float>> seen_;
@@ -137,7 +137,7 @@ TEST_P(GradientsAnnouncedPreLn, WithLayersLeftOut) {
   for (const std::vector<float>& factors : patterns) {
     ranges_.clear();
     seen_.clear();
-    table_ = params::Table();
+    table_ = ParameterTable();
     PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
     fill_by_name(table_, DType::kF32);
     model.plan(context_, batch_.limits(), {}, true);

@@ -15,8 +15,8 @@ namespace onebit::model {
 namespace {
 
 // Every tensor is the encoder's or has exactly one prefix of each list.
-void expect_known(const params::Table& table) {
-  for (const params::Entry& entry : table.entries()) {
+void expect_known(const ParameterTable& table) {
+  for (const ParameterEntry& entry : table.entries()) {
     const auto begins = [&](const char* prefix) { return entry.name.starts_with(prefix); };
     const bool of_encoder = begins("bert.") && !begins(kPooler);
     EXPECT_EQ(std::ranges::count_if(kHeadPrefixes, begins), of_encoder ? 0 : 1) << entry.name;
@@ -26,13 +26,13 @@ void expect_known(const params::Table& table) {
 
 TEST(HeadNames, AreThoseThatModelsDeclare) {
   const BertConfig config = tiny_config(true);
-  params::Table pretraining, answering, classifying, tagging, embedding;
+  ParameterTable pretraining, answering, classifying, tagging, embedding;
   const PreTrainingModel words(config, pretraining, PreTrainingHeads::kBoth);
   const QuestionAnsweringModel answers(config, answering);
   const ClassificationModel classes(config, {.outputs = 3}, classifying);
   const TaggingModel tags(config, {.outputs = 3}, tagging);
   const EmbeddingModel vectors(config, {}, embedding);
-  for (const params::Table* table :
+  for (const ParameterTable* table :
        {&pretraining, &answering, &classifying, &tagging, &embedding}) {
     expect_known(*table);
   }

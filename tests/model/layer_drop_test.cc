@@ -144,7 +144,7 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
   };
   Outcome run(const std::vector<float>& factors, const MemoryOptions& memory = {},
               DType compute = DType::kF32) {
-    params::Table table;
+    ParameterTable table;
     PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, compute);
     spoil(table, factors);
@@ -167,8 +167,8 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
     return false;
   }
   // Reading such a value would change results.
-  static void spoil(const params::Table& table, const std::vector<float>& factors) {
-    for (const params::Entry& entry : table.entries()) {
+  static void spoil(const ParameterTable& table, const std::vector<float>& factors) {
+    for (const ParameterEntry& entry : table.entries()) {
       if (!is_left_out(entry.name, factors)) continue;
       const View values = table.value_of(entry);
       std::fill_n(values.data<float>(), values.elements(), std::numeric_limits<float>::quiet_NaN());
@@ -194,7 +194,7 @@ TEST_P(LayersLeftOut, LossesAndGradientsAreThoseOfTheFormula) {
   for (const double dropout : {0.0, 0.2}) {
     config_.hidden_dropout = config_.attention_dropout = dropout;
     const Outcome got = run(GetParam());
-    params::Table table;
+    ParameterTable table;
     const PreTrainingModel declared(config_, table, PreTrainingHeads::kBoth);
     fill_by_name(table, DType::kF32);
     ReferenceBert reference(config_, table);
@@ -270,7 +270,7 @@ TEST_P(LayersLeftOut, AreNotComputed) {
 }
 
 TEST_P(LayersLeftOut, OnlyInPassesThatSaySo) {
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
@@ -297,7 +297,7 @@ TEST(LayerDrop, KeepsTheExpectationOfWhatLayersAdd) {
   config.layers = 4;
   TinyBatch batch = random_batch(config, {9, 9, 9, 8}, 5);
   Context context = Context::cpu(2);
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);

@@ -17,7 +17,7 @@ class PlannedModel : public ::testing::Test {
   }
 
   BertConfig config_;
-  params::Table table_;
+  ParameterTable table_;
   PreTrainingModel model_;
   TinyBatch batch_;
   Context context_ = Context::cpu(1);

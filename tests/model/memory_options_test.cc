@@ -20,7 +20,7 @@ Outcome run(bool pre_layer_norm, const MemoryOptions& options) {
   config.attention_dropout = 0.1;
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), options, true);

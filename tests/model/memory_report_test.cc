@@ -90,16 +90,16 @@ TEST(MemoryReport, IsOfTheModelThatRuns) {
   const BatchLimits limits{.rows = 60, .sequences = 2, .masked = 4};
   Context context = Context::cpu(1);
   const auto rows_with = [&](auto make) {
-    params::Table table;
+    ParameterTable table;
     auto model = make(table);
     table.allocate(Device{}, DType::kF32);
     return memory_report(table, model.plan(context, limits, {}, true), DType::kF32);
   };
-  const auto words = rows_with([&](params::Table& table) {
+  const auto words = rows_with([&](ParameterTable& table) {
     return PreTrainingModel(config, table, PreTrainingHeads::kBoth);
   });
   const auto answers =
-      rows_with([&](params::Table& table) { return QuestionAnsweringModel(config, table); });
+      rows_with([&](ParameterTable& table) { return QuestionAnsweringModel(config, table); });
   const auto counted = memory_report(config, limits, {}, DType::kF32, PreTrainingHeads::kBoth);
   for (const MemoryRow& row : counted) EXPECT_EQ(bytes_of(words, row.name), row.bytes) << row.name;
   EXPECT_GT(bytes_of(answers, "saved activations"), bytes_of(words, "saved activations"));
@@ -115,7 +115,7 @@ TEST(PreTrainingModel, ReservesNoBuffersAfterItsPlan) {
   const BertConfig config = tiny_config(false);
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);

@@ -23,7 +23,7 @@ class Packing : public ::testing::TestWithParam<bool> {
 
   BertConfig config_;
   TinyBatch batch_;
-  params::Table table_;
+  ParameterTable table_;
   Context context_ = Context::cpu(2);
 };
 

@@ -15,7 +15,7 @@ int64_t pretraining_parameters(const std::string& name, bool pre_layer_norm) {
   BertConfig config = preset(name);
   config.vocab_size = 30528;
   config.pre_layer_norm = pre_layer_norm;
-  params::Table table;
+  ParameterTable table;
   const PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   return table.parameter_count();
 }
@@ -28,10 +28,10 @@ TEST(Parameters, TotalsAreThePublishedOnes) {
 }
 
 TEST(Parameters, MaskedWordsAloneHaveNeitherPoolerNorNextSentence) {
-  params::Table table;
+  ParameterTable table;
   const PreTrainingModel model(preset("bert-base"), table, PreTrainingHeads::kMaskedWords);
   EXPECT_EQ(table.parameter_count(), 109'514'298);  // transformers' BertForMaskedLM
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     EXPECT_FALSE(entry.name.starts_with("bert.pooler.")) << entry.name;
     EXPECT_FALSE(entry.name.starts_with("cls.seq_relationship.")) << entry.name;
   }
@@ -40,7 +40,7 @@ TEST(Parameters, MaskedWordsAloneHaveNeitherPoolerNorNextSentence) {
 TEST(Parameters, QuestionAnsweringHasNoPooler) {
   BertConfig config = preset("bert-large");
   config.vocab_size = 30528;
-  params::Table table;
+  ParameterTable table;
   // The published total counts the pooler, which this model has no use for.
   const QuestionAnsweringModel model(config, table);
   EXPECT_EQ(table.parameter_count(), 335'150'082 - 1024 * 1025);
@@ -48,7 +48,7 @@ TEST(Parameters, QuestionAnsweringHasNoPooler) {
 
 TEST(Parameters, TaggingHasNoPooler) {
   const BertConfig config = preset("bert-tiny");
-  params::Table tagging, answering;
+  ParameterTable tagging, answering;
   const TaggingModel model(config, {.outputs = 9}, tagging);
   const QuestionAnsweringModel other(config, answering);
   const int64_t width = config.hidden_size + 1;
@@ -57,7 +57,7 @@ TEST(Parameters, TaggingHasNoPooler) {
 }
 
 TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {
-  params::Table table;
+  ParameterTable table;
   const PreTrainingModel model(tiny_config(false), table, PreTrainingHeads::kBoth);
   const std::string name = "bert.encoder.layer.1.attention.self.";
   const auto& query = table.entry(name + "query.weight");
@@ -70,9 +70,9 @@ TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {
 
 TEST(Parameters, BiasesAndNormsDoNotDecay) {
   for (const bool pre : {false, true}) {
-    params::Table table;
+    ParameterTable table;
     const PreTrainingModel model(tiny_config(pre), table, PreTrainingHeads::kBoth);
-    for (const params::Entry& entry : table.entries()) {
+    for (const ParameterEntry& entry : table.entries()) {
       const bool spared = entry.name.find("bias") != std::string::npos ||
                           entry.name.find("LayerNorm") != std::string::npos;
       EXPECT_EQ(entry.decay, !spared) << entry.name;
@@ -82,7 +82,7 @@ TEST(Parameters, BiasesAndNormsDoNotDecay) {
   }
 }
 
-double stddev_of(const params::Table& table, const std::string& name) {
+double stddev_of(const ParameterTable& table, const std::string& name) {
   const View values = table.value_of(table.entry(name));
   double sum = 0;
   for (int64_t i = 0; i < values.elements(); ++i) {
@@ -96,7 +96,7 @@ TEST(Parameters, AreDrawnAsTheConfigRequires) {
   BertConfig config = preset("bert-tiny");
   config.vocab_size = 500;
   config.residual_scaled_init = true;
-  params::Table table;
+  ParameterTable table;
   const PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   table.allocate(Device{}, DType::kF32);
   table.initialize(1);

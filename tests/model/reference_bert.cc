@@ -40,9 +40,9 @@ double cross_entropy(const Vector& logits, int32_t target) {
 
 }  // namespace
 
-ReferenceBert::ReferenceBert(const BertConfig& config, const params::Table& table)
+ReferenceBert::ReferenceBert(const BertConfig& config, const ParameterTable& table)
     : config_(config) {
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     const View values = table.value_of(entry);
     values_[entry.name] = {values.data<float>(), values.data<float>() + values.elements()};
   }

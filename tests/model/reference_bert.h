@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "onebit/math/model/config.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 
@@ -22,7 +22,7 @@ class ReferenceBert {
   using Matrix = std::vector<std::vector<double>>;
 
   // Takes the values of every parameter of the table.
-  ReferenceBert(const BertConfig& config, const params::Table& table);
+  ReferenceBert(const BertConfig& config, const ParameterTable& table);
 
   // Like TrainingPass::layer_factors: multiplies the output of a layer's two parts by its factor; a
   // layer with factor 0 is the identity. Empty: 1 everywhere.

@@ -51,9 +51,9 @@ BertConfig tiny_config(bool pre_layer_norm) {
   return config;
 }
 
-void fill_by_name(params::Table& table, DType compute) {
+void fill_by_name(ParameterTable& table, DType compute) {
   table.allocate(Device{}, compute);
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     float* values = table.value_of(entry).data<float>();
     const double base = entry.name.find("LayerNorm.weight") != std::string::npos ? 1 : 0;
     for (int64_t element = 0; element < entry.shape.elements(); ++element) {
@@ -66,16 +66,16 @@ void fill_by_name(params::Table& table, DType compute) {
   ops::cast(context, {.from = table.values(), .to = table.compute_values()});
 }
 
-Gradients gradients_of(const params::Table& table) {
+Gradients gradients_of(const ParameterTable& table) {
   Gradients gradients;
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     const View gradient = table.gradient_of(entry);
     gradients[entry.name] = {gradient.data<float>(), gradient.data<float>() + gradient.elements()};
   }
   return gradients;
 }
 
-void clear_gradients(const params::Table& table) {
+void clear_gradients(const ParameterTable& table) {
   Context context = Context::cpu(1);
   ops::fill(context, table.gradients(), 0);
 }

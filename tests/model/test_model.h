@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/math/model/config.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::model {
 
@@ -22,11 +22,11 @@ double hashed(uint32_t seed, uint32_t element);
 // Allocates `table` on the CPU and gives every parameter a value that depends on its name and
 // element alone (tools/make_model_goldens.py draws the same): uniform in [-1/8, 1/8), norm gains
 // around 1.
-void fill_by_name(params::Table& table, DType compute);
+void fill_by_name(ParameterTable& table, DType compute);
 
 using Gradients = std::map<std::string, std::vector<double>>;
-Gradients gradients_of(const params::Table& table);
-void clear_gradients(const params::Table& table);
+Gradients gradients_of(const ParameterTable& table);
+void clear_gradients(const ParameterTable& table);
 
 double norm_of(const std::vector<double>& values);
 

@@ -17,7 +17,7 @@ using optim::StepReport;
 // The number of updates between two computations of A and B.
 constexpr int64_t kRefreshUpdates = 100;
 
-bool is_matrix_of_a_layer(const params::Entry& entry) {
+bool is_matrix_of_a_layer(const ParameterEntry& entry) {
   return entry.shape.rank() == 2 && entry.name.find("encoder.layer.") != std::string::npos;
 }
 
@@ -30,11 +30,11 @@ float step_scale(const Shape& shape) {
 }  // namespace
 
 Muon::Muon(const MuonOptions& options, std::unique_ptr<optim::Optimizer> others,
-           const params::Table& table, comm::Communicator& communicator)
+           const ParameterTable& table, comm::Communicator& communicator)
     : options_(options), others_(std::move(others)) {
   ONEBIT_INVARIANT(table.device().is_cpu() && table.compute_type() == DType::kF32);
   std::vector<int64_t> elements;
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     if (!is_matrix_of_a_layer(entry)) continue;
     elements.push_back(entry.shape.elements());
     matrices_.push_back({.entry = entry,
@@ -47,7 +47,7 @@ Muon::Muon(const MuonOptions& options, std::unique_ptr<optim::Optimizer> others,
   exchange_ = std::make_unique<MatrixExchange>(communicator, elements);
 }
 
-StepReport Muon::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport Muon::step(Context& context, ParameterTable& table, const StepInput& input) {
   const bool compressed = phase() == Phase::kCompressed;
   take_gradients(context, table, input);
   StepReport report = others_->step(context, table, input);
@@ -71,7 +71,7 @@ StepReport Muon::step(Context& context, params::Table& table, const StepInput& i
   return report;
 }
 
-void Muon::take_gradients(Context& context, params::Table& table, const StepInput& input) {
+void Muon::take_gradients(Context& context, ParameterTable& table, const StepInput& input) {
   const auto scale = static_cast<float>(input.gradient_scale);
   for (const Matrix& matrix : matrices_) {
     const View gradient = table.gradient_of(matrix.entry);
@@ -123,7 +123,7 @@ void Muon::exchange(Context& context) {
   }
 }
 
-void Muon::move(params::Table& table, const StepInput& input) const {
+void Muon::move(ParameterTable& table, const StepInput& input) const {
   const auto rate = static_cast<float>(input.learning_rate);
   const auto kept = static_cast<float>(1 - input.learning_rate * options_.weight_decay);
   for (const Matrix& matrix : matrices_) {
@@ -137,7 +137,7 @@ void Muon::move(params::Table& table, const StepInput& input) const {
   }
 }
 
-void Muon::load(Context&, params::Table&, const params::StateReader&) {
+void Muon::load(Context&, ParameterTable&, const StateReader&) {
   fail("a run of Muon's is not resumed");
 }
 

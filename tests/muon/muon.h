@@ -40,15 +40,15 @@ class Muon final : public optim::Optimizer {
  public:
   // `others` updates all parameters except the matrices, whose gradients it sees as zeros.
   Muon(const MuonOptions& options, std::unique_ptr<optim::Optimizer> others,
-       const params::Table& table, comm::Communicator& communicator);
+       const ParameterTable& table, comm::Communicator& communicator);
 
   optim::GradientNeed gradient_need() const override { return others_->gradient_need(); }
   optim::Phase phase() const override { return others_->phase(); }
   // Error: a gradient of a matrix is not finite.
-  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
+  optim::StepReport step(Context&, ParameterTable&, const optim::StepInput&) override;
   // Saves only the state of the others: runs of this optimizer are not resumed.
-  void save(params::StateWriter& writer) const override { others_->save(writer); }
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  void save(StateWriter& writer) const override { others_->save(writer); }
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(optim::Phase phase) const override { return others_->saved_bytes(phase); }
   int64_t state_bytes() const override { return others_->state_bytes(); }
   int64_t wire_bytes_sent() const override { return others_->wire_bytes_sent(); }
@@ -58,7 +58,7 @@ class Muon final : public optim::Optimizer {
 
  private:
   struct Matrix {
-    params::Entry entry;
+    ParameterEntry entry;
     NewtonSchulz newton_schulz;
     Whitening whitening;
     Tensor momentum;   // of all ranks as long as gradients are averaged, then the owner's
@@ -66,12 +66,12 @@ class Muon final : public optim::Optimizer {
     Tensor value;      // before the others' step
   };
 
-  void take_gradients(Context&, params::Table&, const optim::StepInput&);
+  void take_gradients(Context&, ParameterTable&, const optim::StepInput&);
   // Replaces the gradient with u.
   void follow(const Matrix& matrix, View direction, double lead) const;
   void exchange(Context&);
   void whiten(Context&);
-  void move(params::Table&, const optim::StepInput&) const;
+  void move(ParameterTable&, const optim::StepInput&) const;
 
   MuonOptions options_;
   std::unique_ptr<optim::Optimizer> others_;

@@ -65,7 +65,7 @@ class Rank {
  private:
   int rank_, ranks_;
   Context context_;
-  params::Table table_;
+  ParameterTable table_;
   std::unique_ptr<Muon> muon_;
 };
 

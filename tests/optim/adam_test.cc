@@ -13,7 +13,7 @@ namespace {
 // The definition, in double precision. The gradients are those of trial.h with one rank.
 std::vector<double> reference_adam(const AdamOptions& config, const TrialOptions& options,
                                    std::vector<float> start, const std::vector<int64_t>& places,
-                                   const params::Table& table, int steps) {
+                                   const ParameterTable& table, int steps) {
   std::vector<double> values(start.begin(), start.end());
   std::vector<double> m(values.size()), v(values.size());
   for (int64_t step = 1; step <= steps; ++step) {

@@ -183,7 +183,7 @@ TEST(GradientClipper, AGradientBeyondTheLargestNormIsNotFinite) {
 }
 
 TEST(GradientClipper, NamesTheTensor) {
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "first", .shape = {3}});
   const int second = table.add({.name = "second", .shape = {2, 2}});
   table.allocate(Device{}, DType::kF32);

@@ -18,10 +18,10 @@ struct Followed {
   std::vector<double> values;
   std::vector<std::vector<double>> ratios;
 };
-Followed follow(const LambOptions& config, const TrialOptions& options, const params::Table& table,
+Followed follow(const LambOptions& config, const TrialOptions& options, const ParameterTable& table,
                 const std::vector<float>& start, int steps) {
   Followed result{{start.begin(), start.end()}, std::vector<std::vector<double>>(size_t(steps))};
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     const auto count = static_cast<size_t>(entry.shape.elements());
     const auto begin = result.values.begin() + entry.offset_elements;
     reference::LambTensorState state{{begin, begin + static_cast<int64_t>(count)},
@@ -125,7 +125,7 @@ TEST(Lamb, WithoutRatiosIsAdam) {
 // DeepSpeed's two warm-up steps of 1-bit LAMB, which are its LAMB without bias correction: two
 // tensors, the gradients the mean of two ranks'.
 TEST(Lamb, FollowsDeepSpeed) {
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "four", .shape = {4}, .decay = true});
   table.add({.name = "three", .shape = {3}, .decay = true});
   table.allocate(Device{}, DType::kF32);
@@ -159,7 +159,7 @@ TEST(Lamb, FollowsDeepSpeed) {
 // Query, key and value are one matrix for the layer, three tensors for files and for LAMB.
 TEST(Lamb, PartsOfAFusedMatrixHaveRatiosOfTheirOwn) {
   const auto ratios_of = [](bool fused) {
-    params::Table table;
+    ParameterTable table;
     if (fused) {
       table.add({.name = "qkv", .shape = {9, 7}, .decay = true, .parts = {"q", "k", "v"}});
     } else {
@@ -168,7 +168,7 @@ TEST(Lamb, PartsOfAFusedMatrixHaveRatiosOfTheirOwn) {
       }
     }
     table.allocate(Device{}, DType::kF32);
-    for (const params::Entry& entry : table.entries()) {
+    for (const ParameterEntry& entry : table.entries()) {
       for (int i = 0; i < 21; ++i) {
         const float size = entry.name == "q" ? 1 : entry.name == "k" ? 2 : 4;
         table.value_of(entry).data<float>()[i] = size * std::sin(static_cast<float>(i));

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 
-class MemoryState : public params::StateWriter {
+class MemoryState : public StateWriter {
  public:
   void scalar(const std::string& name, Json value) override {
     // Converts to text and back, like a file.
@@ -45,7 +45,7 @@ class MemoryState : public params::StateWriter {
   }
 };
 
-class MemoryReader : public params::StateReader {
+class MemoryReader : public StateReader {
  public:
   explicit MemoryReader(std::vector<MemoryState> ranks) : ranks_(std::move(ranks)) {}
 

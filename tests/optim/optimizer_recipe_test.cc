@@ -13,8 +13,8 @@ namespace onebit::optim {
 namespace {
 
 // Of every kind of block: short last ones, and more elements than a part of the values of 0/1 Adam.
-params::Table declared(int64_t rows) {
-  params::Table table;
+ParameterTable declared(int64_t rows) {
+  ParameterTable table;
   table.add({.name = "words", .shape = {rows, 96}, .lookup = true});
   table.add({.name = "matrix", .shape = {64, 96}, .decay = true});
   table.add({.name = "bias", .shape = {96}});
@@ -32,7 +32,7 @@ TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
         const int64_t expected = recipe->state_bytes(declared(rows), world_size, run);
         const int64_t most_saved = recipe->most_saved_bytes(declared(rows), world_size, run);
         comm::run_thread_world(world_size, [&](comm::Communicator& communicator) {
-          params::Table table = declared(rows);
+          ParameterTable table = declared(rows);
           table.allocate(Device{}, DType::kF32);
           const auto optimizer = recipe->make(table, communicator, run);
           if (communicator.rank() > 0) return;

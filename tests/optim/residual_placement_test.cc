@@ -217,7 +217,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   const auto saved_by = [&](int ranks, const std::function<void(SignExchange&)>& work) {
     std::vector<MemoryState> states(static_cast<size_t>(ranks));
     comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
-      params::Table table;
+      ParameterTable table;
       table.add({.name = "weight", .shape = {kElements}});
       table.allocate(Device{}, DType::kF32);
       const comm::Buckets buckets =

@@ -78,7 +78,7 @@ TEST(StateBytes, AreWhatIsHeldInEveryPhase) {
       std::atomic<int64_t> before = 0, reserved = 0;
       comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
         Context context = Context::cpu(1);
-        params::Table table;
+        ParameterTable table;
         table.add({.name = "matrix", .shape = {kRows, kColumns}, .decay = true});
         table.allocate(Device{}, DType::kF32);
         std::fill_n(table.gradients().data<float>(), kElements, 1e-3f);

@@ -27,20 +27,20 @@ Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
   if (!options.nodes.empty()) communicator.set_nodes(comm::Nodes(options.nodes));
   table_.add({.name = "words",
               .shape = {40, 96},
-              .init = params::Init::kNormal,
+              .init = InitialValue::kNormal,
               .init_stddev = 0.5,
               .decay = true,
               .lookup = true,
               .storage_rows = 48});
   table_.add({.name = "matrix",
               .shape = {64, 96},
-              .init = params::Init::kNormal,
+              .init = InitialValue::kNormal,
               .init_stddev = 0.5,
               .decay = true});
   table_.add({.name = "bias", .shape = {90}});
   table_.allocate(Device{}, options.compute);
   table_.initialize(7);
-  for (const params::Entry& entry : table_.entries()) {
+  for (const ParameterEntry& entry : table_.entries()) {
     for (int64_t i = 0; i < entry.shape.elements(); ++i) {
       places_.push_back(entry.offset_elements + i);
     }

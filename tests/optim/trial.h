@@ -54,7 +54,7 @@ class Trial {
   // Continues with the next step's gradients after one that was not applied.
   void pass_over() { ++next_step_; }
 
-  params::Table& table() { return table_; }
+  ParameterTable& table() { return table_; }
   Optimizer& optimizer() { return *optimizer_; }
   Context& context() { return context_; }
   comm::Communicator& communicator() { return communicator_; }
@@ -87,7 +87,7 @@ class Trial {
   TrialOptions options_;
   comm::Communicator& communicator_;
   Context context_;
-  params::Table table_;
+  ParameterTable table_;
   std::vector<int64_t> places_;
   std::unique_ptr<Optimizer> optimizer_;
   int64_t next_step_ = 1, own_elements_read_ = 0;

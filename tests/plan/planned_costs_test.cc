@@ -17,7 +17,7 @@ struct Costs {
 
 Costs costs_of(const costs::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
   const tasks::PretrainingConfig config = small_config();
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(config.model, table, model::PreTrainingHeads::kBoth);
   RecipeWork work;
   work.one_layer.forward.products = 1e9;

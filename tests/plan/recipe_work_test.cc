@@ -76,7 +76,7 @@ RecipeWork round_work() {
 }
 
 TEST(PassTimes, AddUpTheLayers) {
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
   const costs::PassTimes pass = pass_times(round_work(), unit_rates(), table, 2, 3);
   EXPECT_NEAR(pass.forward_seconds, 6 * (5 + 3 * 3), 1e-9);
@@ -84,7 +84,7 @@ TEST(PassTimes, AddUpTheLayers) {
 }
 
 TEST(PassTimes, GradientsAreReadyFromTheHeadsToTheEmbeddings) {
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(four_layers().model, table, model::PreTrainingHeads::kBoth);
   const costs::PassTimes pass = pass_times(round_work(), unit_rates(), table, 1, 1);
   int64_t end = table.size_elements();

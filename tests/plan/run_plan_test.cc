@@ -68,7 +68,7 @@ TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
   PlannedCluster slow = two_hosts();
   slow.bandwidth = 125e3;
   const RunPlan plan = plan_of(small_config(), slow);
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(small_config().model, table, model::PreTrainingHeads::kBoth);
   const auto elements = static_cast<double>(table.size_elements());
   const auto seconds = [&](double bytes) { return bytes / (0.95 * 125e3); };
@@ -88,7 +88,7 @@ void expect_memory_of_the_engine(const tasks::PretrainingConfig& config) {
   }
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     model::PreTrainingModel model(config.model, table, config.data.heads());
     table.allocate(Device{}, config.engine.compute);
     engine::Engine engine(context, table, config.engine, communicator);
@@ -137,7 +137,7 @@ TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
     cluster.hosts = ranks;
     return plan_of(config, cluster, machine).asked.runs[0].memory_bytes;
   };
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(small_config().model, table, model::PreTrainingHeads::kBoth);
   const int64_t copies = engine::PackedMatrices::bytes(table, DType::kBF16);
   EXPECT_GT(copies, 0);

@@ -31,7 +31,7 @@ TEST_P(AdamWGolden, TwentyStepsOfTheEngineFollowPyTorch) {
   Json shape = golden.at("config");
   shape["hidden_act"] = GetParam();
   Keys section(shape, "golden.json", "config");
-  params::Table table;
+  ParameterTable table;
   model::PreTrainingModel model(model::read_config(section, 0), table,
                                 model::PreTrainingHeads::kBoth);
   model::fill_by_name(table, DType::kF32);

@@ -29,7 +29,7 @@ inline model::BertConfig odd_shape(int64_t vocab_size) {
 inline void write_model(const Path& folder, const model::BertConfig& config,
                         std::shared_ptr<const text::Vocabulary> vocabulary,
                         text::Casing casing = text::Casing::kUncased) {
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(config, table, model::PreTrainingHeads::kBoth);
   table.allocate(Device{}, DType::kF32);
   table.initialize(1);

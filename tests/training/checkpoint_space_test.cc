@@ -41,7 +41,7 @@ void with_engine(int ranks, const Config& config, int steps,
                  const std::function<void(engine::Engine&, comm::Communicator&)>& after = {}) {
   comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
-    params::Table table;
+    ParameterTable table;
     table.add({.name = "weight", .shape = {400, 500}});
     table.allocate(Device{}, DType::kF32);
     engine::Engine engine(context, table, config.engine, communicator);

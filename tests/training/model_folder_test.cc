@@ -58,7 +58,7 @@ class ModelFolderTest : public ::testing::Test {
     return message_of([&] { read_model_description(folder_.path()); });
   }
   std::string logged_by_loading() const {
-    params::Table table;
+    ParameterTable table;
     const model::PreTrainingModel model(read_model_description(folder_.path()).config, table,
                                         model::PreTrainingHeads::kBoth);
     table.allocate(Device{}, DType::kF32);

@@ -60,7 +60,7 @@ TEST(OptimizerRows, DescribeHowGradientsAreSent) {
 }
 
 TEST(DescribeBuckets, ReportsWhatAMessageHoldsInEitherPhase) {
-  params::Table table;
+  ParameterTable table;
   table.add({.name = "weight", .shape = {335, 1'000'000}});
   const auto text_of = [&](const std::string& params, int world_size) {
     const engine::EngineConfig config = config_of(params, "null", R"(, "bf16": {"enabled": true})");

@@ -15,7 +15,7 @@ std::vector<std::string> heads_other_than(const std::vector<std::string>& own) {
   return others;
 }
 
-std::string fill_from_model(params::Table& table, const InitialValues& first) {
+std::string fill_from_model(ParameterTable& table, const InitialValues& first) {
   table.initialize(first.seed);
   const Path folder = training::find_model_folder(first.model);
   training::load_values(table, folder,
@@ -26,7 +26,7 @@ std::string fill_from_model(params::Table& table, const InitialValues& first) {
                      first.seed);
 }
 
-ConstantWeights load_fine_tuned(Context& context, params::Table& table, DType compute,
+ConstantWeights load_fine_tuned(Context& context, ParameterTable& table, DType compute,
                                 const Path& model, const std::vector<std::string>& heads) {
   return training::load_for_inference(context, table, compute, training::find_model_folder(model),
                                       {.may_lack = {}, .may_ignore = heads_other_than(heads)});

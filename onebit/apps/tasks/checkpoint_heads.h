@@ -23,13 +23,13 @@ struct InitialValues {
 };
 // Fills the table and returns a description of the values' origin. Errors: those of
 // training::load_values().
-std::string fill_from_model(params::Table& table, const InitialValues& first);
+std::string fill_from_model(ParameterTable& table, const InitialValues& first);
 
 // Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
 // computes in `compute`. The values must not change while the result lives, and the context must
 // outlive it. Error: a tensor is missing.
-[[nodiscard]] ConstantWeights load_fine_tuned(Context& context, params::Table& table, DType compute,
-                                              const Path& model,
+[[nodiscard]] ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
+                                              DType compute, const Path& model,
                                               const std::vector<std::string>& heads);
 
 }  // namespace onebit::tasks

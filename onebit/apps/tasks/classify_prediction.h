@@ -56,7 +56,7 @@ class ClassifyPredictor {
   batches::BatchBounds bounds_;
   std::vector<std::string> labels_;
   classify::Problem problem_;
-  params::Table table_;
+  ParameterTable table_;
   ConstantWeights weights_;
   model::ClassificationModel model_;
   training::DeviceBatchBuffer buffer_;

@@ -146,7 +146,7 @@ std::vector<float> ClassifyTask::class_weights() const {
       targets_);
 }
 
-void ClassifyTask::declare(params::Table& table) {
+void ClassifyTask::declare(ParameterTable& table) {
   model_ = std::make_unique<model::ClassificationModel>(
       description_.config,
       model::ClassifierHead{.outputs = targets_.outputs,
@@ -171,7 +171,7 @@ std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training:
       std::move(identity));
 }
 
-std::string ClassifyTask::fill(params::Table& table) {
+std::string ClassifyTask::fill(ParameterTable& table) {
   InitialValues first = {.model = model_folder_,
                          .heads = {model::kPooler, model::kClassifierHead},
                          .seed = config_.engine.run.seed};

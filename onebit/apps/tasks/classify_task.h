@@ -25,8 +25,8 @@ class ClassifyTask : public FineTuningTask<ClassifyConfig, model::Classification
   ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
                comm::Communicator& communicator);
 
-  void declare(params::Table& table) override;
-  std::string fill(params::Table& table) override;
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,

@@ -110,7 +110,7 @@ void EmbedTask::choose_metric() {
   facts_.kept_by = *found;
 }
 
-void EmbedTask::declare(params::Table& table) {
+void EmbedTask::declare(ParameterTable& table) {
   model_ = std::make_unique<model::EmbeddingModel>(description_.config,
                                                    in_model(description_.sentence->pooling), table);
 }
@@ -149,7 +149,7 @@ std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::St
                                        std::move(identity));
 }
 
-std::string EmbedTask::fill(params::Table& table) {
+std::string EmbedTask::fill(ParameterTable& table) {
   return fill_from_model(table,
                          {.model = model_folder_, .heads = {}, .seed = config_.engine.run.seed});
 }

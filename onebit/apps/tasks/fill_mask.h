@@ -34,7 +34,7 @@ class MaskFiller {
  private:
   Context& context_;
   training::ModelDescription description_;
-  params::Table table_;
+  ParameterTable table_;
   ConstantWeights weights_;
   model::PreTrainingModel model_;
   text::Tokenizer tokenizer_;

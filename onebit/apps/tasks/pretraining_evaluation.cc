@@ -55,7 +55,7 @@ HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOption
   require(data.pairs.sequence_length <= description.config.max_positions,
           "{}: the model has {} positions, sequence length {} was requested", folder.string(),
           description.config.max_positions, data.pairs.sequence_length);
-  params::Table table;
+  ParameterTable table;
   model::PreTrainingModel model(description.config, table, data.heads());
   const ConstantWeights weights =
       training::load_for_inference(context, table, task.compute, folder, all_present(data.heads()));

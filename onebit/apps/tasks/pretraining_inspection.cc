@@ -47,7 +47,7 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
   for (const auto& [name, options] : kMemoryChoices) {
     least = std::min(least, model::total_bytes(memory_of(config, options, micro_batch)));
   }
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(config.model, table, config.data.heads());
   const optim::RunFacts run{.bucket_bytes = config.engine.run.bucket_bytes};
   return least + config.engine.optimizer->state_bytes(table, ranks, run);
@@ -57,7 +57,7 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
 int64_t least_model_file(const PretrainingConfig& config) {
   model::BertConfig least = config.model;
   least.vocab_size = 1;
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(least, table, config.data.heads());
   return table.parameter_count() * static_cast<int64_t>(sizeof(float));
 }
@@ -65,7 +65,7 @@ int64_t least_model_file(const PretrainingConfig& config) {
 }  // namespace
 
 Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads) {
-  params::Table table;
+  ParameterTable table;
   const model::PreTrainingModel model(config, table, heads);
   return {{"layers", config.layers},
           {"hidden_size", config.hidden_size},

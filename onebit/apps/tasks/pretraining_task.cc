@@ -137,7 +137,7 @@ VocabularyOwner PretrainingTask::vocabulary_owner() const {
           .casing = description_.casing};
 }
 
-void PretrainingTask::declare(params::Table& table) {
+void PretrainingTask::declare(ParameterTable& table) {
   model_ = std::make_unique<model::PreTrainingModel>(config_.model, table, config_.data.heads());
   if (config_.layer_drop.enabled) layer_factors_.resize(static_cast<size_t>(config_.model.layers));
 }
@@ -218,7 +218,7 @@ model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimi
   return model_->plan(context, limits, config_.memory, true);
 }
 
-std::string PretrainingTask::fill(params::Table& table) {
+std::string PretrainingTask::fill(ParameterTable& table) {
   table.initialize(config_.engine.run.seed);
   if (!start_) {
     if (!options_.recipe.contains("model")) {
@@ -233,7 +233,7 @@ std::string PretrainingTask::fill(params::Table& table) {
       training::load_values(table, start_->folder, fresh_where_lacking(config_.data.heads()))
           .lacking;
   if (std::find(lacking.begin(), lacking.end(), kTokenTypes) != lacking.end()) {
-    const params::Entry& entry = table.entry(kTokenTypes);
+    const ParameterEntry& entry = table.entry(kTokenTypes);
     const std::vector<float> zeros(static_cast<size_t>(entry.shape.elements()));
     copy(table.value_of(entry), ConstView::of(zeros.data(), entry.shape));
   }

@@ -37,11 +37,11 @@ class PretrainingTask : public training::Task {
   const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
-  void declare(params::Table& table) override;
+  void declare(ParameterTable& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
-  std::string fill(params::Table& table) override;
+  std::string fill(ParameterTable& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,

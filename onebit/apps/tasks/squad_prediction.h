@@ -51,7 +51,7 @@ class SquadPredictor {
  private:
   Context& context_;
   training::ModelDescription description_;
-  params::Table table_;
+  ParameterTable table_;
   ConstantWeights weights_;
   model::QuestionAnsweringModel model_;
 };

@@ -89,7 +89,7 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
                                                           dev_->dataset().questions.size())});
 }
 
-void SquadTask::declare(params::Table& table) {
+void SquadTask::declare(ParameterTable& table) {
   model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
 }
 
@@ -105,7 +105,7 @@ std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::St
                                        std::move(identity));
 }
 
-std::string SquadTask::fill(params::Table& table) {
+std::string SquadTask::fill(ParameterTable& table) {
   return fill_from_model(
       table,
       {.model = model_folder_, .heads = {model::kAnswerHead}, .seed = config_.engine.run.seed});

@@ -18,8 +18,8 @@ class SquadTask : public FineTuningTask<SquadConfig, model::QuestionAnsweringMod
   // context's threads.
   SquadTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  void declare(params::Table& table) override;
-  std::string fill(params::Table& table) override;
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,

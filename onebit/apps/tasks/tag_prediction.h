@@ -61,7 +61,7 @@ class TagPredictor {
   training::ModelDescription description_;
   batches::BatchBounds bounds_;
   std::vector<std::string> labels_;
-  params::Table table_;
+  ParameterTable table_;
   ConstantWeights weights_;
   model::TaggingModel model_;
   training::DeviceBatchBuffer buffer_;

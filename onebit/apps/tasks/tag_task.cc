@@ -151,7 +151,7 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
   if (!unknown_tags.empty()) facts_.decisions.push_back(unknown_tags);
 }
 
-void TagTask::declare(params::Table& table) {
+void TagTask::declare(ParameterTable& table) {
   model_ = std::make_unique<model::TaggingModel>(
       description_.config,
       model::TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
@@ -174,7 +174,7 @@ std::unique_ptr<training::BatchSource> TagTask::make_source(const training::Stre
       std::move(identity));
 }
 
-std::string TagTask::fill(params::Table& table) {
+std::string TagTask::fill(ParameterTable& table) {
   InitialValues first = {
       .model = model_folder_, .heads = {model::kClassifierHead}, .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {model::kClassifierHead};

@@ -77,7 +77,7 @@ class TextEncoder {
   int64_t batch_;
   std::function<void(int64_t texts)> encoded_;
   batches::BatchBounds bounds_;
-  params::Table table_;
+  ParameterTable table_;
   ConstantWeights weights_;
   model::EmbeddingModel model_;
   training::DeviceBatchBuffer buffer_;

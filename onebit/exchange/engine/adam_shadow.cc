@@ -13,7 +13,7 @@ void read(std::vector<float>& to, const View& from) {
 
 }  // namespace
 
-AdamShadow::AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
+AdamShadow::AdamShadow(const ParameterTable& table, const optim::AdamOptions& adam, double clipping,
                        comm::Communicator& communicator)
     : table_(table), adam_options_(adam), clipping_(clipping), communicator_(communicator) {
   const auto elements = static_cast<size_t>(table.size_elements());

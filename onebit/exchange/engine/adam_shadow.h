@@ -20,7 +20,7 @@ struct AdamComparison {
 class AdamShadow {
  public:
   // `clipping`: the largest norm of the averaged gradient, which is available here; 0: no limit.
-  AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
+  AdamShadow(const ParameterTable& table, const optim::AdamOptions& adam, double clipping,
              comm::Communicator& communicator);
 
   // Called before and after the optimizer's step, with the scale of gradients before clipping.
@@ -31,7 +31,7 @@ class AdamShadow {
   AdamComparison compare();
 
  private:
-  const params::Table& table_;
+  const ParameterTable& table_;
   optim::AdamOptions adam_options_;
   double clipping_;
   comm::Communicator& communicator_;

@@ -21,7 +21,7 @@ constexpr const char* kOptimizerPhase = "optimizer";
 
 }  // namespace
 
-Engine::Engine(Context& context, params::Table& table, const EngineConfig& config,
+Engine::Engine(Context& context, ParameterTable& table, const EngineConfig& config,
                comm::Communicator& communicator)
     : context_(context),
       table_(table),
@@ -347,7 +347,7 @@ Json Engine::resolved_recipe() const {
   return recipe;
 }
 
-void Engine::save(params::StateWriter& writer) const {
+void Engine::save(StateWriter& writer) const {
   writer.scalar("engine", Json{{"completed_steps", completed_steps_},
                                {"skipped_steps", skipped_steps_},
                                {"loss_scaler", scaler_.save()},
@@ -355,7 +355,7 @@ void Engine::save(params::StateWriter& writer) const {
   optimizer_->save(writer);
 }
 
-void Engine::load(const params::StateReader& reader) {
+void Engine::load(const StateReader& reader) {
   const Json state = reader.scalar("engine");
   require(state.is_object(),
           "the checkpoint's state.json contains no counters of a run: it is damaged or was written "

@@ -1,6 +1,6 @@
-// The training engine, modelled on DeepSpeed's: it trains any model with a params::Table, a forward
-// and a backward pass. `train_step` of training/train_step.cc is the step with data and a loss.
-// A loop is
+// The training engine, modelled on DeepSpeed's: it trains any model with a ParameterTable, a
+// forward and a backward pass. `train_step` of training/train_step.cc is the step with data and a
+// loss. A loop is
 //
 //   Engine engine(context, table, config, communicator);
 //   while (engine.completed_steps() < steps) {
@@ -60,14 +60,14 @@ class Engine {
  public:
   // `table` is allocated and outlives the engine, as do context and communicator. Collective.
   // Errors: the batch sizes do not fit the ranks, the optimizer or scheduler section is wrong.
-  Engine(Context& context, params::Table& table, const EngineConfig& config,
+  Engine(Context& context, ParameterTable& table, const EngineConfig& config,
          comm::Communicator& communicator);
 
   // With run.uneven_batches its micro-batch is the largest, and any may be smaller or empty: the
   // gradient is still the mean if items are weighted as described above.
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
-  const params::Table& table() const { return table_; }
+  const ParameterTable& table() const { return table_; }
   const Context& context() const { return context_; }
   // Every key of the recipe that was read, with the value in effect, including defaults and the
   // solved batch sizes.
@@ -80,7 +80,7 @@ class Engine {
   int64_t packed_bytes() const { return packed_bytes_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones
-  // (params/stale_gradients.h).
+  // (tensor/stale_gradients.h).
   void backward(const std::function<void(const BackwardInput&)>& run);
   // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty.
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
@@ -105,10 +105,10 @@ class Engine {
 
   // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), in which
   // the values are saved as well.
-  void save(params::StateWriter& writer) const;
+  void save(StateWriter& writer) const;
   // Errors: the state belongs to another optimizer or shape. The values of the table must already
   // be loaded.
-  void load(const params::StateReader& reader);
+  void load(const StateReader& reader);
 
  private:
   // How the gradients of an update reach the optimizer: averaged over ranks; this rank's own,
@@ -133,7 +133,7 @@ class Engine {
   int sources() const;
 
   Context& context_;
-  params::Table& table_;
+  ParameterTable& table_;
   EngineConfig config_;
   comm::Communicator& communicator_;
   BatchSizes batch_;

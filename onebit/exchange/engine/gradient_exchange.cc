@@ -7,7 +7,7 @@
 
 namespace onebit::engine {
 
-GradientExchange::GradientExchange(comm::Communicator& communicator, const params::Table& table,
+GradientExchange::GradientExchange(comm::Communicator& communicator, const ParameterTable& table,
                                    int64_t bucket_bytes, DType wire)
     : table_(table),
       overlapped_(communicator, comm::Buckets(table.size_elements(), bucket_bytes),

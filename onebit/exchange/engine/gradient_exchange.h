@@ -7,7 +7,7 @@
 
 #include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/comm/overlapped_exchange.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::engine {
 
@@ -23,7 +23,7 @@ class GradientExchange {
   using BeforeSend = std::function<void(Context&, Range)>;
 
   // `wire` is the type on the wire. Collective.
-  GradientExchange(comm::Communicator& communicator, const params::Table& table,
+  GradientExchange(comm::Communicator& communicator, const ParameterTable& table,
                    int64_t bucket_bytes, DType wire);
 
   // One update: begin, ready (ranges from the end of the buffer to its start, each element once),
@@ -42,7 +42,7 @@ class GradientExchange {
   void send(Context& context, int64_t bucket);
   void inspect(Context& context, Range range);
 
-  const params::Table& table_;
+  const ParameterTable& table_;
   BeforeSend before_send_;
   LocalGradients local_;
   comm::DenseExchange* exchange_ = nullptr;  // overlapped_ keeps it

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/math/device/constant_weights.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::engine {
 
@@ -16,13 +16,13 @@ class PackedMatrices {
   PackedMatrices() = default;
   // Covers the compute values of every matrix except lookup tables, whose product takes a few rows
   // (the masked tokens). Copies are made when a product first needs them.
-  PackedMatrices(Context& context, const params::Table& table);
+  PackedMatrices(Context& context, const ParameterTable& table);
 
   // The compute values were overwritten. Must be called before the next product.
   void changed();
 
   // Bytes of the copies in both directions, forward and backward, without the layout's padding.
-  static int64_t bytes(const params::Table& table, DType compute);
+  static int64_t bytes(const ParameterTable& table, DType compute);
 
  private:
   std::vector<ConstantWeights> matrices_;

@@ -7,7 +7,7 @@
 
 namespace onebit::engine {
 
-bool replicas_agree(const params::Table& table, comm::Communicator& communicator) {
+bool replicas_agree(const ParameterTable& table, comm::Communicator& communicator) {
   const ConstView values = table.values();
   const Tensor staged = values.device().is_cpu() ? Tensor() : to_cpu_f32(values);
   const auto* words = static_cast<const uint32_t*>(
@@ -22,7 +22,7 @@ bool replicas_agree(const params::Table& table, comm::Communicator& communicator
   return least == most;
 }
 
-void broadcast_values(params::Table& table, comm::Communicator& communicator) {
+void broadcast_values(ParameterTable& table, comm::Communicator& communicator) {
   // Ranks usually have initialized or read the same values.
   if (communicator.world_size() == 1 || replicas_agree(table, communicator)) return;
   std::vector<float> values(static_cast<size_t>(table.size_elements()));

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::engine {
 
 // Compares a hash of the values. Collective; the result is equal on all ranks.
-bool replicas_agree(const params::Table& table, comm::Communicator& communicator);
+bool replicas_agree(const ParameterTable& table, comm::Communicator& communicator);
 // Gives every rank the values of rank 0; ranks that have them already send a hash only. Collective.
-void broadcast_values(params::Table& table, comm::Communicator& communicator);
+void broadcast_values(ParameterTable& table, comm::Communicator& communicator);
 
 }  // namespace onebit::engine

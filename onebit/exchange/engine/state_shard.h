@@ -12,7 +12,7 @@
 #include "onebit/exchange/engine/shard_service.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 
 namespace onebit::engine {
 
@@ -20,7 +20,7 @@ namespace onebit::engine {
 std::string shard_name(int rank, int world_size);
 
 // Copies the buffers it is given, then writes them from any thread.
-class StateShard : public params::StateWriter {
+class StateShard : public StateWriter {
  public:
   StateShard(int rank, int world_size) : rank_(rank), world_size_(world_size) {}
 
@@ -50,7 +50,7 @@ class StateShard : public params::StateWriter {
 
 // All shards of a checkpoint: mapped if they are on this rank's disk, otherwise read through the
 // ranks that have them. Errors: a shard is missing or damaged.
-class StateShards : public params::StateReader {
+class StateShards : public StateReader {
  public:
   // `holders` are the ranks that have the shards, -1 for those in `folder`; all ranks together have
   // verified them. Without a service all are in `folder`.

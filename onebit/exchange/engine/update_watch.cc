@@ -4,7 +4,7 @@
 
 namespace onebit::engine {
 
-UpdateWatch::UpdateWatch(const params::Table& table, std::string tensors)
+UpdateWatch::UpdateWatch(const ParameterTable& table, std::string tensors)
     : table_(table), tensors_(std::move(tensors)) {}
 
 void UpdateWatch::before_step() {
@@ -16,7 +16,7 @@ UpdateSummary UpdateWatch::after_step(double learning_rate) {
   const float* old_values = before_.data<float>();
   const float* new_values = after.data<float>();
   UpdateSummary summary;
-  for (const params::Entry& entry : table_.entries()) {
+  for (const ParameterEntry& entry : table_.entries()) {
     const bool watched = !tensors_.empty() && entry.name.find(tensors_) != std::string::npos;
     const int64_t end = entry.offset_elements + entry.shape.elements();
     for (int64_t i = entry.offset_elements; i < end; ++i) {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::engine {
 
@@ -19,14 +19,14 @@ struct UpdateSummary {
 class UpdateWatch {
  public:
   // Watches the magnitude of the tensors whose name contains `tensors`; of none if it is empty.
-  UpdateWatch(const params::Table& table, std::string tensors);
+  UpdateWatch(const ParameterTable& table, std::string tensors);
 
   void before_step();
   // `learning_rate`: the sum of the rates of all updates that the step made.
   UpdateSummary after_step(double learning_rate);
 
  private:
-  const params::Table& table_;
+  const ParameterTable& table_;
   std::string tensors_;
   Tensor before_;
 };

@@ -14,14 +14,14 @@ class AdamRecipe : public OptimizerRecipe {
 
   std::string_view title() const override { return "Adam"; }
   double learning_rate() const override { return options_.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
+  std::unique_ptr<Optimizer> make(const ParameterTable& table, comm::Communicator&,
                                   const RunFacts&) const override {
     return std::make_unique<Adam>(options_, table);
   }
-  int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
+  int64_t state_bytes(const ParameterTable& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table);
   }
-  int64_t most_saved_bytes(const params::Table& table, int, const RunFacts&) const override {
+  int64_t most_saved_bytes(const ParameterTable& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table);
   }
   std::string describe() const override { return optim::describe(options_); }
@@ -33,22 +33,22 @@ class AdamRecipe : public OptimizerRecipe {
 
 }  // namespace
 
-Adam::Adam(const AdamOptions& options, const params::Table& table)
+Adam::Adam(const AdamOptions& options, const ParameterTable& table)
     : rule_(options, table), moments_(Moments::zeros(table)) {}
 
-StepReport Adam::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport Adam::step(Context& context, ParameterTable& table, const StepInput& input) {
   const Stopwatch watch;
   rule_.step(context, table, moments_, input);
   return {.update_seconds = watch.seconds()};
 }
 
-void Adam::save(params::StateWriter& writer) const {
+void Adam::save(StateWriter& writer) const {
   save_state_name(writer, kStateName);
   rule_.save(writer);
   moments_.save(writer);
 }
 
-void Adam::load(Context&, params::Table&, const params::StateReader& reader) {
+void Adam::load(Context&, ParameterTable&, const StateReader& reader) {
   check_state_name(reader, kStateName);
   rule_.load(reader);
   moments_.load(reader);

@@ -10,13 +10,13 @@ namespace onebit::optim {
 
 class Adam : public Optimizer {
  public:
-  Adam(const AdamOptions& options, const params::Table& table);
+  Adam(const AdamOptions& options, const ParameterTable& table);
 
   GradientNeed gradient_need() const override { return GradientNeed::kAveragedOverRanks; }
   Phase phase() const override { return Phase::kDense; }
-  StepReport step(Context&, params::Table&, const StepInput&) override;
-  void save(params::StateWriter&) const override;
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  StepReport step(Context&, ParameterTable&, const StepInput&) override;
+  void save(StateWriter&) const override;
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
   int64_t state_bytes() const override { return moments_.size_bytes(); }
 

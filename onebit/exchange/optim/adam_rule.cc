@@ -15,13 +15,13 @@ constexpr double kLeastMomentumLimit = 3;
 
 }  // namespace
 
-AdamRule::AdamRule(const AdamOptions& options, const params::Table& table) : options_(options) {
+AdamRule::AdamRule(const AdamOptions& options, const ParameterTable& table) : options_(options) {
   for (const auto& [range, decay] : table.decay_ranges()) {
     ranges_.push_back({range.begin, range.end, decay ? options.weight_decay : 0});
   }
 }
 
-void AdamRule::step(Context& context, params::Table& table, const Moments& moments,
+void AdamRule::step(Context& context, ParameterTable& table, const Moments& moments,
                     const StepInput& input) {
   advance(input);
   const bool copies = table.compute_type() != DType::kF32;
@@ -78,12 +78,12 @@ void AdamRule::advance(const StepInput& input) {
   variance_weight_ = options_.beta2 * variance_weight_ + (1 - options_.beta2);
 }
 
-void AdamRule::save(params::StateWriter& writer) const {
+void AdamRule::save(StateWriter& writer) const {
   writer.scalar("momentum_weight", momentum_weight_);
   writer.scalar("variance_weight", variance_weight_);
 }
 
-void AdamRule::load(const params::StateReader& reader) {
+void AdamRule::load(const StateReader& reader) {
   momentum_weight_ = reader.scalar("momentum_weight").get<double>();
   variance_weight_ = reader.scalar("variance_weight").get<double>();
 }

@@ -14,10 +14,10 @@ namespace onebit::optim {
 
 class AdamRule {
  public:
-  AdamRule(const AdamOptions& options, const params::Table& table);
+  AdamRule(const AdamOptions& options, const ParameterTable& table);
 
   // Makes one update from table.gradients().
-  void step(Context&, params::Table&, const Moments&, const StepInput&);
+  void step(Context&, ParameterTable&, const Moments&, const StepInput&);
 
   const AdamOptions& options() const { return options_; }
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
@@ -42,8 +42,8 @@ class AdamRule {
   void advance(const StepInput& input);
 
   // Saves and loads the weights.
-  void save(params::StateWriter&) const;
-  void load(const params::StateReader&);
+  void save(StateWriter&) const;
+  void load(const StateReader&);
 
  private:
   AdamOptions options_;

@@ -46,7 +46,7 @@ void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
 }  // namespace
 
 CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
-                                         const params::Table& table,
+                                         const ParameterTable& table,
                                          comm::Communicator& communicator, const RunFacts& run)
     : options_(options),
       communicator_(communicator),
@@ -89,7 +89,7 @@ void CompressedOptimizer::skip_step() {
 }
 
 std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context,
-                                                                params::Table& table) {
+                                                                ParameterTable& table) {
   std::vector<Range> ranges;
   for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
     levels_.average(context, table.gradients(), bucket);
@@ -101,7 +101,7 @@ std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context
   return ranges;
 }
 
-StepReport CompressedOptimizer::step(Context& context, params::Table& table,
+StepReport CompressedOptimizer::step(Context& context, ParameterTable& table,
                                      const StepInput& input) {
   ONEBIT_INVARIANT(!local_ || !local_->shows_common());
   StepReport report = phase() == Phase::kWarmup ? warmup_step(context, table, input)
@@ -110,7 +110,7 @@ StepReport CompressedOptimizer::step(Context& context, params::Table& table,
   return report;
 }
 
-StepReport CompressedOptimizer::warmup_step(Context& context, params::Table& table,
+StepReport CompressedOptimizer::warmup_step(Context& context, ParameterTable& table,
                                             const StepInput& input) {
   StepReport report{.phase = Phase::kWarmup};
   const Stopwatch watch;
@@ -127,7 +127,7 @@ StepReport CompressedOptimizer::warmup_step(Context& context, params::Table& tab
   return report;
 }
 
-void CompressedOptimizer::freeze(Context& context, params::Table& table) {
+void CompressedOptimizer::freeze(Context& context, ParameterTable& table) {
   Moments moments = std::get<Moments>(std::move(state_));
   const View momentum = moments.momentum.view(), variance = moments.variance.view();
   ops::onebit_freeze(context, {.momentum = momentum,
@@ -165,7 +165,7 @@ UpdatePlan CompressedOptimizer::next_plan() const {
   return {.variance_memory = rule_.next_variance_memory()};
 }
 
-void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
+void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
                                      const StepInput& given) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
@@ -199,7 +199,7 @@ void CompressedOptimizer::gradients_ready(Range range) {
   if (plan_.exchanges) exchange_.ready(range);
 }
 
-StepReport CompressedOptimizer::compressed_step(Context& context, params::Table& table,
+StepReport CompressedOptimizer::compressed_step(Context& context, ParameterTable& table,
                                                 const StepInput& input) {
   if (!begun_) begin_step(context, table, input);
   begun_ = false;
@@ -215,7 +215,7 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   return report;
 }
 
-Stopwatch CompressedOptimizer::finish_buckets(Context& context, params::Table& table,
+Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& table,
                                               const StepInput& input, StepReport& report) {
   if (!plan_.exchanges) {
     const Stopwatch watch;
@@ -239,13 +239,13 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, params::Table& t
 }
 
 // Called before a bucket's gradients are read: on two levels they become the mean over the node.
-void CompressedOptimizer::fill_bucket(Context& context, params::Table& table,
+void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
                                       const StepInput& input, const Bucket& bucket) {
   if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
   normalize(context, table, input, bucket);
 }
 
-void CompressedOptimizer::normalize(Context& context, const params::Table& table,
+void CompressedOptimizer::normalize(Context& context, const ParameterTable& table,
                                     const StepInput& input, const Bucket& bucket) {
   std::span<const ops::UpdateRange> decays;  // those that are part of the gradient
   if (!options_.adam.decoupled_decay) decays = rule_.ranges();
@@ -298,7 +298,8 @@ void CompressedOptimizer::move_momentum(Context& context, const StepInput& input
                                  .limit = momentum_limit(input)});
 }
 
-CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const params::Table& table,
+CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
+                                                       const ParameterTable& table,
                                                        const StepInput& input, StepReport& report) {
   std::span<const uint8_t> flags = agreement_.read_flags();
   std::vector<uint8_t> whole_flags;
@@ -331,11 +332,11 @@ void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
   }
 }
 
-void CompressedOptimizer::show_common_values(Context& context, params::Table& table) {
+void CompressedOptimizer::show_common_values(Context& context, ParameterTable& table) {
   if (local_) local_->show_common(context, table);
 }
 
-void CompressedOptimizer::restore_own_values(Context& context, params::Table& table) {
+void CompressedOptimizer::restore_own_values(Context& context, ParameterTable& table) {
   if (local_) local_->restore_own(context, table);
 }
 

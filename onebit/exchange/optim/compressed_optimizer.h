@@ -53,15 +53,15 @@ struct CompressedOptions {
   std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
   ValueRuleMaker values = make_adam_values;
   // Its size_bytes() for a table that may be unallocated, for a rank that owns `owned_elements`.
-  std::function<int64_t(const params::Table&, int64_t owned_elements)> values_bytes =
-      [](const params::Table&, int64_t) { return int64_t{0}; };
+  std::function<int64_t(const ParameterTable&, int64_t owned_elements)> values_bytes =
+      [](const ParameterTable&, int64_t) { return int64_t{0}; };
   // Its saved_bytes() per element if there are several ranks.
   int64_t values_saved_bytes = 0;
 };
 
 class CompressedOptimizer final : public Optimizer {
  public:
-  CompressedOptimizer(const CompressedOptions& options, const params::Table& table,
+  CompressedOptimizer(const CompressedOptions& options, const ParameterTable& table,
                       comm::Communicator& communicator, const RunFacts& run);
 
   GradientNeed gradient_need() const override;
@@ -70,25 +70,25 @@ class CompressedOptimizer final : public Optimizer {
   bool observes_local_gradients() const override;
   // With one rank nothing is sent, so no bucket has to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;
-  void begin_step(Context&, params::Table&, const StepInput&) override;
+  void begin_step(Context&, ParameterTable&, const StepInput&) override;
   void gradients_ready(Range) override;
-  std::vector<Range> prepare_local_gradients(Context&, params::Table&) override;
-  StepReport step(Context&, params::Table&, const StepInput&) override;
+  std::vector<Range> prepare_local_gradients(Context&, ParameterTable&) override;
+  StepReport step(Context&, ParameterTable&, const StepInput&) override;
   void skip_step() override;
-  void show_common_values(Context&, params::Table&) override;
-  void restore_own_values(Context&, params::Table&) override;
-  void save(params::StateWriter&) const override;
-  void load(Context&, params::Table&, const params::StateReader&) override;
+  void show_common_values(Context&, ParameterTable&) override;
+  void restore_own_values(Context&, ParameterTable&) override;
+  void save(StateWriter&) const override;
+  void load(Context&, ParameterTable&, const StateReader&) override;
   int64_t saved_bytes(Phase phase) const override;
   int64_t state_bytes() const override;
   int64_t compressed_state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
   // state_bytes() of rank 0 on one level, for a table that may be unallocated.
-  static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
+  static int64_t state_bytes_of(const CompressedOptions& options, const ParameterTable& table,
                                 int world_size, const RunFacts& run);
   // Likewise saved_bytes(), of the larger phase if the run reaches the compressed one.
-  static int64_t most_saved_bytes_of(const CompressedOptions& options, const params::Table& table,
+  static int64_t most_saved_bytes_of(const CompressedOptions& options, const ParameterTable& table,
                                      int world_size, bool compresses);
 
   // Valid only in the compressed phase.
@@ -103,45 +103,45 @@ class CompressedOptimizer final : public Optimizer {
 
   bool alone() const { return communicator_.world_size() == 1; }
 
-  StepReport warmup_step(Context&, params::Table&, const StepInput&);
-  void freeze(Context&, params::Table&);
+  StepReport warmup_step(Context&, ParameterTable&, const StepInput&);
+  void freeze(Context&, ParameterTable&);
 
-  StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  StepReport compressed_step(Context&, ParameterTable&, const StepInput&);
   UpdatePlan next_plan() const;
   double momentum_limit(const StepInput&) const;
-  void fill_bucket(Context&, params::Table&, const StepInput&, const Bucket&);
-  void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
+  void fill_bucket(Context&, ParameterTable&, const StepInput&, const Bucket&);
+  void normalize(Context&, const ParameterTable&, const StepInput&, const Bucket&);
   void receive_bucket(Context&, const StepInput&, const Bucket&);
   void keep_bucket(Context&, const StepInput&, const Bucket&);
   // Adds a bucket's normalized gradients to the momentum that is kept as f32.
   void move_momentum(Context&, const StepInput&, const Bucket&);
   // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
   // last bucket had arrived.
-  Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
+  Stopwatch finish_buckets(Context&, ParameterTable&, const StepInput&, StepReport&);
   // What the ranks have agreed on: whether every gradient was finite; which entries woke.
   struct Agreed {
     bool finite = true;
     std::vector<StillEntries::Woken> woken;
   };
-  Agreed agree(Context&, const params::Table&, const StepInput&, StepReport&);
+  Agreed agree(Context&, const ParameterTable&, const StepInput&, StepReport&);
   void end_variance_update(Context&, bool finite);
-  std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
+  std::vector<StillEntries::Woken> wake(const ParameterTable&, const StepInput&,
                                         std::vector<uint8_t> touched);
-  void move_values(Context&, params::Table&, const StepInput&, const Agreed&, StepReport&);
+  void move_values(Context&, ParameterTable&, const StepInput&, const Agreed&, StepReport&);
   // The momentum that is kept as f32 [elements of the share]: always with one rank, and between
   // local updates. Otherwise empty.
   View kept_momentum() const;
   // Calls `work` for all of this rank's share, with the momentum of this update.
   void visit_momentum(Context&, const SignExchange::Arrived& work);
   // After this rank's share of the values has moved, receives the shares of the node's other ranks.
-  void gather_values(Context&, params::Table&) const;
+  void gather_values(Context&, ParameterTable&) const;
 
   // Begins the compressed phase in the memory of `moments`, normalized; `scratch`: f32 [elements].
   void hold_normalized(Moments&& moments, View scratch);
   // The inverse: moments in the memory of the compressed phase.
   Moments release_normalized();
-  void load_moments(const params::Table&, const params::StateReader&, bool compressed);
-  void load_compressed(const params::Table&, const params::StateReader&);
+  void load_moments(const ParameterTable&, const StateReader&, bool compressed);
+  void load_compressed(const ParameterTable&, const StateReader&);
   // Returns to the warm-up with the mean of the ranks' state. Collective.
   void return_to_warmup();
 

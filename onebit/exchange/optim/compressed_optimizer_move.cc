@@ -23,7 +23,7 @@ void put_woken(std::span<const StillEntries::Woken> woken, Range range, View mom
 
 }  // namespace
 
-std::vector<StillEntries::Woken> CompressedOptimizer::wake(const params::Table& table,
+std::vector<StillEntries::Woken> CompressedOptimizer::wake(const ParameterTable& table,
                                                            const StepInput& input,
                                                            std::vector<uint8_t> touched) {
   std::vector<StillEntries::Woken> woken = still_.wake(communicator_, std::move(touched),
@@ -53,7 +53,7 @@ void CompressedOptimizer::visit_momentum(Context& context, const SignExchange::A
   }
 }
 
-void CompressedOptimizer::move_values(Context& context, params::Table& table,
+void CompressedOptimizer::move_values(Context& context, ParameterTable& table,
                                       const StepInput& input, const Agreed& agreed,
                                       StepReport& report) {
   const bool finite = agreed.finite;
@@ -81,7 +81,7 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table,
   if (moves) gather_values(context, table);
 }
 
-void CompressedOptimizer::gather_values(Context& context, params::Table& table) const {
+void CompressedOptimizer::gather_values(Context& context, ParameterTable& table) const {
   if (!levels_.two()) return;
   levels_.gather(context, table.values());
   refresh_compute_copy(context, table);

@@ -11,7 +11,7 @@
 
 namespace onebit::optim {
 
-void CompressedOptimizer::save(params::StateWriter& writer) const {
+void CompressedOptimizer::save(StateWriter& writer) const {
   ONEBIT_INVARIANT(!begun_ && !prepared_);
   save_state_name(writer, options_.name);
   writer.scalar("phase", std::string(name_of(phase())));
@@ -31,8 +31,7 @@ void CompressedOptimizer::save(params::StateWriter& writer) const {
   if (local_) local_->save(writer, phase() == Phase::kCompressed, exchange_.owed_updates());
 }
 
-void CompressedOptimizer::load(Context& context, params::Table& table,
-                               const params::StateReader& reader) {
+void CompressedOptimizer::load(Context& context, ParameterTable& table, const StateReader& reader) {
   check_state_name(reader, options_.name);
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
   require(!compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
@@ -56,16 +55,15 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   }
 }
 
-void CompressedOptimizer::load_moments(const params::Table& table,
-                                       const params::StateReader& reader, bool compressed) {
+void CompressedOptimizer::load_moments(const ParameterTable& table, const StateReader& reader,
+                                       bool compressed) {
   if (compressed) return load_compressed(table, reader);
   if (phase() == Phase::kCompressed) state_ = release_normalized();
   std::get<Moments>(state_).load(reader);
   exchange_.clear_residuals();
 }
 
-void CompressedOptimizer::load_compressed(const params::Table& table,
-                                          const params::StateReader& reader) {
+void CompressedOptimizer::load_compressed(const ParameterTable& table, const StateReader& reader) {
   if (phase() == Phase::kWarmup) {
     // Between steps the gradients are not needed.
     hold_normalized(std::get<Moments>(std::move(state_)), table.gradients());
@@ -129,7 +127,7 @@ int64_t CompressedOptimizer::state_bytes() const {
 }
 
 int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
-                                            const params::Table& table, int world_size,
+                                            const ParameterTable& table, int world_size,
                                             const RunFacts& run) {
   const int64_t elements = table.size_elements();
   const comm::Buckets buckets = compress::sized_buckets(elements, world_size, run.bucket_bytes);
@@ -142,7 +140,7 @@ int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
 }
 
 int64_t CompressedOptimizer::most_saved_bytes_of(const CompressedOptions& options,
-                                                 const params::Table& table, int world_size,
+                                                 const ParameterTable& table, int world_size,
                                                  bool compresses) {
   const int64_t elements = table.size_elements();
   const int64_t buffer_bytes = elements * static_cast<int64_t>(sizeof(float));

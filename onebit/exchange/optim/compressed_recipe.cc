@@ -2,18 +2,18 @@
 
 namespace onebit::optim {
 
-std::unique_ptr<Optimizer> CompressedRecipe::make(const params::Table& table,
+std::unique_ptr<Optimizer> CompressedRecipe::make(const ParameterTable& table,
                                                   comm::Communicator& communicator,
                                                   const RunFacts& run) const {
   return std::make_unique<CompressedOptimizer>(options_, table, communicator, run);
 }
 
-int64_t CompressedRecipe::state_bytes(const params::Table& table, int world_size,
+int64_t CompressedRecipe::state_bytes(const ParameterTable& table, int world_size,
                                       const RunFacts& run) const {
   return CompressedOptimizer::state_bytes_of(options_, table, world_size, run);
 }
 
-int64_t CompressedRecipe::most_saved_bytes(const params::Table& table, int world_size,
+int64_t CompressedRecipe::most_saved_bytes(const ParameterTable& table, int world_size,
                                            const RunFacts& run) const {
   const auto last = last_dense_update(run);
   const bool compresses = last && *last < run.total_steps;

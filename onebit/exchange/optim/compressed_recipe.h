@@ -25,10 +25,10 @@ class CompressedRecipe final : public OptimizerRecipe {
   std::string_view title() const override { return title_.title; }
   std::string describe() const override { return title_.description; }
   double learning_rate() const override { return options_.adam.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
+  std::unique_ptr<Optimizer> make(const ParameterTable&, comm::Communicator&,
                                   const RunFacts&) const override;
-  int64_t state_bytes(const params::Table&, int world_size, const RunFacts&) const override;
-  int64_t most_saved_bytes(const params::Table&, int world_size, const RunFacts&) const override;
+  int64_t state_bytes(const ParameterTable&, int world_size, const RunFacts&) const override;
+  int64_t most_saved_bytes(const ParameterTable&, int world_size, const RunFacts&) const override;
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts&,
                                                         int world_size) const override;
   std::vector<std::string> warnings(const RunFacts&) const override;

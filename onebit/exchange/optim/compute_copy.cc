@@ -4,7 +4,7 @@
 
 namespace onebit::optim {
 
-void refresh_compute_copy(Context& context, const params::Table& table) {
+void refresh_compute_copy(Context& context, const ParameterTable& table) {
   if (table.compute_type() == DType::kF32) return;
   ops::cast(context, {.from = table.values(), .to = table.compute_values()});
 }

@@ -168,14 +168,14 @@ std::string FreezeRule::describe_end() const {
           : "the variance settle, for which a smaller freeze_window needs fewer updates");
 }
 
-void FreezeRule::save(params::StateWriter& writer) const {
+void FreezeRule::save(StateWriter& writer) const {
   Json samples = Json::array();
   for (const Sample& sample : samples_) samples.push_back({sample.update, sample.norm});
   writer.scalar("freeze_samples", samples);
   writer.scalar("freeze_after", automatic_ && last_ ? Json(*last_) : Json());
 }
 
-void FreezeRule::load(const params::StateReader& reader) {
+void FreezeRule::load(const StateReader& reader) {
   if (!automatic_) return;  // a number in the recipe takes precedence
   samples_.clear();
   for (const Json& sample : reader.scalar("freeze_samples")) {

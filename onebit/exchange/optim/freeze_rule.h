@@ -18,7 +18,7 @@
 #include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/ground/base/keys.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::optim {
@@ -62,8 +62,8 @@ class FreezeRule {
   // What the warm-up waits for, as part of a sentence.
   std::string describe_end() const;
 
-  void save(params::StateWriter&) const;
-  void load(const params::StateReader&);
+  void save(StateWriter&) const;
+  void load(const StateReader&);
 
  private:
   struct Sample {

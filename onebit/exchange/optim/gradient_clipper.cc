@@ -165,8 +165,8 @@ void GradientClipper::load(const Json& state, int sources) {
 
 namespace {
 
-std::string first_above(const params::Table& table, double limit) {
-  for (const params::Entry& entry : table.entries()) {
+std::string first_above(const ParameterTable& table, double limit) {
+  for (const ParameterEntry& entry : table.entries()) {
     const Tensor gradient = to_cpu_f32(table.gradient_of(entry));
     const float* values = gradient.data<float>();
     for (int64_t i = 0; i < entry.shape.elements(); ++i) {
@@ -179,7 +179,7 @@ std::string first_above(const params::Table& table, double limit) {
 
 }  // namespace
 
-std::string first_non_finite(const params::Table& table, double gradient_scale) {
+std::string first_non_finite(const ParameterTable& table, double gradient_scale) {
   const std::string found = first_above(table, ops::kLargestFinite);
   if (!found.empty()) return found;
   // A gradient whose square exceeds the limit counts as infinite too (ops/onebit_adam_update.h).

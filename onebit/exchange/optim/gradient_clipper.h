@@ -89,6 +89,6 @@ class GradientClipper {
 // For the message about a non-finite gradient: "bert...weight[17] = nan", the first bad element in
 // the buffer, or an empty string. If all are finite, the first that is too large for an optimizer
 // once it has been multiplied by `gradient_scale`.
-std::string first_non_finite(const params::Table&, double gradient_scale = 1);
+std::string first_non_finite(const ParameterTable&, double gradient_scale = 1);
 
 }  // namespace onebit::optim

@@ -14,14 +14,14 @@ class LambRecipe : public OptimizerRecipe {
 
   std::string_view title() const override { return "LAMB"; }
   double learning_rate() const override { return options_.adam.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
+  std::unique_ptr<Optimizer> make(const ParameterTable& table, comm::Communicator&,
                                   const RunFacts&) const override {
     return std::make_unique<Lamb>(options_, table);
   }
-  int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
+  int64_t state_bytes(const ParameterTable& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table) + lamb_ratio_bytes(table, options_);
   }
-  int64_t most_saved_bytes(const params::Table& table, int, const RunFacts&) const override {
+  int64_t most_saved_bytes(const ParameterTable& table, int, const RunFacts&) const override {
     return Moments::size_bytes_of(table);
   }
   std::string describe() const override { return optim::describe(options_); }
@@ -32,22 +32,22 @@ class LambRecipe : public OptimizerRecipe {
 
 }  // namespace
 
-Lamb::Lamb(const LambOptions& options, const params::Table& table)
+Lamb::Lamb(const LambOptions& options, const ParameterTable& table)
     : rule_(options.adam, table), lamb_(options, table), moments_(Moments::zeros(table)) {}
 
-StepReport Lamb::step(Context& context, params::Table& table, const StepInput& input) {
+StepReport Lamb::step(Context& context, ParameterTable& table, const StepInput& input) {
   const Stopwatch watch;
   lamb_.step(context, table, moments_, rule_, input);
   return {.update_seconds = watch.seconds()};
 }
 
-void Lamb::save(params::StateWriter& writer) const {
+void Lamb::save(StateWriter& writer) const {
   save_state_name(writer, kStateName);
   rule_.save(writer);
   moments_.save(writer);
 }
 
-void Lamb::load(Context&, params::Table&, const params::StateReader& reader) {
+void Lamb::load(Context&, ParameterTable&, const StateReader& reader) {
   check_state_name(reader, kStateName);
   rule_.load(reader);
   moments_.load(reader);

@@ -6,10 +6,10 @@ namespace onebit::optim {
 namespace {
 
 // Elements between two tensors are zero, have no gradient and contribute to no norm.
-std::vector<ops::LambTensor> tensors_of(const params::Table& table, double weight_decay) {
+std::vector<ops::LambTensor> tensors_of(const ParameterTable& table, double weight_decay) {
   std::vector<ops::LambTensor> tensors;
   int64_t block = 0;
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     if (!tensors.empty()) {
       tensors.back().end = entry.offset_elements;
       block = tensors.back().end_block();
@@ -45,17 +45,17 @@ std::string describe(const LambOptions& options) {
                      options.epsilon_inside_root ? ", eps inside the root" : "");
 }
 
-int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options) {
+int64_t lamb_ratio_bytes(const ParameterTable& table, const LambOptions& options) {
   return static_cast<int64_t>(tensors_of(table, options.adam.weight_decay).size() * sizeof(float));
 }
 
-LambRule::LambRule(const LambOptions& options, const params::Table& table)
+LambRule::LambRule(const LambOptions& options, const ParameterTable& table)
     : options_(options),
       tensors_(tensors_of(table, options.adam.weight_decay)),
       ratios_(Tensor::zeros(table.device(), DType::kF32, {static_cast<int64_t>(tensors_.size())})) {
 }
 
-void LambRule::step(Context& context, params::Table& table, const Moments& moments, AdamRule& rule,
+void LambRule::step(Context& context, ParameterTable& table, const Moments& moments, AdamRule& rule,
                     const StepInput& input) {
   rule.advance(input);
   const bool copies = table.compute_type() != DType::kF32;

@@ -25,14 +25,14 @@ LambOptions read_lamb_options(Keys& params);
 std::string describe(const LambOptions& options);
 
 // LambRule::size_bytes() for a table that may be unallocated.
-int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options);
+int64_t lamb_ratio_bytes(const ParameterTable& table, const LambOptions& options);
 
 class LambRule {
  public:
-  LambRule(const LambOptions& options, const params::Table& table);
+  LambRule(const LambOptions& options, const ParameterTable& table);
 
   // Makes one update from table.gradients(). `rule` keeps the weights of the moments.
-  void step(Context&, params::Table&, const Moments&, AdamRule& rule, const StepInput&);
+  void step(Context&, ParameterTable&, const Moments&, AdamRule& rule, const StepInput&);
 
   const LambOptions& options() const { return options_; }
   // The tensors of model files, several of which a layer may have fused into one: so ratios do not

@@ -18,7 +18,7 @@
 #include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::optim {

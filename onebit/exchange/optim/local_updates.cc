@@ -19,7 +19,7 @@ constexpr int64_t kFloat = sizeof(float);
 
 }  // namespace
 
-LocalUpdates::LocalUpdates(const ZeroOneOptions& options, const params::Table& table,
+LocalUpdates::LocalUpdates(const ZeroOneOptions& options, const ParameterTable& table,
                            const Levels& levels)
     : levels_(levels), schedule_(options) {
   if (alone()) return;
@@ -66,19 +66,19 @@ void LocalUpdates::give(Context& context, const SignExchange::Bucket& bucket) {
   ops::fill(context, sum, 0.0f);
 }
 
-void LocalUpdates::leave_common(const params::Table& table, double learning_rate) {
+void LocalUpdates::leave_common(const ParameterTable& table, double learning_rate) {
   if (count_ == 0) levels_.take_share(common_.view(), table.values());
   ++count_;
   rate_sum_ += learning_rate;
 }
 
-double LocalUpdates::return_to_common(const params::Table& table) {
+double LocalUpdates::return_to_common(const ParameterTable& table) {
   if (count_ > 0) levels_.put_share(table.values(), common_.view());
   count_ = 0;
   return std::exchange(rate_sum_, 0);
 }
 
-void LocalUpdates::swap_values(Context& context, const params::Table& table) {
+void LocalUpdates::swap_values(Context& context, const ParameterTable& table) {
   const int64_t part = swapped_.shape().elements();
   for (const auto& [range, place] : levels_.shares()) {
     const View values = table.values().rows(range.begin, range.end);
@@ -95,19 +95,19 @@ void LocalUpdates::swap_values(Context& context, const params::Table& table) {
   refresh_compute_copy(context, table);
 }
 
-void LocalUpdates::show_common(Context& context, const params::Table& table) {
+void LocalUpdates::show_common(Context& context, const ParameterTable& table) {
   ONEBIT_INVARIANT(!shows_common_);
   shows_common_ = true;
   if (count_ > 0) swap_values(context, table);
 }
 
-void LocalUpdates::restore_own(Context& context, const params::Table& table) {
+void LocalUpdates::restore_own(Context& context, const ParameterTable& table) {
   ONEBIT_INVARIANT(shows_common_);
   shows_common_ = false;
   if (count_ > 0) swap_values(context, table);
 }
 
-void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t owed_updates) const {
+void LocalUpdates::save(StateWriter& writer, bool compressed, int64_t owed_updates) const {
   writer.scalar(
       "zero_one",
       Json{{"local_updates", count_}, {"rate_sum", rate_sum_}, {"last_exchanged", owed_updates}});
@@ -122,12 +122,12 @@ void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t ow
   writer.own("sum", sum_.view());
 }
 
-int64_t LocalUpdates::saved_owed_updates(const params::StateReader& reader) {
+int64_t LocalUpdates::saved_owed_updates(const StateReader& reader) {
   return reader.scalar("zero_one").at("last_exchanged").get<int64_t>();
 }
 
-void LocalUpdates::load(Context& context, const params::Table& table,
-                        const params::StateReader& reader, bool compressed, int64_t updates) {
+void LocalUpdates::load(Context& context, const ParameterTable& table, const StateReader& reader,
+                        bool compressed, int64_t updates) {
   const Json state = reader.scalar("zero_one");
   schedule_ = ZeroOneSchedule(schedule_.options(), updates);
   count_ = 0;
@@ -144,7 +144,7 @@ void LocalUpdates::load(Context& context, const params::Table& table,
   refresh_compute_copy(context, table);
 }
 
-void LocalUpdates::load_arrived(const params::StateReader& reader, const char* name) const {
+void LocalUpdates::load_arrived(const StateReader& reader, const char* name) const {
   if (alone()) return;
   std::vector<float> arrived(static_cast<size_t>(levels_.whole_elements()));
   const View whole = View::of(arrived.data(), {levels_.whole_elements()});
@@ -152,8 +152,7 @@ void LocalUpdates::load_arrived(const params::StateReader& reader, const char* n
   levels_.take_share(momentum_.view(), whole);
 }
 
-void LocalUpdates::load_values(const params::Table& table,
-                               const params::StateReader& reader) const {
+void LocalUpdates::load_values(const ParameterTable& table, const StateReader& reader) const {
   const compress::Ownership before = saved_ownership(reader, levels_.whole_elements());
   const int source = levels_.ownership().source_of(levels_.world().rank());
   const auto read = [&](const char* name) {
@@ -181,7 +180,7 @@ int64_t LocalUpdates::size_bytes() const {
   return bytes;
 }
 
-int64_t LocalUpdates::size_bytes_of(const params::Table& table, int world_size) {
+int64_t LocalUpdates::size_bytes_of(const ParameterTable& table, int world_size) {
   const int64_t elements = table.size_elements();
   return world_size == 1 ? 0 : kFloat * (3 * elements + std::min(elements, kSwappedElements));
 }

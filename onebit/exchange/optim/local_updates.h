@@ -11,8 +11,8 @@
 #include "onebit/exchange/optim/update_plan.h"
 #include "onebit/exchange/optim/zero_one_schedule.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/params/state.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
@@ -20,7 +20,7 @@ namespace onebit::optim {
 class LocalUpdates {
  public:
   // Reserves its memory. `levels` outlives this object.
-  LocalUpdates(const ZeroOneOptions& options, const params::Table& table, const Levels& levels);
+  LocalUpdates(const ZeroOneOptions& options, const ParameterTable& table, const Levels& levels);
 
   // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
   // no reason to delay its variance.
@@ -41,38 +41,37 @@ class LocalUpdates {
 
   // Called before an update without an exchange moves the values. One that is not applied, with a
   // gradient that is not finite, counts as well: it has changed this rank's momentum and sum.
-  void leave_common(const params::Table&, double learning_rate);
+  void leave_common(const ParameterTable&, double learning_rate);
   // Called before an update with an exchange moves them: restores the values of the last exchange.
   // Returns the sum of the learning rates since then, by which the received momentum moves them.
-  double return_to_common(const params::Table&);
+  double return_to_common(const ParameterTable&);
   // Updates since the last exchange.
   int64_t count() const { return count_; }
 
   // Puts the common values into the table and keeps this rank's own; and the inverse.
-  void show_common(Context&, const params::Table&);
-  void restore_own(Context&, const params::Table&);
+  void show_common(Context&, const ParameterTable&);
+  void restore_own(Context&, const ParameterTable&);
   bool shows_common() const { return shows_common_; }
 
   // `owed_updates`: the number of updates in the last exchange, to which the server residual is
   // scaled (SignExchange::scale_owner_residuals()).
-  void save(params::StateWriter&, bool compressed, int64_t owed_updates) const;
-  static int64_t saved_owed_updates(const params::StateReader&);
+  void save(StateWriter&, bool compressed, int64_t owed_updates) const;
+  static int64_t saved_owed_updates(const StateReader&);
   // For another number of sources, all continue from the mean of their values. The schedule is that
   // of its options after `updates`. Collective.
-  void load(Context&, const params::Table&, const params::StateReader&, bool compressed,
-            int64_t updates);
+  void load(Context&, const ParameterTable&, const StateReader&, bool compressed, int64_t updates);
 
   int64_t size_bytes() const;
   // The size on one level, for a table that may be unallocated.
-  static int64_t size_bytes_of(const params::Table& table, int world_size);
+  static int64_t size_bytes_of(const ParameterTable& table, int world_size);
   // Bytes that save() of all ranks together writes in the compressed phase.
   int64_t saved_bytes() const;
   static int64_t saved_bytes_of(int64_t elements, int sources);
 
  private:
-  void swap_values(Context&, const params::Table&);
-  void load_arrived(const params::StateReader&, const char* name) const;
-  void load_values(const params::Table&, const params::StateReader&) const;
+  void swap_values(Context&, const ParameterTable&);
+  void load_arrived(const StateReader&, const char* name) const;
+  void load_values(const ParameterTable&, const StateReader&) const;
   bool alone() const { return levels_.sources() == 1; }
 
   const Levels& levels_;

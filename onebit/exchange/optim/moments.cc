@@ -2,18 +2,18 @@
 
 namespace onebit::optim {
 
-Moments Moments::zeros(const params::Table& table) {
+Moments Moments::zeros(const ParameterTable& table) {
   const Shape shape{table.size_elements()};
   return {.momentum = Tensor::zeros(table.device(), DType::kF32, shape),
           .variance = Tensor::zeros(table.device(), DType::kF32, shape)};
 }
 
-void Moments::save(params::StateWriter& writer) const {
+void Moments::save(StateWriter& writer) const {
   writer.replicated("momentum", momentum.view());
   writer.replicated("variance", variance.view());
 }
 
-void Moments::load(const params::StateReader& reader) {
+void Moments::load(const StateReader& reader) {
   reader.replicated("momentum", momentum.view());
   reader.replicated("variance", variance.view());
 }

@@ -128,7 +128,7 @@ double NoiseRatio::norm_ratio() const {
   return local > 0 ? 1 / std::sqrt(ratio_of(local, means_.average_norm)) : 0;
 }
 
-void NoiseRatio::save(params::StateWriter& writer) const {
+void NoiseRatio::save(StateWriter& writer) const {
   writer.scalar("noise_ranks", world_size_);
   writer.scalar("noise_norms", Json{means_.local_norm, means_.average_norm, recent_.local_norm,
                                     recent_.average_norm});
@@ -139,7 +139,7 @@ void NoiseRatio::save(params::StateWriter& writer) const {
   writer.replicated("noise_recent_average", view_of(recent_.average));
 }
 
-void NoiseRatio::load(const params::StateReader& reader) {
+void NoiseRatio::load(const StateReader& reader) {
   restart();
   const int saved = reader.scalar("noise_ranks").get<int>();
   if (saved == 1 || world_size_ == 1) return;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
 
@@ -48,9 +48,9 @@ class NoiseRatio {
   // 1; 0 before the first cycle.
   double norm_ratio() const;
 
-  void save(params::StateWriter&) const;
+  void save(StateWriter&) const;
   // For another number of ranks the share of noise is kept instead of the ratio.
-  void load(const params::StateReader&);
+  void load(const StateReader&);
 
  private:
   // Running means of squares: of a rank's gradients, of their average. [groups], and of the whole

@@ -74,7 +74,7 @@ double square_without_signs(const double* sums) {
 
 }  // namespace
 
-OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Table& table,
+OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTable& table,
                                    const SignExchange& exchange)
     : exchange_(exchange),
       lamb_(options, table),
@@ -86,12 +86,12 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Tab
       Tensor::zeros(table.device(), DType::kF32, {exchange.owned_momentum().elements()});
 }
 
-void OneBitLambValues::update(Context& context, params::Table& table, const Moments& moments,
+void OneBitLambValues::update(Context& context, ParameterTable& table, const Moments& moments,
                               AdamRule& adam, const StepInput& input) {
   lamb_.step(context, table, moments, adam, input);
 }
 
-void OneBitLambValues::begin_move(Context& context, const params::Table& table,
+void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                                   const AdamRule& adam, double beta1) {
   ops::OnebitLambSquares args{.value = table.values(),
                               .momentum = exchange_.owned_momentum(),
@@ -120,7 +120,7 @@ void OneBitLambValues::begin_move(Context& context, const params::Table& table,
   copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
 }
 
-void OneBitLambValues::move(Context& context, params::Table& table, const AdamRule& adam,
+void OneBitLambValues::move(Context& context, ParameterTable& table, const AdamRule& adam,
                             const Movement& movement) {
   const Range range = movement.range;
   const std::vector<ops::LambTensor> tensors = tensors_in(lamb_.tensors(), range);
@@ -143,7 +143,7 @@ void OneBitLambValues::restart() {
   memory::fill_zero(mean.device(), mean.raw(), mean.size_bytes());
 }
 
-void OneBitLambValues::save(params::StateWriter& writer) const {
+void OneBitLambValues::save(StateWriter& writer) const {
   if (alone()) return;
   writer.scalar("mean_residual_sources", exchange_.levels().sources());
   if (mean_residual_.view().elements() > 0) writer.own("mean_residual", mean_residual_.view());
@@ -151,7 +151,7 @@ void OneBitLambValues::save(params::StateWriter& writer) const {
 
 // The residuals of other ranks have other means: those start again, and are right after the memory
 // of the momentum.
-void OneBitLambValues::load(const params::StateReader& reader) {
+void OneBitLambValues::load(const StateReader& reader) {
   restart();
   const Json sources = reader.scalar("mean_residual_sources");
   if (alone() || sources.is_null() || sources.get<int>() != exchange_.levels().sources()) return;
@@ -173,7 +173,7 @@ int64_t OneBitLambValues::saved_bytes() const {
   return alone() ? 0 : kSavedBytes * exchange_.levels().whole_elements();
 }
 
-int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOptions& options,
+int64_t OneBitLambValues::size_bytes_of(const ParameterTable& table, const LambOptions& options,
                                         int64_t owned_elements) {
   return lamb_ratio_bytes(table, options) +
          ops::kLambSums * static_cast<int64_t>(sizeof(double) * table.entries().size()) +
@@ -189,11 +189,11 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
           .freeze = options.freeze,
           .exchange = options.exchange,
           .values =
-              [lamb = options.lamb](const params::Table& table, const SignExchange& exchange) {
+              [lamb = options.lamb](const ParameterTable& table, const SignExchange& exchange) {
                 return std::make_unique<OneBitLambValues>(lamb, table, exchange);
               },
           .values_bytes =
-              [lamb = options.lamb](const params::Table& table, int64_t owned_elements) {
+              [lamb = options.lamb](const ParameterTable& table, int64_t owned_elements) {
                 return OneBitLambValues::size_bytes_of(table, lamb, owned_elements);
               },
           .values_saved_bytes = kSavedBytes});

@@ -26,19 +26,19 @@ struct OneBitLambOptions {
 // How the values of 1-bit LAMB move.
 class OneBitLambValues final : public ValueRule {
  public:
-  OneBitLambValues(const LambOptions& options, const params::Table& table,
+  OneBitLambValues(const LambOptions& options, const ParameterTable& table,
                    const SignExchange& exchange);
 
-  void update(Context&, params::Table&, const Moments&, AdamRule& adam, const StepInput&) override;
-  void begin_move(Context&, const params::Table&, const AdamRule& adam, double beta1) override;
-  void move(Context&, params::Table&, const AdamRule& adam, const Movement&) override;
+  void update(Context&, ParameterTable&, const Moments&, AdamRule& adam, const StepInput&) override;
+  void begin_move(Context&, const ParameterTable&, const AdamRule& adam, double beta1) override;
+  void move(Context&, ParameterTable&, const AdamRule& adam, const Movement&) override;
   void restart() override;
-  void save(params::StateWriter&) const override;
-  void load(const params::StateReader&) override;
+  void save(StateWriter&) const override;
+  void load(const StateReader&) override;
   int64_t size_bytes() const override;
   int64_t saved_bytes() const override;
   // The size for a table that may be unallocated; 0 owned elements: one rank.
-  static int64_t size_bytes_of(const params::Table& table, const LambOptions& options,
+  static int64_t size_bytes_of(const ParameterTable& table, const LambOptions& options,
                                int64_t owned_elements);
 
   // The trust ratio of each entry of the table in the last step.

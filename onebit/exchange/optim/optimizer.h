@@ -32,8 +32,8 @@
 
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/params/state.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
 
@@ -114,21 +114,21 @@ class Optimizer {
   // step; each gradients_ready() reports that this rank's gradients in `range` are final (any
   // order, every parameter element once, the same order on every rank); step() closes it with the
   // same input. A non-finite gradient is taken as zero and reported: applied is then false.
-  virtual void begin_step(Context&, params::Table&, const StepInput&) {}
+  virtual void begin_step(Context&, ParameterTable&, const StepInput&) {}
   virtual void gradients_ready(Range) {}
 
   // Called before the norm of local gradients is computed for a step that does not begin early:
   // brings them into the form in which they are sent. Returns the ranges of the table's gradients
   // that are then this rank's; on two levels the ranks of a node divide the mean of their
   // gradients. The next call is step() or skip_step(). Collective.
-  virtual std::vector<Range> prepare_local_gradients(Context&, params::Table& table) {
+  virtual std::vector<Range> prepare_local_gradients(Context&, ParameterTable& table) {
     return {{0, table.size_elements()}};
   }
 
   // One update of table.values(), and of table.compute_values() in the same pass. Gradients are
   // read; on two levels those of this rank's share become the node's, and the last update of the
   // warm-up leaves zeros, as does load(). Without begin_step() it does everything itself.
-  virtual StepReport step(Context&, params::Table&, const StepInput&) = 0;
+  virtual StepReport step(Context&, ParameterTable&, const StepInput&) = 0;
   // The engine found, with the agreement of all ranks, that this step's gradient is not finite:
   // no value or state changes. Not between begin_step() and step().
   virtual void skip_step() {}
@@ -137,14 +137,14 @@ class Optimizer {
   // function puts the common values, those after the last exchange, into the table and keeps this
   // rank's own; the second restores them. save() is called in between, as is everything that reads
   // the values for all ranks: evaluation, comparison, a model's files.
-  virtual void show_common_values(Context&, params::Table&) {}
-  virtual void restore_own_values(Context&, params::Table&) {}
+  virtual void show_common_values(Context&, ParameterTable&) {}
+  virtual void restore_own_values(Context&, ParameterTable&) {}
 
   // save() writes everything that an exact resume needs, including this rank's residuals. load()
   // expects an optimizer of the same configuration; at another world size residuals are
   // re-distributed, and the ranks read them together: collective.
-  virtual void save(params::StateWriter&) const = 0;
-  virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
+  virtual void save(StateWriter&) const = 0;
+  virtual void load(Context&, ParameterTable&, const StateReader&) = 0;
 
   // Bytes that save() of all ranks together writes into a checkpoint made in `phase`.
   virtual int64_t saved_bytes(Phase phase) const = 0;

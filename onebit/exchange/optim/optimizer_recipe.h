@@ -56,16 +56,16 @@ class OptimizerRecipe {
 
   // Reserves the state for `table`, which must be allocated and outlives the optimizer, as does the
   // communicator. Collective.
-  virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
+  virtual std::unique_ptr<Optimizer> make(const ParameterTable&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
   // Optimizer::state_bytes() of rank 0 on one level, before an optimizer exists: for plans of other
   // world sizes. `table` may be unallocated.
-  virtual int64_t state_bytes(const params::Table& table, int world_size,
+  virtual int64_t state_bytes(const ParameterTable& table, int world_size,
                               const RunFacts&) const = 0;
   // Likewise Optimizer::saved_bytes() of the phase in which it is largest, of those that a run of
   // this length reaches.
-  virtual int64_t most_saved_bytes(const params::Table& table, int world_size,
+  virtual int64_t most_saved_bytes(const ParameterTable& table, int world_size,
                                    const RunFacts&) const = 0;
 
   // Its numbers, for the row "optimizer" of the start table.

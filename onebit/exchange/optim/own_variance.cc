@@ -8,11 +8,11 @@
 
 namespace onebit::optim {
 
-void OwnVariance::save(params::StateWriter& writer) const {
+void OwnVariance::save(StateWriter& writer) const {
   writer.own("variance", view());
 }
 
-void OwnVariance::load(const params::StateReader& reader, const Levels& levels) {
+void OwnVariance::load(const StateReader& reader, const Levels& levels) {
   const compress::Ownership before = saved_ownership(reader, levels.whole_elements());
   const bool same_sources = before.sources() == levels.sources();
   const int source = levels.ownership().source_of(levels.world().rank());

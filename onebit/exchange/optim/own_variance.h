@@ -4,7 +4,7 @@
 #pragma once
 
 #include "onebit/exchange/optim/levels.h"
-#include "onebit/math/params/state.h"
+#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
@@ -15,8 +15,8 @@ struct OwnVariance {
 
   View view() const { return tensor.view(); }
   // For another number of sources than saved, each loads the mean over the saved ones. Collective.
-  void save(params::StateWriter&) const;
-  void load(const params::StateReader&, const Levels&);
+  void save(StateWriter&) const;
+  void load(const StateReader&, const Levels&);
 };
 
 // On one level both return the same memory with the same numbers. On two, the first keeps this

@@ -9,7 +9,7 @@
 namespace onebit::optim {
 namespace {
 
-void require_elements(const params::StateReader& reader, const std::string& name, int rank,
+void require_elements(const StateReader& reader, const std::string& name, int rank,
                       int64_t elements) {
   const int64_t saved = reader.own_elements(name, rank);
   require(saved == elements,
@@ -51,7 +51,7 @@ bool divides(const compress::Ownership& saved) {
   return saved.sources() > 1;
 }
 
-void read_source(const params::StateReader& reader, const compress::Ownership& before,
+void read_source(const StateReader& reader, const compress::Ownership& before,
                  const std::string& name, int source, std::span<const compress::OwnedRange> wanted,
                  std::span<float> to) {
   for (const compress::OwnedPiece& piece : compress::source_pieces(before, source, wanted)) {
@@ -64,7 +64,7 @@ void read_source(const params::StateReader& reader, const compress::Ownership& b
 
 }  // namespace
 
-compress::Ownership saved_ownership(const params::StateReader& reader, int64_t elements) {
+compress::Ownership saved_ownership(const StateReader& reader, int64_t elements) {
   compress::Ownership saved{
       .buckets = comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()),
       .world_size = reader.saved_world_size()};
@@ -78,11 +78,11 @@ compress::Ownership saved_ownership(const params::StateReader& reader, int64_t e
   return saved;
 }
 
-void save_state_name(params::StateWriter& writer, const std::string& name) {
+void save_state_name(StateWriter& writer, const std::string& name) {
   writer.scalar("optimizer", name);
 }
 
-void check_state_name(const params::StateReader& reader, const std::string& name) {
+void check_state_name(const StateReader& reader, const std::string& name) {
   const Json saved = reader.scalar("optimizer");
   require(saved.is_string(),
           "the checkpoint's state.json names no optimizer: it is damaged or was written by another "
@@ -94,7 +94,7 @@ void check_state_name(const params::StateReader& reader, const std::string& name
       saved.get<std::string>(), name);
 }
 
-std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
+std::vector<float> own_buffer(const StateReader& reader, const std::string& name, int rank,
                               int64_t elements) {
   require_elements(reader, name, rank, elements);
   std::vector<float> saved(static_cast<size_t>(elements));
@@ -102,16 +102,15 @@ std::vector<float> own_buffer(const params::StateReader& reader, const std::stri
   return saved;
 }
 
-std::vector<float> source_buffer(const params::StateReader& reader,
-                                 const compress::Ownership& before, const std::string& name,
-                                 int source, std::span<const compress::OwnedRange> wanted) {
+std::vector<float> source_buffer(const StateReader& reader, const compress::Ownership& before,
+                                 const std::string& name, int source,
+                                 std::span<const compress::OwnedRange> wanted) {
   std::vector<float> values(static_cast<size_t>(elements_of(wanted)));
   read_source(reader, before, name, source, wanted, values);
   return values;
 }
 
-std::vector<float> mean_source_buffer(const params::StateReader& reader,
-                                      comm::Communicator& communicator,
+std::vector<float> mean_source_buffer(const StateReader& reader, comm::Communicator& communicator,
                                       const compress::Ownership& before, const std::string& name,
                                       std::span<const compress::OwnedRange> wanted) {
   const int64_t elements = elements_of(wanted);
@@ -131,7 +130,7 @@ std::vector<float> mean_source_buffer(const params::StateReader& reader,
   return mean;
 }
 
-std::vector<float> owned_buffer(const params::StateReader& reader, const std::string& name,
+std::vector<float> owned_buffer(const StateReader& reader, const std::string& name,
                                 const compress::Ownership& before, const compress::Ownership& now,
                                 int rank) {
   std::vector<float> owned(static_cast<size_t>(now.owned_elements(rank)));

@@ -239,7 +239,7 @@ int64_t SignExchange::saved_bytes() const {
   return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
 }
 
-void SignExchange::save(params::StateWriter& writer) const {
+void SignExchange::save(StateWriter& writer) const {
   const compress::Ownership& ownership = levels_.ownership();
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
@@ -251,7 +251,7 @@ void SignExchange::save(params::StateWriter& writer) const {
   }
 }
 
-void SignExchange::load(const params::StateReader& reader, double beta1) {
+void SignExchange::load(const StateReader& reader, double beta1) {
   const int64_t elements = levels_.whole_elements();
   const compress::Ownership before = saved_ownership(reader, elements);
   all_reduce_->clear_residuals();

@@ -11,8 +11,8 @@
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/exchange/optim/levels.h"
-#include "onebit/math/params/state.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
@@ -103,11 +103,11 @@ class SignExchange {
   static int64_t saved_bytes_of(int64_t elements, int sources);
 
   // Saves momentum and residuals.
-  void save(params::StateWriter&) const;
+  void save(StateWriter&) const;
   // The state of a run with other ranks or buckets is re-distributed. On one rank there are no
   // residuals: the gradient that was not sent yet is added to the momentum, times 1 - beta1.
   // Collective.
-  void load(const params::StateReader&, double beta1);
+  void load(const StateReader&, double beta1);
 
  private:
   void send(Context& context, int64_t bucket);

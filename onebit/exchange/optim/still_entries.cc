@@ -26,8 +26,8 @@ void write(View flat, int64_t begin, const std::vector<float>& values) {
 
 }  // namespace
 
-Range held_range(const params::Table& table, const std::string& name, int64_t rows) {
-  const auto entry_of_key = [&]() -> const params::Entry& {
+Range held_range(const ParameterTable& table, const std::string& name, int64_t rows) {
+  const auto entry_of_key = [&]() -> const ParameterEntry& {
     try {
       return table.entry(name);
     } catch (const Error& error) {
@@ -35,7 +35,7 @@ Range held_range(const params::Table& table, const std::string& name, int64_t ro
            error.what());
     }
   };
-  const params::Entry& entry = entry_of_key();
+  const ParameterEntry& entry = entry_of_key();
   require(rows <= entry.shape[0],
           "optimizer.params.exp_avg_mask sets {} rows of {} to be updated, but the tensor has only "
           "{}: give at most {}",
@@ -44,7 +44,7 @@ Range held_range(const params::Table& table, const std::string& name, int64_t ro
   return {entry.offset_elements + rows * columns, entry.offset_elements + entry.shape.elements()};
 }
 
-StillEntries::StillEntries(const params::Table& table,
+StillEntries::StillEntries(const ParameterTable& table,
                            const std::map<std::string, int64_t>& moving_rows)
     : table_(table),
       bitmap_(Tensor::zeros(table.device(), DType::kU8, {size_bytes_of(table.size_elements())})),
@@ -81,10 +81,10 @@ void StillEntries::refresh() {
   copy(View::of(bits_.data(), {static_cast<int64_t>(bits_.size())}), bitmap_.view());
   rows_.clear();
   count_ = 0;
-  for (const params::Parameter& parameter : table_.parameters()) add_rows(parameter);
+  for (const Parameter& parameter : table_.parameters()) add_rows(parameter);
 }
 
-void StillEntries::add_rows(const params::Parameter& parameter) {
+void StillEntries::add_rows(const Parameter& parameter) {
   const Shape& shape = parameter.storage_shape;
   const int64_t rows = shape.rank() == 1 ? 1 : shape[0];
   const int64_t columns = shape.elements() / rows;

@@ -19,19 +19,19 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/compress/owned_pieces.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 
 // The elements of `tensor` beyond its first `moving_rows` rows. Errors: no such tensor, fewer rows.
-Range held_range(const params::Table& table, const std::string& tensor, int64_t moving_rows);
+Range held_range(const ParameterTable& table, const std::string& tensor, int64_t moving_rows);
 
 class StillEntries {
  public:
   // `moving_rows`: tensor -> number of rows that may move; later ones are held. Errors: no such
   // tensor, more rows than it has.
-  StillEntries(const params::Table& table, const std::map<std::string, int64_t>& moving_rows);
+  StillEntries(const ParameterTable& table, const std::map<std::string, int64_t>& moving_rows);
 
   View bitmap() const { return bitmap_.view(); }  // u8, in the layout of the sign codec
   // Size of the bitmap for this number of elements.
@@ -78,7 +78,7 @@ class StillEntries {
   }
   int64_t still_between(int64_t begin, int64_t end) const;
   void set_still(int64_t element, bool still);
-  void add_rows(const params::Parameter& parameter);
+  void add_rows(const Parameter& parameter);
   // Indices into rows_.
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
   // The gradients of a row as far as this rank has them, scaled; 0 elsewhere.
@@ -89,7 +89,7 @@ class StillEntries {
   void write_variance(const Row& row, double mean_square, const Wake&) const;
   void forget_rows(const std::vector<size_t>& awake);
 
-  const params::Table& table_;
+  const ParameterTable& table_;
   std::vector<Range> held_;
   Tensor bitmap_;              // on the table's device
   std::vector<uint8_t> bits_;  // its copy on the host

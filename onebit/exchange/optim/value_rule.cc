@@ -9,12 +9,12 @@ namespace {
 
 class AdamValues final : public ValueRule {
  public:
-  void update(Context& context, params::Table& table, const Moments& moments, AdamRule& adam,
+  void update(Context& context, ParameterTable& table, const Moments& moments, AdamRule& adam,
               const StepInput& input) override {
     adam.step(context, table, moments, input);
   }
 
-  void move(Context& context, params::Table& table, const AdamRule& adam,
+  void move(Context& context, ParameterTable& table, const AdamRule& adam,
             const Movement& movement) override {
     const Range range = movement.range;
     std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
@@ -33,7 +33,7 @@ class AdamValues final : public ValueRule {
 
 }  // namespace
 
-std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&) {
+std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const SignExchange&) {
   return std::make_unique<AdamValues>();
 }
 

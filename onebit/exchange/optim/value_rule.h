@@ -11,8 +11,8 @@
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/sign_exchange.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/params/state.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
 
@@ -30,19 +30,19 @@ class ValueRule {
 
   // Makes an update of the warm-up, moments included, from gradients averaged over ranks. `adam`
   // keeps the weights of the moments.
-  virtual void update(Context&, params::Table&, const Moments&, AdamRule& adam,
+  virtual void update(Context&, ParameterTable&, const Moments&, AdamRule& adam,
                       const StepInput&) = 0;
   // An update of the compressed phase, with a momentum that was computed with `beta1`: first
   // begin_move(), which is collective, then move() for all parts of this rank's share, which
   // updates values and compute copy.
-  virtual void begin_move(Context&, const params::Table&, const AdamRule&, double /*beta1*/) {}
-  virtual void move(Context&, params::Table&, const AdamRule& adam, const Movement&) = 0;
+  virtual void begin_move(Context&, const ParameterTable&, const AdamRule&, double /*beta1*/) {}
+  virtual void move(Context&, ParameterTable&, const AdamRule& adam, const Movement&) = 0;
 
   // Called where the compressed phase begins or is loaded.
   virtual void restart() {}
   // Its state in the compressed phase.
-  virtual void save(params::StateWriter&) const {}
-  virtual void load(const params::StateReader&) {}
+  virtual void save(StateWriter&) const {}
+  virtual void load(const StateReader&) {}
   // Bytes of its memory, and those that save() of all ranks together writes.
   virtual int64_t size_bytes() const = 0;
   virtual int64_t saved_bytes() const { return 0; }
@@ -50,9 +50,9 @@ class ValueRule {
 
 // Makes the value rule of an optimizer with this exchange, which outlives the rule.
 using ValueRuleMaker =
-    std::function<std::unique_ptr<ValueRule>(const params::Table&, const SignExchange&)>;
+    std::function<std::unique_ptr<ValueRule>(const ParameterTable&, const SignExchange&)>;
 
 // The value rule of Adam.
-std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&);
+std::unique_ptr<ValueRule> make_adam_values(const ParameterTable&, const SignExchange&);
 
 }  // namespace onebit::optim

@@ -21,17 +21,17 @@ std::vector<float> host_copy(const Tensor& tensor) {
   return values;
 }
 
-void restore(const Tensor& buffer, const params::StateReader& reader, const char* name, int rank) {
+void restore(const Tensor& buffer, const StateReader& reader, const char* name, int rank) {
   const std::vector<float> values = own_buffer(reader, name, rank, buffer.shape().elements());
   copy(buffer.view(), ConstView::of(values.data(), buffer.shape()));
 }
 
 // Rows that are looked up get most of their gradient from the few samples that contain their word.
 // A source has too few of them to estimate their variance, so its own gradients count 1 / sources.
-std::vector<float> own_weights(const params::Table& table, int sources) {
+std::vector<float> own_weights(const ParameterTable& table, int sources) {
   const int64_t blocks = comm::blocks_in(table.size_elements());
   std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
-  for (const params::Parameter& parameter : table.parameters()) {
+  for (const Parameter& parameter : table.parameters()) {
     if (!parameter.declaration.lookup) continue;
     const int64_t first = parameter.range.begin / kernels::kSubBlockElements;
     const int64_t last = (parameter.range.end - 1) / kernels::kSubBlockElements;
@@ -43,7 +43,7 @@ std::vector<float> own_weights(const params::Table& table, int sources) {
 
 }  // namespace
 
-VarianceLevel::VarianceLevel(const params::Table& table, const Levels& levels)
+VarianceLevel::VarianceLevel(const ParameterTable& table, const Levels& levels)
     : levels_(levels), noise_(comm::blocks_in(table.size_elements()), levels.sources()) {
   if (alone()) return;
   const Device device = table.device();
@@ -141,7 +141,7 @@ void VarianceLevel::end_exchange(Context& context, View variance, double varianc
   show_ratios();
 }
 
-void VarianceLevel::save(params::StateWriter& writer) const {
+void VarianceLevel::save(StateWriter& writer) const {
   noise_.save(writer);
   if (alone()) return;
   writer.scalar("exchanges", exchanges_);
@@ -151,7 +151,7 @@ void VarianceLevel::save(params::StateWriter& writer) const {
   writer.own("block_energy", block_energy_.view());
 }
 
-void VarianceLevel::load(const params::StateReader& reader) {
+void VarianceLevel::load(const StateReader& reader) {
   restart();
   noise_.load(reader);
   if (alone()) return;

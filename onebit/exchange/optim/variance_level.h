@@ -14,7 +14,7 @@
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/ops/onebit_adam_update.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
@@ -22,7 +22,7 @@ namespace onebit::optim {
 class VarianceLevel {
  public:
   // With one rank nothing is needed and nothing is reserved. `levels` outlives this object.
-  VarianceLevel(const params::Table& table, const Levels& levels);
+  VarianceLevel(const ParameterTable& table, const Levels& levels);
 
   // Called before the first bucket of an update.
   void begin_update() const;
@@ -44,10 +44,10 @@ class VarianceLevel {
 
   double norm_ratio() const { return noise_.norm_ratio(); }
 
-  void save(params::StateWriter&) const;
+  void save(StateWriter&) const;
   // Sums of an unfinished cycle are dropped if they are from other ranks or levels; a new cycle
   // begins.
-  void load(const params::StateReader&);
+  void load(const StateReader&);
   int64_t size_bytes() const;
   // The size on one level, for this number of elements.
   static int64_t size_bytes_of(int64_t elements, int world_size);

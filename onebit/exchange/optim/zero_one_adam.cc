@@ -29,16 +29,16 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
 
   std::string_view title() const override { return "0/1 Adam"; }
   double learning_rate() const override { return options_.adam.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
+  std::unique_ptr<Optimizer> make(const ParameterTable& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
     return std::make_unique<CompressedOptimizer>(compressed(options_, run), table, communicator,
                                                  run);
   }
-  int64_t state_bytes(const params::Table& table, int world_size,
+  int64_t state_bytes(const ParameterTable& table, int world_size,
                       const RunFacts& run) const override {
     return CompressedOptimizer::state_bytes_of(compressed(options_, run), table, world_size, run);
   }
-  int64_t most_saved_bytes(const params::Table& table, int world_size,
+  int64_t most_saved_bytes(const ParameterTable& table, int world_size,
                            const RunFacts& run) const override {
     return CompressedOptimizer::most_saved_bytes_of(compressed(options_, run), table, world_size,
                                                     true);

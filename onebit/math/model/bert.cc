@@ -10,7 +10,7 @@
 
 namespace onebit::model {
 
-Bert::Bert(const BertConfig& config, params::Table& table)
+Bert::Bert(const BertConfig& config, ParameterTable& table)
     : config_((validate(config, "model"), config)), table_(&table), embeddings_(config, table) {
   if (config.pre_layer_norm) {
     first_norm_ =

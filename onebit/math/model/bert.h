@@ -33,10 +33,10 @@ class Bert {
   // Declares the parameters under Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
   // pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm). `table`
   // must outlive the model and must not move.
-  Bert(const BertConfig& config, params::Table& table);
+  Bert(const BertConfig& config, ParameterTable& table);
 
   const BertConfig& config() const { return config_; }
-  params::Table& table() const { return *table_; }
+  ParameterTable& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
   // Reserves all memory of a pass; passes then allocate nothing. May be called again.
@@ -72,7 +72,7 @@ class Bert {
   void embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass);
 
   BertConfig config_;
-  params::Table* table_;
+  ParameterTable* table_;
   Embeddings embeddings_;
   NormParameters first_norm_;  // pre-LN only
   Range embedding_range_;

@@ -5,7 +5,7 @@
 namespace onebit::model {
 
 ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHead head,
-                                         params::Table& table)
+                                         ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       pooler_(config, table),

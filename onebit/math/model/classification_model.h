@@ -23,7 +23,7 @@ struct ClassifierHead {
 class ClassificationModel {
  public:
   // The encoder, the pooler and "classifier". `table` must outlive the model and must not move.
-  ClassificationModel(const BertConfig& config, ClassifierHead head, params::Table& table);
+  ClassificationModel(const BertConfig& config, ClassifierHead head, ParameterTable& table);
 
   const BertConfig& config() const { return bert_.config(); }
   const ClassifierHead& head() const { return head_; }

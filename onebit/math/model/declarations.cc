@@ -2,16 +2,14 @@
 
 namespace onebit::model {
 
-using params::Init;
-
-LinearParameters declare_linear(params::Table& table, const std::string& name, int64_t out,
+LinearParameters declare_linear(ParameterTable& table, const std::string& name, int64_t out,
                                 int64_t in, double stddev, const std::vector<std::string>& parts) {
-  params::Declaration weight{.name = name + ".weight",
-                             .shape = {out, in},
-                             .init = Init::kNormal,
-                             .init_stddev = stddev,
-                             .decay = true};
-  params::Declaration bias{.name = name + ".bias", .shape = {out}};
+  ParameterDeclaration weight{.name = name + ".weight",
+                              .shape = {out, in},
+                              .init = InitialValue::kNormal,
+                              .init_stddev = stddev,
+                              .decay = true};
+  ParameterDeclaration bias{.name = name + ".bias", .shape = {out}};
   for (const std::string& part : parts) {
     weight.parts.push_back(name + "." + part + ".weight");
     bias.parts.push_back(name + "." + part + ".bias");
@@ -21,12 +19,13 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
   return {weight_index, table.add(std::move(bias))};
 }
 
-NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden) {
-  const int gamma = table.add({.name = name + ".weight", .shape = {hidden}, .init = Init::kOnes});
+NormParameters declare_norm(ParameterTable& table, const std::string& name, int64_t hidden) {
+  const int gamma =
+      table.add({.name = name + ".weight", .shape = {hidden}, .init = InitialValue::kOnes});
   return {gamma, table.add({.name = name + ".bias", .shape = {hidden}})};
 }
 
-ops::LinearBackwardWeight weight_gradient(params::Table& table, int weight, ConstView grad_y,
+ops::LinearBackwardWeight weight_gradient(ParameterTable& table, int weight, ConstView grad_y,
                                           ConstView x, View grad_bias) {
   return {.grad_y = grad_y,
           .x = x,
@@ -35,7 +34,7 @@ ops::LinearBackwardWeight weight_gradient(params::Table& table, int weight, Cons
           .grad_bias = grad_bias};
 }
 
-ConstView bias_to_add(const Context& context, const params::Table& table, int bias) {
+ConstView bias_to_add(const Context& context, const ParameterTable& table, int bias) {
   const bool is_rounded = context.device().type == DeviceType::kCuda;
   return is_rounded ? table.compute_value(bias) : table.value(bias);
 }

@@ -10,7 +10,7 @@
 
 namespace onebit::model {
 
-EmbeddingModel::EmbeddingModel(const BertConfig& config, Pooling pooling, params::Table& table)
+EmbeddingModel::EmbeddingModel(const BertConfig& config, Pooling pooling, ParameterTable& table)
     : bert_(config, table), pooling_(pooling) {}
 
 MemoryPlan EmbeddingModel::plan(Context& context, const BatchLimits& limits,

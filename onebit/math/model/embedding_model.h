@@ -20,7 +20,7 @@ enum class Pooling {
 class EmbeddingModel {
  public:
   // The encoder only. `table` must outlive the model and must not move.
-  EmbeddingModel(const BertConfig& config, Pooling pooling, params::Table& table);
+  EmbeddingModel(const BertConfig& config, Pooling pooling, ParameterTable& table);
 
   const BertConfig& config() const { return bert_.config(); }
   Pooling pooling() const { return pooling_; }

@@ -6,11 +6,11 @@
 namespace onebit::model {
 namespace {
 
-int declare_embedding(params::Table& table, const std::string& name, int64_t rows,
+int declare_embedding(ParameterTable& table, const std::string& name, int64_t rows,
                       const BertConfig& config, int64_t storage_rows = 0) {
   return table.add({.name = "bert.embeddings." + name + ".weight",
                     .shape = {rows, config.hidden_size},
-                    .init = params::Init::kNormal,
+                    .init = InitialValue::kNormal,
                     .init_stddev = config.initializer_range,
                     .decay = true,
                     .lookup = true,
@@ -19,7 +19,7 @@ int declare_embedding(params::Table& table, const std::string& name, int64_t row
 
 }  // namespace
 
-Embeddings::Embeddings(const BertConfig& config, params::Table& table)
+Embeddings::Embeddings(const BertConfig& config, ParameterTable& table)
     : config_(config),
       table_(&table),
       word_(declare_embedding(table, "word_embeddings", config.vocab_size, config,

@@ -13,7 +13,7 @@ namespace onebit::model {
 
 class Embeddings {
  public:
-  Embeddings(const BertConfig& config, params::Table& table);
+  Embeddings(const BertConfig& config, ParameterTable& table);
 
   int word() const { return word_; }
 
@@ -29,7 +29,7 @@ class Embeddings {
   kernels::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
 
   BertConfig config_;
-  params::Table* table_;
+  ParameterTable* table_;
   int word_, position_, segment_;
   NormParameters norm_;
   Tensor mean_, inverse_stddev_;

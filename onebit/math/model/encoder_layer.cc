@@ -55,7 +55,7 @@ void scatter(Context& context, std::span<const ConstView> lists, ConstView from,
 
 }  // namespace
 
-EncoderLayer::EncoderLayer(const BertConfig& config, params::Table& table, int64_t index)
+EncoderLayer::EncoderLayer(const BertConfig& config, ParameterTable& table, int64_t index)
     : config_(config), table_(&table), index_(index) {
   const std::string name = layer_name(index);
   const int64_t hidden = config.hidden_size, wide = config.intermediate_size;

@@ -73,7 +73,7 @@ struct LayerPass {
 
 class EncoderLayer {
  public:
-  EncoderLayer(const BertConfig& config, params::Table& table, int64_t index);
+  EncoderLayer(const BertConfig& config, ParameterTable& table, int64_t index);
 
   const NormParameters& output_norm() const { return output_norm_; }
   // The end of the layer's parameters in the flat buffers.
@@ -113,7 +113,7 @@ class EncoderLayer {
   View branch_of(const LayerPass& pass, const NormBuffers& norm) const;
 
   BertConfig config_;
-  params::Table* table_;
+  ParameterTable* table_;
   int64_t index_;
   LinearParameters qkv_, attention_output_;
   NormParameters attention_norm_;

@@ -12,7 +12,7 @@
 
 namespace onebit::model {
 
-MaskedLmHead::MaskedLmHead(const BertConfig& config, params::Table& table, int word_embeddings)
+MaskedLmHead::MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings)
     : config_(config),
       table_(&table),
       word_(word_embeddings),

@@ -17,7 +17,7 @@ class MaskedLmHead {
   static constexpr int64_t kChunkRows = 1024;
 
   // Declares "cls.predictions". `word_embeddings` is the shared matrix.
-  MaskedLmHead(const BertConfig& config, params::Table& table, int word_embeddings);
+  MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings);
 
   void reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute);
 
@@ -43,7 +43,7 @@ class MaskedLmHead {
   View decode(Context& context, int64_t begin, int64_t end) const;
 
   BertConfig config_;
-  params::Table* table_;
+  ParameterTable* table_;
   int word_;
   int bias_;
   LinearParameters dense_;

@@ -2,7 +2,7 @@
 
 namespace onebit::model {
 
-std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
+std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPlan& reserved,
                                      DType compute) {
   const int64_t elements = table.size_elements();
   std::vector<MemoryRow> rows{{"values", 4 * elements}, {"gradients", 4 * elements}};
@@ -17,7 +17,7 @@ std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPla
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute,
                                      PreTrainingHeads heads, DeviceType device) {
-  params::Table table;
+  ParameterTable table;
   PreTrainingModel model(config, table, heads);
   MemoryPlan counted(device);
   model.reserve(counted, limits, options, true, compute);

@@ -9,7 +9,7 @@
 #include "onebit/math/model/config.h"
 #include "onebit/math/model/memory_plan.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::model {
 
@@ -19,7 +19,7 @@ struct MemoryRow {
 };
 
 // The memory of a model's table and of its plan().
-std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
+std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPlan& reserved,
                                      DType compute);
 // The memory of a pre-training model with these options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,

@@ -11,7 +11,7 @@ namespace onebit::model {
 class Pooler {
  public:
   // Declares "bert.pooler.dense".
-  Pooler(const BertConfig& config, params::Table& table);
+  Pooler(const BertConfig& config, ParameterTable& table);
 
   void reserve(MemoryPlan& memory, int64_t sequences, DType compute);
   // hidden, result: [sequences, hidden]; the result is valid until the next call.
@@ -21,7 +21,7 @@ class Pooler {
 
  private:
   BertConfig config_;
-  params::Table* table_;
+  ParameterTable* table_;
   LinearParameters dense_;
   Tensor pooled_;
 };

@@ -22,7 +22,7 @@ class PreTrainingModel {
  public:
   // Declares the parameters of Hugging Face's class named at `heads`; the caller then allocates and
   // fills the table. `table` must outlive the model and must not move.
-  PreTrainingModel(const BertConfig& config, params::Table& table, PreTrainingHeads heads);
+  PreTrainingModel(const BertConfig& config, ParameterTable& table, PreTrainingHeads heads);
 
   const BertConfig& config() const { return bert_.config(); }
 

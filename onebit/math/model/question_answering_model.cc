@@ -7,7 +7,7 @@
 
 namespace onebit::model {
 
-QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, params::Table& table)
+QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       outputs_(
@@ -57,7 +57,7 @@ View QuestionAnsweringModel::scores_and_loss(Context& context, const DeviceBatch
 void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scores,
                                            ConstView hidden) const {
   const PhaseSpan phase(context, kHeadsBackward);
-  params::Table& table = bert_.table();
+  ParameterTable& table = bert_.table();
   ops::linear_backward_weight(context, weight_gradient(table, outputs_.weight, grad_scores, hidden,
                                                        table.gradient(outputs_.bias)));
   ops::linear_backward_input(context, {.grad_y = grad_scores,

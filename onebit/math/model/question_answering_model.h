@@ -11,7 +11,7 @@ namespace onebit::model {
 class QuestionAnsweringModel {
  public:
   // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and must not move.
-  QuestionAnsweringModel(const BertConfig& config, params::Table& table);
+  QuestionAnsweringModel(const BertConfig& config, ParameterTable& table);
 
   const BertConfig& config() const { return bert_.config(); }
 

@@ -9,7 +9,7 @@
 
 namespace onebit::model {
 
-SequenceClassifier::SequenceClassifier(const BertConfig& config, params::Table& table,
+SequenceClassifier::SequenceClassifier(const BertConfig& config, ParameterTable& table,
                                        const std::string& name, int64_t outputs)
     : hidden_(config.hidden_size),
       table_(&table),

@@ -24,7 +24,7 @@ enum class LabelKind {
 class SequenceClassifier {
  public:
   // Declares NAME.weight [outputs, hidden] and NAME.bias.
-  SequenceClassifier(const BertConfig& config, params::Table& table, const std::string& name,
+  SequenceClassifier(const BertConfig& config, ParameterTable& table, const std::string& name,
                      int64_t outputs);
 
   void reserve(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
@@ -53,7 +53,7 @@ class SequenceClassifier {
   void output_loss(Context& context, const Loss& call, View scores) const;
 
   int64_t hidden_;
-  params::Table* table_;
+  ParameterTable* table_;
   int64_t outputs_;
   LinearParameters dense_;
   Tensor dropped_, logits_, losses_, correct_;

@@ -4,7 +4,7 @@
 
 namespace onebit::model {
 
-TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table)
+TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       head_(head),

@@ -21,7 +21,7 @@ struct TaggerHead {
 class TaggingModel {
  public:
   // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
-  TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table);
+  TaggingModel(const BertConfig& config, const TaggerHead& head, ParameterTable& table);
 
   const BertConfig& config() const { return bert_.config(); }
   int64_t outputs() const { return head_.outputs; }

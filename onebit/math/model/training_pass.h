@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::model {
 
@@ -14,7 +14,7 @@ namespace onebit::model {
 using GradientsReady = std::function<void(Range)>;
 
 // One forward and backward pass over one micro-batch. Gradients are added to those in the table, or
-// written over those that are stale (params/stale_gradients.h).
+// written over those that are stale (tensor/stale_gradients.h).
 // The loss of a pass is a weighted sum over its items (masked tokens, sequences), with weights from
 // the caller: 1 / (items of the whole global batch) makes the mean over it exact, however it is
 // split into micro-batches and ranks.

@@ -61,12 +61,12 @@ std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& co
   const model::BertConfig shape = training::model_config(config);
   std::vector<formats::WantedTensor> wanted;
   std::set<std::string> names;
-  const auto add = [&](const params::Table& table) {
-    for (const params::Entry& entry : table.entries()) {
+  const auto add = [&](const ParameterTable& table) {
+    for (const ParameterEntry& entry : table.entries()) {
       if (names.insert(entry.name).second) wanted.push_back({entry.name, entry.shape});
     }
   };
-  params::Table pretraining, answers, classification;
+  ParameterTable pretraining, answers, classification;
   const model::PreTrainingModel pretraining_model(shape, pretraining,
                                                   model::PreTrainingHeads::kBoth);
   const model::QuestionAnsweringModel answering_model(shape, answers);

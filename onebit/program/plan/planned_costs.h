@@ -2,7 +2,7 @@
 // (costs/step_costs.h), so that the same prediction applies to both.
 #pragma once
 
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "onebit/program/plan/planned_cluster.h"
 #include "onebit/program/plan/recipe_work.h"
 #include "onebit/training/costs/machine_costs.h"
@@ -14,7 +14,7 @@ namespace onebit::plan {
 struct PlannedStep {
   const RecipeWork& work;
   const costs::MachineCosts& machine;
-  const params::Table& table;  // of the model; need not be allocated
+  const ParameterTable& table;  // of the model; need not be allocated
   const engine::EngineConfig& config;
 };
 

@@ -40,9 +40,9 @@ std::optional<int64_t> layer_of(std::string_view name) {
 // Maps the offset at which each parameter begins in the flat buffer to the time when its gradient
 // is ready. Every element belongs to the parameter before it, so that the ranges cover the buffer.
 template <typename Place>
-std::map<int64_t, double> ready_from(const params::Table& table, const Place& seconds_of) {
+std::map<int64_t, double> ready_from(const ParameterTable& table, const Place& seconds_of) {
   std::map<int64_t, double> from;
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     from[entry.offset_elements] = seconds_of(entry.name);
   }
   return from;
@@ -61,13 +61,13 @@ RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, 
 }
 
 costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
-                            const params::Table& table, int64_t sequences, int host_parts) {
+                            const ParameterTable& table, int64_t sequences, int host_parts) {
   const double share = static_cast<double>(sequences * host_parts);
   const auto seconds = [share](const ByKind& done, const ByKind& rates) {
     return share * (done / rates).sum();
   };
   int64_t layers = 1;
-  for (const params::Entry& entry : table.entries()) {
+  for (const ParameterEntry& entry : table.entries()) {
     layers = std::max(layers, layer_of(entry.name).value_or(0) + 1);
   }
   const auto more = static_cast<double>(layers - 1);

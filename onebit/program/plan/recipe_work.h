@@ -26,6 +26,6 @@ RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, 
 // ready when its backward pass has ended; those of the heads are ready first, those of the
 // embeddings last.
 costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
-                            const params::Table& table, int64_t sequences, int host_parts);
+                            const ParameterTable& table, int64_t sequences, int host_parts);
 
 }  // namespace onebit::plan

@@ -107,7 +107,7 @@ class Planner {
   const tasks::PretrainingConfig& config_;
   const costs::MachineCosts& machine_;
   const PlanRequest& request_;
-  params::Table table_;  // declared, never allocated
+  ParameterTable table_;  // declared, never allocated
   model::PreTrainingModel model_;
   RecipeWork work_;
   std::unique_ptr<optim::Schedule> schedule_;

@@ -151,7 +151,7 @@ class Observer {
 
   Context& context_;
   DrawnBatch batch_;
-  params::Table table_;
+  ParameterTable table_;
   model::PreTrainingModel model_;
 };
 

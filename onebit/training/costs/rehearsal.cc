@@ -118,7 +118,7 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
 }
 
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
-                    const params::Table& table, const ExchangeBuckets& buckets,
+                    const ParameterTable& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator) {
   if (communicator.world_size() == 1 || !context.device().is_cpu()) return;
   if (config.run.overlap) {

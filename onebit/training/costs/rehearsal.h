@@ -31,7 +31,7 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
 // its buckets are sent after the backward pass (its parts run alone) or its step takes over ten
 // seconds (the network dominates); nothing is rehearsed on a GPU or with one rank. Collective.
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
-                    const params::Table& table, const ExchangeBuckets& buckets,
+                    const ParameterTable& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator);
 
 }  // namespace onebit::costs

@@ -30,7 +30,7 @@ double slowest(comm::Communicator& communicator, double seconds) {
 }
 
 // Enough elements to measure the cost of one.
-int64_t sampled_elements(const params::Table& table) {
+int64_t sampled_elements(const ParameterTable& table) {
   return std::min(kSampledElements, table.size_elements()) / 16 * 16;
 }
 
@@ -170,7 +170,7 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
 
 // Adds the work of two levels inside a node: averaging a bucket's gradients, and gathering values
 // after the exchange, for which gradients stand in.
-void measure_inside_node(StepCosts& costs, Context& context, const params::Table& table,
+void measure_inside_node(StepCosts& costs, Context& context, const ParameterTable& table,
                          comm::Communicator& communicator, optim::Levels& levels) {
   if (!levels.two()) return;
   Context exchanging = comm::exchange_context(communicator.device());
@@ -192,7 +192,7 @@ void measure_inside_node(StepCosts& costs, Context& context, const params::Table
 
 // Adds the work of 1-bit Adam on a bucket to the bucket's cost, and its pass after the exchange to
 // the optimizer's.
-void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
+void measure_compressed_phase(StepCosts& costs, Context& context, const ParameterTable& table,
                               const optim::Levels& levels, comm::Communicator& communicator) {
   Context exchanging = comm::exchange_context(communicator.device());
   const optim::OneBitAdamTiming work = optim::measure_onebit_adam(
@@ -253,7 +253,7 @@ PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communica
       [&](const PassTimes& left, const PassTimes& right) { return total(left) < total(right); });
 }
 
-ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+ExchangeBuckets exchange_buckets(const ParameterTable& table, const engine::EngineConfig& config,
                                  const comm::Nodes& nodes, bool two_levels) {
   const int64_t elements = table.size_elements(), bucket_bytes = config.run.bucket_bytes;
   const compress::Ownership ownership = optim::divide_exchange(
@@ -263,14 +263,14 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
           .ownership = ownership};
 }
 
-ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+ExchangeBuckets exchange_buckets(const ParameterTable& table, const engine::EngineConfig& config,
                                  int world_size) {
   return exchange_buckets(table, config, comm::Nodes::one(world_size), false);
 }
 
 StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
-                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
-                             comm::Communicator& communicator) {
+                             const ParameterTable& table, const ExchangeBuckets& buckets,
+                             DType wire, comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
   const double update = measure_update(context, sampled_elements(table), table.compute_type());
   costs.update_seconds = slowest(communicator, update) * static_cast<double>(table.size_elements());

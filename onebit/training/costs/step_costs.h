@@ -41,10 +41,10 @@ struct ExchangeBuckets {
   comm::Buckets dense, compressed;
   compress::Ownership ownership;
 };
-ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+ExchangeBuckets exchange_buckets(const ParameterTable& table, const engine::EngineConfig& config,
                                  const comm::Nodes& nodes, bool two_levels);
 // The buckets of an exchange on one level.
-ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+ExchangeBuckets exchange_buckets(const ParameterTable& table, const engine::EngineConfig& config,
                                  int world_size);
 
 struct StepCosts {
@@ -65,8 +65,8 @@ struct StepCosts {
 
 // Collective. Changes only the gradients of the table.
 StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
-                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
-                             comm::Communicator& communicator);
+                             const ParameterTable& table, const ExchangeBuckets& buckets,
+                             DType wire, comm::Communicator& communicator);
 
 // The steps of both phases, and those of the compressed phase without an exchange.
 struct StepForecast {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::costs {
 

@@ -85,7 +85,7 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
                 "replacement was interrupted), so the next evaluation counts as the best";
 }
 
-void BestModel::write(const params::Table& table, const ModelDescription& description,
+void BestModel::write(const ParameterTable& table, const ModelDescription& description,
                       const ModelCard& card) const {
   const Path beside = output_ / run_files::kNextModel;
   std::filesystem::remove_all(beside);

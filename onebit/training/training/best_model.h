@@ -9,7 +9,7 @@
 
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/ground/metrics/metric.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 #include "onebit/training/training/model_card.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -57,7 +57,7 @@ class BestModel {
 
   // Replaces the model in the run's folder and evaluation.json, file by file. Called on one rank
   // only.
-  void write(const params::Table& table, const ModelDescription& description,
+  void write(const ParameterTable& table, const ModelDescription& description,
              const ModelCard& card) const;
 
  private:

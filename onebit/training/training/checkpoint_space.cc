@@ -34,7 +34,7 @@ Need most_needed(const CheckpointSpace& space, int64_t kept) {
 
 }  // namespace
 
-int64_t checkpoint_copy_bytes(const params::Table& table, int64_t saved_bytes, int world_size,
+int64_t checkpoint_copy_bytes(const ParameterTable& table, int64_t saved_bytes, int world_size,
                               bool writes_model) {
   const int64_t values = table.size_elements() * static_cast<int64_t>(sizeof(float));
   return (saved_bytes + world_size - 1) / world_size + (writes_model ? values : 0);

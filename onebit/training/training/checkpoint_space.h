@@ -28,7 +28,7 @@ CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig
 
 // Bytes that a rank copies to write its part while training continues: its shard of the
 // `saved_bytes` of all ranks, and the values if it also writes the model.
-int64_t checkpoint_copy_bytes(const params::Table& table, int64_t saved_bytes, int world_size,
+int64_t checkpoint_copy_bytes(const ParameterTable& table, int64_t saved_bytes, int world_size,
                               bool writes_model);
 // In the current phase or, if larger, in one that the run reaches.
 int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model);

@@ -143,7 +143,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           .may_be_unanswerable = folder.config.may_be_unanswerable};
 }
 
-formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,
                                  const formats::MatchRules& rules) {
   if (const auto changed = formats::changed_files(model_folder); !changed.empty()) {
     log_warning("{}: changed since the model was written: {}", model_folder.string(),
@@ -186,7 +186,7 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
   return report;
 }
 
-ConstantWeights load_for_inference(Context& context, params::Table& table, DType compute,
+ConstantWeights load_for_inference(Context& context, ParameterTable& table, DType compute,
                                    const Path& model_folder, const formats::MatchRules& rules) {
   table.allocate(context.device(), compute);
   load_values(table, model_folder, rules);
@@ -195,7 +195,7 @@ ConstantWeights load_for_inference(Context& context, params::Table& table, DType
   return {context, values.raw(), values.size_bytes()};
 }
 
-ValueSnapshot::ValueSnapshot(const params::Table& table)
+ValueSnapshot::ValueSnapshot(const ParameterTable& table)
     : entries_(table.entries()), values_(static_cast<size_t>(table.size_elements())) {
   copy(View::of(values_.data(), {table.size_elements()}), table.values());
 }

@@ -16,7 +16,7 @@
 #include "onebit/math/device/constant_weights.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/model/config.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 namespace onebit::training {
 
@@ -80,25 +80,25 @@ ModelDescription read_model_description(const Path& model_folder);
 // shape, all listed. Differences that the rules allow are logged (tensors that are not used
 // as debug lines, since most models have some) and returned. Values that are not finite, and files
 // that have changed since the values were written, cause a warning.
-formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 
 // Allocates `table` to compute in `compute` and loads the values of every entry, as load_values()
 // does, and their compute copy. They must not change while the result lives, and the context must
 // outlive it.
-[[nodiscard]] ConstantWeights load_for_inference(Context& context, params::Table& table,
+[[nodiscard]] ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                                  DType compute, const Path& model_folder,
                                                  const formats::MatchRules& rules);
 
 // A copy of a table's values on the host, which can be written while training continues.
 class ValueSnapshot {
  public:
-  explicit ValueSnapshot(const params::Table& table);
+  explicit ValueSnapshot(const ParameterTable& table);
   // Writes all files of a model folder, which must exist and be empty.
   void write(const Path& model_folder, const ModelDescription& description) const;
 
  private:
-  std::vector<params::Entry> entries_;
+  std::vector<ParameterEntry> entries_;
   std::vector<float> values_;
 };
 

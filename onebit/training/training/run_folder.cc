@@ -49,7 +49,7 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description,
+              const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state) {
   checkpoints.settle();  // before anything is copied for the new one
   client_state["recipe"] = card.recipe;
@@ -67,7 +67,8 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
 
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
-                                     params::Table& table, engine::Engine& engine, int world_size) {
+                                     ParameterTable& table, engine::Engine& engine,
+                                     int world_size) {
   const std::string place = saved.model_folder.string();
   engine::suggest_other_checkpoints(saved.other_tags, [&] {
     // The shape of a model and its tensors do not determine its activation or its epsilon.

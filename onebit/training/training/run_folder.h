@@ -22,14 +22,14 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 // Saves engine and values; adds the card's recipe and the vocabulary's checksum to `client_state`.
 // The files are written while training continues.
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description,
+              const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state);
 
 // Restores values and engine; returns the lines to report, one for every key of `recipe` that
 // changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
-                                     params::Table& table, engine::Engine& engine, int world_size);
+                                     ParameterTable& table, engine::Engine& engine, int world_size);
 
 // The recipe stored in a run's folder or a checkpoint; empty if `path` is neither.
 struct StoredRecipe {

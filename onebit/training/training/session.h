@@ -24,7 +24,7 @@ namespace onebit::training {
 struct StartFacts {
   const model::BertConfig& model;
   std::vector<model::MemoryRow> memory;  // without the optimizer's
-  const params::Table& table;
+  const ParameterTable& table;
   std::string sequences;       // "sequences of 128"
   Rows data;                   // of training and evaluation
   std::string initial_values;  // a description of their origin
@@ -122,7 +122,7 @@ class Session {
   Task& task_;
   comm::Communicator& communicator_;
   Json recipe_;
-  params::Table table_;
+  ParameterTable table_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<BatchSource> source_;
   std::optional<DeviceBatchBuffer> buffer_;

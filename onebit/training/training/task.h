@@ -89,7 +89,7 @@ class Task {
   virtual const ModelDescription& description() const = 0;
 
   // Declares the parameters of the model and its heads.
-  virtual void declare(params::Table& table) = 0;
+  virtual void declare(ParameterTable& table) = 0;
   // Opens the batches; called once. `saved` is the client state of the checkpoint from which the
   // run is resumed, or null; changes since then are reported as decisions. Error: the run cannot
   // continue with the changed data.
@@ -97,7 +97,7 @@ class Task {
   // Reserves the memory of every pass over batches up to `limits`.
   virtual model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) = 0;
   // Sets the initial values; returns a description of their origin.
-  virtual std::string fill(params::Table& table) = 0;
+  virtual std::string fill(ParameterTable& table) = 0;
 
   // Adds a micro-batch's gradients to the table's. Returns its sums, always equally many.
   virtual Sums forward_backward(Context& context, const model::DeviceBatch& batch,

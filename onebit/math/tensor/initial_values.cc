@@ -3,9 +3,9 @@
 #include <numbers>
 
 #include "onebit/ground/base/philox.h"
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
-namespace onebit::params {
+namespace onebit {
 namespace {
 
 // FNV-1a of the name: a tensor's values depend on its name, so adding a layer leaves the others'
@@ -40,18 +40,19 @@ void fill_normal(float* to, int64_t count, double stddev, PhiloxKey key) {
 
 }  // namespace
 
-void Table::initialize(uint64_t seed) {
+void ParameterTable::initialize(uint64_t seed) {
   Tensor staged = Tensor::zeros(Device{}, DType::kF32, {size_elements_});
   for (const auto& entry : entries_) {
-    const Declaration& declaration = parameters_[static_cast<size_t>(entry.parameter)].declaration;
+    const ParameterDeclaration& declaration =
+        parameters_[static_cast<size_t>(entry.parameter)].declaration;
     float* to = staged.data<float>() + entry.offset_elements;
     const int64_t count = entry.shape.elements();
-    if (declaration.init == Init::kOnes) std::fill(to, to + count, 1.0f);
-    if (declaration.init == Init::kNormal) {
+    if (declaration.init == InitialValue::kOnes) std::fill(to, to + count, 1.0f);
+    if (declaration.init == InitialValue::kNormal) {
       fill_normal(to, count, declaration.init_stddev, philox_key(seed ^ hash_of(entry.name)));
     }
   }
   copy(values_.view(), staged.view());
 }
 
-}  // namespace onebit::params
+}  // namespace onebit

@@ -8,7 +8,7 @@
 
 #include "onebit/math/tensor/range.h"
 
-namespace onebit::params {
+namespace onebit {
 
 // Knows which parts of the flat buffer of gradients are stale: still those of the update before.
 // Nothing is stale until begin_update(): without it every pass adds.
@@ -37,4 +37,4 @@ class StaleGradients {
   std::vector<Covered> covered_;  // by range
 };
 
-}  // namespace onebit::params
+}  // namespace onebit

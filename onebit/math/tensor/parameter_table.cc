@@ -1,10 +1,10 @@
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 #include <algorithm>
 
 #include "onebit/ground/base/nearest_word.h"
 
-namespace onebit::params {
+namespace onebit {
 namespace {
 
 Shape with_rows(const Shape& shape, int64_t rows) {
@@ -14,7 +14,7 @@ Shape with_rows(const Shape& shape, int64_t rows) {
 }
 
 int64_t aligned(int64_t elements) {
-  constexpr int64_t kAlignment = Table::kAlignmentElements;
+  constexpr int64_t kAlignment = ParameterTable::kAlignmentElements;
   return (elements + kAlignment - 1) / kAlignment * kAlignment;
 }
 
@@ -24,7 +24,7 @@ int64_t row_elements(const Shape& shape) {
 
 }  // namespace
 
-int Table::add(Declaration declaration) {
+int ParameterTable::add(ParameterDeclaration declaration) {
   ONEBIT_INVARIANT(values_.empty());
   const Shape& shape = declaration.shape;
   ONEBIT_INVARIANT(shape.rank() >= 1 && shape.elements() > 0);
@@ -53,7 +53,7 @@ int Table::add(Declaration declaration) {
   return index;
 }
 
-void Table::allocate(Device device, DType compute) {
+void ParameterTable::allocate(Device device, DType compute) {
   device_ = device;
   compute_type_ = compute;
   values_ = Tensor::zeros(device, DType::kF32, {size_elements_});
@@ -61,45 +61,45 @@ void Table::allocate(Device device, DType compute) {
   if (compute != DType::kF32) compute_values_ = Tensor::zeros(device, compute, {size_elements_});
 }
 
-int64_t Table::parameter_count() const {
+int64_t ParameterTable::parameter_count() const {
   int64_t count = 0;
   for (const auto& entry : entries_) count += entry.shape.elements();
   return count;
 }
 
-View Table::compute_values() const {
+View ParameterTable::compute_values() const {
   return compute_type_ == DType::kF32 ? values_.view() : compute_values_.view();
 }
 
-View Table::compute_copy(Range range) const {
+View ParameterTable::compute_copy(Range range) const {
   return compute_type_ == DType::kF32 ? View()
                                       : compute_values_.view().rows(range.begin, range.end);
 }
 
-View Table::slice(const Tensor& flat, int parameter) const {
+View ParameterTable::slice(const Tensor& flat, int parameter) const {
   const Parameter& placed = parameters_[static_cast<size_t>(parameter)];
   return flat.view().rows(placed.range.begin, placed.range.end).reshaped(placed.storage_shape);
 }
 
-View Table::value(int parameter) const {
+View ParameterTable::value(int parameter) const {
   return slice(values_, parameter);
 }
 
-View Table::compute_value(int parameter) const {
+View ParameterTable::compute_value(int parameter) const {
   return slice(compute_type_ == DType::kF32 ? values_ : compute_values_, parameter);
 }
 
-View Table::gradient(int parameter) const {
+View ParameterTable::gradient(int parameter) const {
   return slice(gradients_, parameter);
 }
 
-void Table::overwrite_gradient(int parameter) {
+void ParameterTable::overwrite_gradient(int parameter) {
   Range range = parameters_[static_cast<size_t>(parameter)].range;
   range.end = aligned(range.end);
   stale_gradients_.cover(parameter, range);
 }
 
-const Entry& Table::entry(std::string_view name) const {
+const ParameterEntry& ParameterTable::entry(std::string_view name) const {
   for (const auto& entry : entries_) {
     if (entry.name == name) return entry;
   }
@@ -110,17 +110,17 @@ const Entry& Table::entry(std::string_view name) const {
        near.empty() ? "" : fmt::format("; the nearest is {}", near));
 }
 
-View Table::value_of(const Entry& entry) const {
+View ParameterTable::value_of(const ParameterEntry& entry) const {
   const int64_t begin = entry.offset_elements;
   return values_.view().rows(begin, begin + entry.shape.elements()).reshaped(entry.shape);
 }
 
-View Table::gradient_of(const Entry& entry) const {
+View ParameterTable::gradient_of(const ParameterEntry& entry) const {
   const int64_t begin = entry.offset_elements;
   return gradients_.view().rows(begin, begin + entry.shape.elements()).reshaped(entry.shape);
 }
 
-std::optional<std::string> Table::name_at(int64_t element) const {
+std::optional<std::string> ParameterTable::name_at(int64_t element) const {
   for (const auto& entry : entries_) {
     if (element >= entry.offset_elements &&
         element < entry.offset_elements + entry.shape.elements()) {
@@ -130,7 +130,7 @@ std::optional<std::string> Table::name_at(int64_t element) const {
   return std::nullopt;
 }
 
-std::vector<Table::DecayRange> Table::decay_ranges() const {
+std::vector<ParameterTable::DecayRange> ParameterTable::decay_ranges() const {
   std::vector<DecayRange> ranges;
   for (size_t index = 0; index < parameters_.size(); ++index) {
     const int64_t begin = parameters_[index].range.begin;
@@ -146,4 +146,4 @@ std::vector<Table::DecayRange> Table::decay_ranges() const {
   return ranges;
 }
 
-}  // namespace onebit::params
+}  // namespace onebit

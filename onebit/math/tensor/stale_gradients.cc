@@ -1,9 +1,9 @@
-#include "onebit/math/params/stale_gradients.h"
+#include "onebit/math/tensor/stale_gradients.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace onebit::params {
+namespace onebit {
 
 void StaleGradients::cover(int parameter, Range range) {
   const auto is_before = [](const Covered& a, const Covered& b) {
@@ -47,4 +47,4 @@ std::vector<Range> StaleGradients::take(Range within) {
   return stale;
 }
 
-}  // namespace onebit::params
+}  // namespace onebit

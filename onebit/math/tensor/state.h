@@ -8,7 +8,7 @@
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/tensor/view.h"
 
-namespace onebit::params {
+namespace onebit {
 
 // Every value is copied before the call returns: training may continue while a file is written.
 class StateWriter {
@@ -39,4 +39,4 @@ class StateReader {
                       std::span<float> to) const = 0;
 };
 
-}  // namespace onebit::params
+}  // namespace onebit

@@ -1,26 +1,26 @@
-#include "onebit/math/params/table.h"
+#include "onebit/math/tensor/parameter_table.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-namespace onebit::params {
+namespace onebit {
 namespace {
 
-Table small_table() {
-  Table table;
+ParameterTable small_table() {
+  ParameterTable table;
   table.add({.name = "words",
              .shape = {5, 3},
-             .init = Init::kNormal,
+             .init = InitialValue::kNormal,
              .init_stddev = 0.5,
              .decay = true,
              .lookup = true,
              .storage_rows = 8});
-  table.add({.name = "norm", .shape = {3}, .init = Init::kOnes});
+  table.add({.name = "norm", .shape = {3}, .init = InitialValue::kOnes});
   table.add({.name = "query-key-value",
              .shape = {6, 8},
-             .init = Init::kNormal,
+             .init = InitialValue::kNormal,
              .init_stddev = 0.02,
              .decay = true,
              .parts = {"query", "key", "value"}});
@@ -29,27 +29,27 @@ Table small_table() {
 }
 
 TEST(Table, PlacesParametersAlignedAndApart) {
-  const Table table = small_table();
+  const ParameterTable table = small_table();
   int64_t end = 0;
   for (const auto& parameter : table.parameters()) {
-    EXPECT_EQ(parameter.range.begin % Table::kAlignmentElements, 0);
+    EXPECT_EQ(parameter.range.begin % ParameterTable::kAlignmentElements, 0);
     EXPECT_GE(parameter.range.begin, end);
     EXPECT_EQ(parameter.range.elements(), parameter.storage_shape.elements());
     end = parameter.range.end;
   }
   EXPECT_GE(table.size_elements(), end);
-  EXPECT_EQ(table.size_elements() % Table::kAlignmentElements, 0);
+  EXPECT_EQ(table.size_elements() % ParameterTable::kAlignmentElements, 0);
 }
 
 TEST(Table, HiddenRowsAreStoredButNotCounted) {
-  const Table table = small_table();
+  const ParameterTable table = small_table();
   EXPECT_EQ(table.value(0).shape(), (Shape{8, 3}));
   EXPECT_EQ(table.entry("words").shape, (Shape{5, 3}));
   EXPECT_EQ(table.parameter_count(), 15 + 3 + 48);
 }
 
 TEST(Table, PartsAreConsecutiveRowsOfOneMatrix) {
-  Table table = small_table();
+  ParameterTable table = small_table();
   float* matrix = table.value(2).data<float>();
   std::iota(matrix, matrix + 48, 0.0f);
   EXPECT_EQ(table.value_of(table.entry("query")).data<float>()[0], 0.0f);
@@ -59,7 +59,7 @@ TEST(Table, PartsAreConsecutiveRowsOfOneMatrix) {
 }
 
 TEST(Table, DecayRangesCoverTheBufferOnce) {
-  const Table table = small_table();
+  const ParameterTable table = small_table();
   int64_t at = 0;
   for (const auto& range : table.decay_ranges()) {
     EXPECT_EQ(range.range.begin, at);
@@ -70,20 +70,20 @@ TEST(Table, DecayRangesCoverTheBufferOnce) {
 }
 
 TEST(Table, InitialValuesDependOnSeedAndNameAlone) {
-  Table first = small_table(), second = small_table(), other = small_table();
+  ParameterTable first = small_table(), second = small_table(), other = small_table();
   first.initialize(1);
   second.initialize(1);
   other.initialize(2);
-  const auto values = [](const Table& table) {
+  const auto values = [](const ParameterTable& table) {
     const float* data = table.values().data<float>();
     return std::vector<float>(data, data + table.size_elements());
   };
   EXPECT_EQ(values(first), values(second));
   EXPECT_NE(values(first), values(other));
 
-  Table moved;  // the same tensor at another place of another table
+  ParameterTable moved;  // the same tensor at another place of another table
   moved.add({.name = "new", .shape = {40}});
-  moved.add({.name = "query", .shape = {2, 8}, .init = Init::kNormal, .init_stddev = 0.02});
+  moved.add({.name = "query", .shape = {2, 8}, .init = InitialValue::kNormal, .init_stddev = 0.02});
   moved.allocate(Device{}, DType::kF32);
   moved.initialize(1);
   const float* here = moved.value_of(moved.entry("query")).data<float>();
@@ -92,8 +92,9 @@ TEST(Table, InitialValuesDependOnSeedAndNameAlone) {
 }
 
 TEST(Table, NormalValuesHaveTheirSpread) {
-  Table table;
-  table.add({.name = "wide", .shape = {100001}, .init = Init::kNormal, .init_stddev = 0.02});
+  ParameterTable table;
+  table.add(
+      {.name = "wide", .shape = {100001}, .init = InitialValue::kNormal, .init_stddev = 0.02});
   table.allocate(Device{}, DType::kF32);
   table.initialize(9);
   const float* data = table.values().data<float>();
@@ -108,7 +109,7 @@ TEST(Table, NormalValuesHaveTheirSpread) {
 }
 
 TEST(Table, HiddenRowsAndGapsStayZero) {
-  Table table = small_table();
+  ParameterTable table = small_table();
   table.initialize(4);
   const float* words = table.value(0).data<float>();
   for (int64_t i = 15; i < 24; ++i) EXPECT_EQ(words[i], 0.0f);
@@ -116,7 +117,7 @@ TEST(Table, HiddenRowsAndGapsStayZero) {
 }
 
 TEST(Table, NamesElementsAndRefusesWrongNames) {
-  Table table = small_table();
+  ParameterTable table = small_table();
   EXPECT_EQ(table.name_at(0), "words");
   EXPECT_FALSE(table.name_at(15).has_value());  // a hidden row
   EXPECT_EQ(table.name_at(table.entry("key").offset_elements + 3), "key");
@@ -126,13 +127,13 @@ TEST(Table, NamesElementsAndRefusesWrongNames) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("query"), std::string::npos);
   }
-  Table twice;
+  ParameterTable twice;
   twice.add({.name = "a", .shape = {1}});
   EXPECT_THROW(twice.add({.name = "a", .shape = {1}}), Error);
 }
 
 TEST(Table, ComputeCopyHasItsOwnMemory) {
-  Table table;
+  ParameterTable table;
   table.add({.name = "a", .shape = {4}});
   table.allocate(Device{}, DType::kBF16);
   EXPECT_EQ(table.compute_value(0).dtype(), DType::kBF16);
@@ -141,4 +142,4 @@ TEST(Table, ComputeCopyHasItsOwnMemory) {
 }
 
 }  // namespace
-}  // namespace onebit::params
+}  // namespace onebit

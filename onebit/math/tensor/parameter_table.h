@@ -10,20 +10,20 @@
 #include <unordered_set>
 #include <vector>
 
-#include "onebit/math/params/stale_gradients.h"
 #include "onebit/math/tensor/range.h"
+#include "onebit/math/tensor/stale_gradients.h"
 #include "onebit/math/tensor/tensor.h"
 
-namespace onebit::params {
+namespace onebit {
 
-enum class Init { kZeros, kOnes, kNormal };
+enum class InitialValue { kZeros, kOnes, kNormal };
 
 // A layer's declaration of a parameter. It may be one matrix for the layer and several tensors in
 // files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal rows.
-struct Declaration {
+struct ParameterDeclaration {
   std::string name;  // the name in files if `parts` is empty, else a label for errors
   Shape shape;       // [rows] or [rows, columns]
-  Init init = Init::kZeros;
+  InitialValue init = InitialValue::kZeros;
   double init_stddev = 0;          // `initializer_range` for BERT (model/config.h)
   bool decay = false;              // whether weight decay applies
   bool lookup = false;             // a lookup table: rows may stay without any gradient for long
@@ -32,7 +32,7 @@ struct Declaration {
 };
 
 // One tensor as it appears in files.
-struct Entry {
+struct ParameterEntry {
   std::string name;
   Shape shape;
   int64_t offset_elements = 0;
@@ -43,18 +43,18 @@ struct Entry {
 
 // One declaration placed in the flat buffer. `range` covers its storage rows.
 struct Parameter {
-  Declaration declaration;
+  ParameterDeclaration declaration;
   Range range;
   Shape storage_shape;
 };
 
-class Table {
+class ParameterTable {
  public:
   // Every parameter begins at a multiple of this many elements (64 bytes of f32).
   static constexpr int64_t kAlignmentElements = 16;
 
   // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
-  int add(Declaration declaration);
+  int add(ParameterDeclaration declaration);
 
   // Reserves zeroed values and gradients on `device`, and compute copies unless `compute` is f32.
   void allocate(Device device, DType compute);
@@ -88,11 +88,11 @@ class Table {
   StaleGradients& stale_gradients() { return stale_gradients_; }
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<ParameterEntry>& entries() const { return entries_; }
   // Error: no such name; the message suggests the nearest one.
-  const Entry& entry(std::string_view name) const;
-  View value_of(const Entry& entry) const;  // f32, in the shape of the file
-  View gradient_of(const Entry& entry) const;
+  const ParameterEntry& entry(std::string_view name) const;
+  View value_of(const ParameterEntry& entry) const;  // f32, in the shape of the file
+  View gradient_of(const ParameterEntry& entry) const;
   // The name of the entry that contains an element of the flat buffer, for diagnostics; empty in a
   // gap.
   std::optional<std::string> name_at(int64_t element) const;
@@ -108,7 +108,7 @@ class Table {
   View slice(const Tensor& flat, int parameter) const;
 
   std::vector<Parameter> parameters_;
-  std::vector<Entry> entries_;
+  std::vector<ParameterEntry> entries_;
   std::unordered_set<std::string> names_;  // of the entries
   int64_t size_elements_ = 0;
   Device device_;
@@ -117,4 +117,4 @@ class Table {
   StaleGradients stale_gradients_;
 };
 
-}  // namespace onebit::params
+}  // namespace onebit

@@ -1,8 +1,8 @@
-#include "onebit/math/params/stale_gradients.h"
+#include "onebit/math/tensor/stale_gradients.h"
 
 #include <gtest/gtest.h>
 
-namespace onebit::params {
+namespace onebit {
 namespace {
 
 using Ranges = std::vector<Range>;
@@ -50,4 +50,4 @@ TEST(StaleGradients, WhatNoPassHasWrittenIsCleared) {
 }
 
 }  // namespace
-}  // namespace onebit::params
+}  // namespace onebit
