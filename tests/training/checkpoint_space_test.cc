@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/exchange/checkpoint/checkpoint.h"
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/exchange/engine/checkpoint.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -75,7 +75,7 @@ TEST(CheckpointSpace, IsWhatIsWrittenInEitherPhase) {
           ranks, config_of(kOneBit, R"({"steps": 4})"), steps,
           [&](engine::Engine& engine) { space = space_of_checkpoints(engine, {}); },
           [&](engine::Engine& engine, comm::Communicator& communicator) {
-            engine::Checkpoints checkpoints(communicator, folder / "run", 1);
+            checkpoint::Checkpoints checkpoints(communicator, folder / "run", 1);
             checkpoints.save(engine, {}, [](const Path&) {});
             checkpoints.wait();
           });
@@ -97,8 +97,8 @@ TEST(CheckpointSpace, IsThatOfADisksShareOnSeveral) {
       [&](engine::Engine& engine, comm::Communicator& communicator) {
         const auto rank = static_cast<size_t>(communicator.rank());
         const Path own = folder / (rank == 0 ? "0" : "1");
-        engine::Checkpoints checkpoints(communicator, own, 1, kCopies);
-        const engine::Disks& disks = checkpoints.disks();
+        checkpoint::Checkpoints checkpoints(communicator, own, 1, kCopies);
+        const checkpoint::Disks& disks = checkpoints.disks();
         const int shards = disks.shards_on(disks.disk_of(communicator.rank()), kCopies);
         EXPECT_EQ(shards, 3);
         spaces[rank] = space_of_checkpoints(engine, {}, shards / 3.0);
@@ -128,7 +128,7 @@ TEST(CheckpointSpace, CopiesAreThoseOfAShardAndTheValues) {
         [&](engine::Engine& engine, comm::Communicator& communicator) {
           EXPECT_NEAR(checkpoint_copy_bytes(engine, ranks, true),
                       checkpoint_copy_bytes(engine, ranks, false) + kValues, 100);
-          engine::StateShard shard(communicator.rank(), ranks);
+          checkpoint::StateShard shard(communicator.rank(), ranks);
           engine.save(shard);
           const auto copied = static_cast<double>(shard.size_bytes());
           EXPECT_NEAR(static_cast<double>(planned), copied, 0.01 * copied) << ranks;

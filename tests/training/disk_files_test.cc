@@ -15,7 +15,7 @@ void share(const TemporaryFolder& root, const std::vector<int>& disk_of_rank) {
   comm::run_thread_world(static_cast<int>(disk_of_rank.size()), [&](comm::Communicator& one) {
     const Path output =
         root / std::to_string(disk_of_rank[static_cast<size_t>(one.rank())]) / "run";
-    share_run_files(one, engine::find_disks(one, output), output, 3,
+    share_run_files(one, checkpoint::find_disks(one, output), output, 3,
                     [](const Json& a, const Json& b) { return a.at("f1") > b.at("f1"); });
   });
 }

@@ -10,10 +10,10 @@
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/text/casing.h"
-#include "onebit/exchange/engine/checkpoint_folder.h"
-#include "onebit/exchange/engine/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
+#include "onebit/exchange/checkpoint/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/exchange/engine/recipe.h"
-#include "onebit/exchange/engine/state_shard.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -59,7 +59,7 @@ void require_all_shards(const Path& folder, const Json& state) {
   if (state.contains("disks")) return;
   const int ranks = state.value("world_size", 0);
   for (int rank = 0; rank < ranks; ++rank) {
-    const Path shard = folder / engine::shard_name(rank, ranks);
+    const Path shard = folder / checkpoint::shard_name(rank, ranks);
     require(std::filesystem::exists(shard),
             "{}: does not exist, and the run had {} ranks; restore it from a copy, or resume from "
             "another checkpoint",
@@ -68,7 +68,7 @@ void require_all_shards(const Path& folder, const Json& state) {
 }
 
 Json inspect_checkpoint(const Path& folder, bool verify) {
-  const Json state = engine::read_checkpoint_state(folder);
+  const Json state = checkpoint::read_checkpoint_state(folder);
   if (verify) require_all_shards(folder, state);
   const Json client = state.value("client_state", Json::object());
   Json json = {{"kind", "checkpoint"},
@@ -86,7 +86,7 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
     const formats::SafetensorsFile file(shard);
     if (verify) {
       file.verify_checksum();
-      engine::require_of_checkpoint(state, folder, shard.filename().string());
+      checkpoint::require_of_checkpoint(state, folder, shard.filename().string());
     }
     for (Json& tensor : tensors_of(file)) {
       tensor["file"] = shard.filename().string();
@@ -94,13 +94,13 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
     }
   }
   json["model"] = inspect_model(folder / run_files::kModel, verify);
-  if (verify) engine::require_of_checkpoint(state, folder, engine::model_file_name());
+  if (verify) checkpoint::require_of_checkpoint(state, folder, checkpoint::model_file_name());
   json["verified"] = verify;
   return json;
 }
 
 // Error: lists all damaged checkpoints, and the intact ones.
-void verify_all(const engine::CheckpointFolder& folder) {
+void verify_all(const checkpoint::CheckpointFolder& folder) {
   std::vector<std::string> whole, flaws;
   for (const std::string& tag : folder.tags()) {
     try {
@@ -116,7 +116,7 @@ void verify_all(const engine::CheckpointFolder& folder) {
 }
 
 Json inspect_run(const Path& path, bool verify) {
-  const engine::CheckpointFolder folder(path);
+  const checkpoint::CheckpointFolder folder(path);
   if (verify) verify_all(folder);
   const auto latest = folder.latest();
   return {{"kind", "run"},
@@ -175,7 +175,7 @@ Json inspect(const Path& path, const InspectOptions& options) {
     return inspect_recipe(path);
   }
   if (std::filesystem::exists(path / run_files::kState)) return inspect_checkpoint(path, verify);
-  if (engine::CheckpointFolder(path).latest()) return inspect_run(path, verify);
+  if (checkpoint::CheckpointFolder(path).latest()) return inspect_run(path, verify);
   return inspect_model(training::find_model_folder(path), verify);
 }
 

@@ -7,8 +7,8 @@
 #include "onebit/data/corpus/store_manifest.h"
 #include "onebit/data/samples/sample_manifest.h"
 #include "onebit/data/samples/sample_store.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/comm/mpi_communicator.h"
-#include "onebit/exchange/engine/checkpoint_folder.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/failure_text.h"
 #include "onebit/ground/base/folder.h"
@@ -109,7 +109,7 @@ cluster::OutputFacts describe_output(const std::string& given) {
     require_writable(given);
     refuse_locked(given);
     output.free_bytes = training::free_bytes_at(nearest_folder(given)).value_or(0);
-    const engine::CheckpointFolder checkpoints(given);
+    const checkpoint::CheckpointFolder checkpoints(given);
     output.checkpoint = checkpoints.newest();
     output.checkpoints = checkpoints.tags();
   } catch (const std::exception& error) {

@@ -6,14 +6,15 @@
 #include <set>
 #include <utility>
 
-#include "onebit/exchange/engine/checkpoint_folder.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/ground/base/listed.h"
 
 namespace onebit::cluster {
 namespace {
 
 const std::string& newer(const std::string& one, const std::string& other) {
-  return engine::step_of_tag(one) >= engine::step_of_tag(other) && !one.empty() ? one : other;
+  return checkpoint::step_of_tag(one) >= checkpoint::step_of_tag(other) && !one.empty() ? one
+                                                                                        : other;
 }
 
 bool has_answered(const CheckedHost& host) {
@@ -39,7 +40,7 @@ Problems KnownCheckpoint::absent_tag(const std::vector<CheckedHost>& checked) co
   std::set<std::pair<int64_t, std::string>> there;  // ordered by step
   for (const CheckedHost& host : checked) {
     for (const std::string& one : host.facts->output->checkpoints) {
-      there.emplace(engine::step_of_tag(one), one);
+      there.emplace(checkpoint::step_of_tag(one), one);
     }
   }
   std::vector<std::string> tags;
@@ -53,7 +54,7 @@ Problems KnownCheckpoint::absent_tag(const std::vector<CheckedHost>& checked) co
 }
 
 std::string KnownCheckpoint::newest_here() const {
-  return engine::CheckpointFolder(output_).newest();
+  return checkpoint::CheckpointFolder(output_).newest();
 }
 
 std::string KnownCheckpoint::tag() const {
@@ -61,7 +62,7 @@ std::string KnownCheckpoint::tag() const {
   // the disk of the run's folder.
   if (has_begun()) {
     return reported_step_ == 0 ? newest_here()
-                               : newer(newest_here(), engine::tag_of_step(reported_step_));
+                               : newer(newest_here(), checkpoint::tag_of_step(reported_step_));
   }
   const std::string wanted = wanted_tag();
   return wanted.empty() ? newer(newest_here(), on_hosts_) : wanted;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/data/formats/sentence_files.h"
-#include "onebit/exchange/engine/file_exchange.h"
-#include "onebit/exchange/engine/rank_texts.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
+#include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/json.h"
@@ -68,7 +68,7 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
   return found;
 }
 
-std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Disks& disks,
+std::vector<DiskFiles> gather(comm::Communicator& communicator, const checkpoint::Disks& disks,
                               const Path& output, int64_t step) {
   std::string mine;
   if (disks.leads(communicator.rank())) {
@@ -76,7 +76,7 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Di
     mine = json_text(
         Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}));
   }
-  const std::vector<std::string> texts = engine::gather_texts(communicator, mine);
+  const std::vector<std::string> texts = checkpoint::gather_texts(communicator, mine);
   std::vector<DiskFiles> all;
   for (int disk = 0; disk < disks.count(); ++disk) {
     const Json theirs = Json::parse(texts[static_cast<size_t>(disks.leader_of(disk))]);
@@ -105,12 +105,12 @@ std::optional<size_t> preferred(const std::vector<DiskFiles>& all,
 
 }  // namespace
 
-void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
+void share_run_files(comm::Communicator& communicator, const checkpoint::Disks& disks,
                      const Path& output, int64_t step, const IsPreferred& is_preferred) {
   if (disks.count() == 1) return;
   const std::vector<DiskFiles> all = gather(communicator, disks, output, step);
   const Path incoming = output / run_files::kIncoming;
-  std::vector<engine::FileTransfer> transfers;
+  std::vector<checkpoint::FileTransfer> transfers;
   const auto bring = [&](size_t from, size_t to, const std::string& name) {
     transfers.push_back({.from = disks.leader_of(static_cast<int>(from)),
                          .to = disks.leader_of(static_cast<int>(to)),
@@ -140,18 +140,19 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
   const bool takes = std::any_of(transfers.begin(), transfers.end(),
                                  [&](const auto& transfer) { return transfer.to == rank; });
   std::optional<FolderLock> lock;
-  engine::run_on_all(communicator, kWhat, [&] {
+  checkpoint::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
     make_folder(output);
     lock.emplace(output);
     files::remove_all(incoming);
     make_folder(incoming / run_files::kTensorBoard);
   });
-  engine::run_on_all(communicator, kWhat, [&] { engine::exchange_files(communicator, transfers); });
-  engine::run_on_all(communicator, kWhat, [&] {
+  checkpoint::run_on_all(communicator, kWhat,
+                         [&] { checkpoint::exchange_files(communicator, transfers); });
+  checkpoint::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
     // The evaluation is moved last, since its presence means that the model is complete.
-    for (const engine::FileTransfer& transfer : transfers) {
+    for (const checkpoint::FileTransfer& transfer : transfers) {
       const Path name = transfer.target.lexically_relative(incoming);
       if (transfer.to != rank || *name.begin() == run_files::kTensorBoard) continue;
       make_folder((output / name).parent_path());

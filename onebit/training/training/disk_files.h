@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "onebit/exchange/checkpoint/disks.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/engine/disks.h"
 #include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::training {
@@ -18,7 +18,7 @@ using IsPreferred = std::function<bool(const Json& one, const Json& other)>;
 // Afterwards every disk has a metrics.jsonl with all updates up to `step` that any disk has, the
 // TensorBoard events up to it, and the same kept model with its evaluation.json. Called before a
 // run is resumed at `step`. Collective. Errors: a full disk; another process writes to the folder.
-void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
+void share_run_files(comm::Communicator& communicator, const checkpoint::Disks& disks,
                      const Path& output, int64_t step, const IsPreferred& is_preferred);
 
 }  // namespace onebit::training

@@ -6,7 +6,7 @@
 #include "onebit/data/formats/bert_shape.h"
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/formats/renamed_source.h"
-#include "onebit/exchange/engine/checkpoint_folder.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/optim/compute_copy.h"
 #include "onebit/ground/base/default_labels.h"
 #include "onebit/ground/base/log.h"
@@ -91,7 +91,7 @@ std::optional<Path> model_folder_in(const Path& path) {
   const auto encoder = formats::sentence_encoder_in(path);
   if (encoder && holds_model(*encoder)) return encoder;
   if (holds_model(path / run_files::kModel)) return path / run_files::kModel;
-  const engine::CheckpointFolder run(path);
+  const checkpoint::CheckpointFolder run(path);
   const auto tag = run.latest();
   if (tag && holds_model(run.folder(*tag) / run_files::kModel))
     return run.folder(*tag) / run_files::kModel;
@@ -99,7 +99,7 @@ std::optional<Path> model_folder_in(const Path& path) {
 }
 
 std::vector<Path> models_of_run(const Path& run, const std::string& tag) {
-  const engine::CheckpointFolder checkpoints(run);
+  const checkpoint::CheckpointFolder checkpoints(run);
   const std::string first = tag.empty() ? checkpoints.tag_in_latest().value_or("") : tag;
   std::vector<std::string> tags = checkpoints.tags_beside(first);
   if (!first.empty()) tags.insert(tags.begin(), first);

@@ -1,7 +1,7 @@
 #include "onebit/training/training/run_folder.h"
 
 #include "onebit/data/formats/hugging_face_folder.h"
-#include "onebit/exchange/engine/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/checkpoint_state.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
@@ -33,7 +33,7 @@ void check_run_folder(const Path& output, bool resume) {
           error.message());
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
           "{}: --output must be a folder, a file of this name exists", output.string());
-  const engine::CheckpointFolder checkpoints(output);
+  const checkpoint::CheckpointFolder checkpoints(output);
   const bool holds_run = std::filesystem::exists(output / run_files::kMetrics) ||
                          checkpoints.tag_in_latest() || !checkpoints.tags().empty();
   require(resume || !holds_run,
@@ -48,7 +48,7 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
   write_file_atomically(output / run_files::kResolvedRecipe, json_text(resolved, 2) + "\n");
 }
 
-void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
+void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
               const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state) {
   checkpoints.settle();  // before anything is copied for the new one
@@ -65,12 +65,12 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
   checkpoints.save(engine, client_state, std::move(write_model));
 }
 
-std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
+std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      ParameterTable& table, engine::Engine& engine,
                                      int world_size) {
   const std::string place = saved.model_folder.string();
-  engine::suggest_other_checkpoints(saved.other_tags, [&] {
+  checkpoint::suggest_other_checkpoints(saved.other_tags, [&] {
     // The shape of a model and its tensors do not determine its activation or its epsilon.
     formats::require_unchanged(saved.model_folder);
     const ModelDescription written = read_model_description(saved.model_folder);
@@ -81,8 +81,8 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           "{}: the run was started with another vocabulary; give the data or the model that it was "
           "started with",
           place);
-  engine::suggest_other_checkpoints(saved.other_tags,
-                                    [&] { load_values(table, saved.model_folder, {}); });
+  checkpoint::suggest_other_checkpoints(saved.other_tags,
+                                        [&] { load_values(table, saved.model_folder, {}); });
   // Done before the optimizer is loaded, which may put this rank's own values into the table.
   engine.broadcast_values();
   saved.shards.serve_while([&] { engine.load(saved.shards); });
@@ -104,12 +104,13 @@ std::optional<StoredRecipe> stored_recipe(const Path& path) {
   const Path of_run = path / run_files::kRecipe, of_checkpoint = path / run_files::kState;
   if (std::filesystem::exists(of_run)) return StoredRecipe{read_json(of_run), of_run.string()};
   if (!std::filesystem::exists(of_checkpoint)) return std::nullopt;
-  const Json state = engine::read_checkpoint_state(path);
+  const Json state = checkpoint::read_checkpoint_state(path);
   return StoredRecipe{state.value("/client_state/recipe"_json_pointer, Json()),
                       of_checkpoint.string()};
 }
 
-void read_client_state(const engine::SavedCheckpoint& saved, const std::function<void()>& read) {
+void read_client_state(const checkpoint::SavedCheckpoint& saved,
+                       const std::function<void()>& read) {
   try {
     read();
   } catch (const Json::exception& error) {

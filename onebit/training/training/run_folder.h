@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/exchange/engine/checkpoint.h"
+#include "onebit/exchange/checkpoint/checkpoint.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/training/training/model_card.h"
 #include "onebit/training/training/model_folder.h"
@@ -21,13 +21,13 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 
 // Saves engine and values; adds the card's recipe and the vocabulary's checksum to `client_state`.
 // The files are written while training continues.
-void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
+void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
               const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state);
 
 // Restores values and engine; returns the lines to report, one for every key of `recipe` that
 // changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.
-std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
+std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      ParameterTable& table, engine::Engine& engine, int world_size);
 
@@ -39,7 +39,7 @@ struct StoredRecipe {
 std::optional<StoredRecipe> stored_recipe(const Path& path);
 
 // Calls `read`, which accesses the members of a checkpoint's client state. Error: one is missing.
-void read_client_state(const engine::SavedCheckpoint& saved, const std::function<void()>& read);
+void read_client_state(const checkpoint::SavedCheckpoint& saved, const std::function<void()>& read);
 
 // Error: the models differ in a size; `place` names where `found` is from.
 void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,

@@ -32,7 +32,7 @@ void warn_of_undefined(const std::string& metric, const std::vector<metrics::Met
 
 // The recipe of the default task need not name it. In early versions no recipe named its task: the
 // saved model then shows the task.
-void require_same_task(const engine::SavedCheckpoint& saved, const Task& task) {
+void require_same_task(const checkpoint::SavedCheckpoint& saved, const Task& task) {
   const std::string& name = task.facts().name;
   const std::string written =
       saved.client_state.value("/recipe/task"_json_pointer, std::string(kDefaultTask));
@@ -67,7 +67,7 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
   engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
-  std::optional<engine::SavedCheckpoint> saved;
+  std::optional<checkpoint::SavedCheckpoint> saved;
   if (options.resume) saved = checkpoints_.open(options.tag);
   open(saved ? &*saved : nullptr);
   plan_memory();
@@ -100,7 +100,7 @@ void Session::require_same_data() {
                       "copy the same training and held-out data to every machine");
 }
 
-void Session::open(const engine::SavedCheckpoint* saved) {
+void Session::open(const checkpoint::SavedCheckpoint* saved) {
   const StreamShare share = {.seed = task_.config().run.seed,
                              .world_size = communicator_.world_size(),
                              .rank = communicator_.rank(),
@@ -145,7 +145,7 @@ std::string Session::describe_disks() const {
 }
 
 double Session::share_of_disk() const {
-  const engine::Disks& disks = checkpoints_.disks();
+  const checkpoint::Disks& disks = checkpoints_.disks();
   const int shards = disks.shards_on(disks.disk_of(communicator_.rank()),
                                      task_.session_config().checkpoint_copies);
   return static_cast<double>(shards) / communicator_.world_size();
@@ -166,7 +166,7 @@ void Session::plan_memory() {
   }
 }
 
-void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* saved) {
+void Session::restore(const RunOptions& options, const checkpoint::SavedCheckpoint* saved) {
   if (saved != nullptr) {
     read_client_state(*saved, [&] { resume(*saved, options); });
     return;
@@ -177,7 +177,7 @@ void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* 
   engine_->broadcast_values();
 }
 
-void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& options) {
+void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions& options) {
   const auto report = [this](std::vector<std::string> lines) {
     for (std::string& line : lines) decisions_.push_back(std::move(line));
   };

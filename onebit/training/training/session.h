@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/data/batches/prefetch.h"
-#include "onebit/exchange/engine/checkpoint.h"
+#include "onebit/exchange/checkpoint/checkpoint.h"
 #include "onebit/math/model/memory_report.h"
 #include "onebit/training/costs/step_prediction.h"
 #include "onebit/training/training/best_model.h"
@@ -73,7 +73,7 @@ class Session {
   void evaluate_into(TrainingLog& log);
   void save_checkpoint();
   // Which ranks see the same folder of the run.
-  const engine::Disks& disks() const { return checkpoints_.disks(); }
+  const checkpoint::Disks& disks() const { return checkpoints_.disks(); }
   // Whether this rank writes the files that exist once per disk.
   bool leads_disk() const { return checkpoints_.disks().leads(communicator_.rank()); }
   // The space that checkpoints take on this rank's disk.
@@ -99,12 +99,12 @@ class Session {
   int64_t copied_bytes();
   void require_same_start(const RunOptions& options);
   void require_same_data();
-  void open(const engine::SavedCheckpoint* saved);
+  void open(const checkpoint::SavedCheckpoint* saved);
   std::string describe_disks() const;
   Json state_of_source(int64_t samples);
   void plan_memory();
-  void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
-  void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
+  void restore(const RunOptions& options, const checkpoint::SavedCheckpoint* saved);
+  void resume(const checkpoint::SavedCheckpoint& saved, const RunOptions& options);
   void start_prefetch();
   // Runs over a batch that is typical of the steps to come. Collective.
   costs::AnnouncingPass measured_pass();
@@ -126,7 +126,7 @@ class Session {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<BatchSource> source_;
   std::optional<DeviceBatchBuffer> buffer_;
-  engine::Checkpoints checkpoints_;
+  checkpoint::Checkpoints checkpoints_;
   BestModel best_;
   std::vector<model::MemoryRow> memory_;
   int64_t samples_ = 0;

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "onebit/exchange/engine/rank_texts.h"
+#include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/listed.h"
@@ -114,7 +114,7 @@ std::string TrainingLoop::prepare_folder() {
   }
   // The run continues from this checkpoint; the next one to be saved removes newer ones.
   if (run_.resumed() && !options_.tag.empty()) {
-    engine::CheckpointFolder(options_.output).point_latest_at(options_.tag);
+    checkpoint::CheckpointFolder(options_.output).point_latest_at(options_.tag);
   }
   return warning;
 }
@@ -123,14 +123,15 @@ std::string TrainingLoop::prepare_folder() {
 std::string TrainingLoop::require_space() const {
   const std::optional<int64_t> free_bytes = free_bytes_at(options_.output);
   if (!free_bytes) return "";
-  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(options_.output).tags().size());
+  const auto kept =
+      static_cast<int64_t>(checkpoint::CheckpointFolder(options_.output).tags().size());
   return check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
 }
 
 // Rank 0 warns for all disks, since other ranks print nothing.
 void TrainingLoop::warn_for_disks(const std::string& warning) {
-  const engine::Disks& disks = run_.disks();
-  const std::vector<std::string> warnings = engine::gather_texts(communicator_, warning);
+  const checkpoint::Disks& disks = run_.disks();
+  const std::vector<std::string> warnings = checkpoint::gather_texts(communicator_, warning);
   for (int disk = 0; disk < disks.count(); ++disk) {
     const std::string& text = warnings[static_cast<size_t>(disks.leader_of(disk))];
     if (text.empty() || !first()) continue;
@@ -265,7 +266,7 @@ void TrainingLoop::report_model() const {
   if (!folder) return;
   const std::string use =
       fmt::format(fmt::runtime(run_.task().facts().use), shell_quoted(options_.output.string()));
-  const engine::Disks& disks = run_.disks();
+  const checkpoint::Disks& disks = run_.disks();
   // The terminal need not be on a machine that sees the folder.
   const bool is_here = disks.count() == 1;
   const std::string place = is_here ? "" : " on each of " + listed(disks.names);

@@ -1,0 +1,85 @@
+// Saving and restoring a run (docs/checkpoint-format.md). A checkpoint is a folder <run>/<tag>/:
+//   model/                            a Hugging Face folder, written by the caller
+//   state.json                        counters, scalars of the state, the caller's client state
+//   optimizer-RRRRR-of-WWWWW.safetensors   moments (one part per rank) and residuals of rank R
+// Any number of ranks can resume from it: buffers common to all ranks were cut into equal parts,
+// all of which each rank reads (state_shard.h); a rank's own buffers are re-distributed by its
+// optimizer (optim/saved_state.h). If hosts have their own disks (disks.h), each has model/,
+// state.json, and the shards of its ranks and of those whose copies it keeps.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/exchange/checkpoint/checkpoint_writer.h"
+#include "onebit/exchange/checkpoint/disks.h"
+#include "onebit/exchange/checkpoint/state_shard.h"
+#include "onebit/exchange/engine/engine.h"
+#include "onebit/ground/base/error.h"
+
+namespace onebit::checkpoint {
+
+// A checkpoint on disk.
+struct SavedCheckpoint {
+  std::string tag;
+  Path model_folder;
+  int64_t step = 0;
+  int world_size = 1;
+  Json client_state;
+  StateShards shards;
+  std::vector<std::string> other_tags = {};  // of the same run, newest first
+  std::vector<std::string> report = {};      // the source disks of its parts; empty on one disk
+};
+
+// Returns the result of `read`. Extends its errors by the checkpoints from which the run could be
+// resumed instead.
+template <typename Read>
+auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (other_tags.empty()) throw;
+    fail("{}; or resume from another checkpoint: --resume {}", error.what(),
+         fmt::join(other_tags, " or --resume "));
+  }
+}
+
+class Checkpoints {
+ public:
+  // Collective. `folder` is created with the first checkpoint. The ranks' folders of this name may
+  // be on one disk or on several; then `copies` is the number of disks that keep a shard.
+  Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last, int64_t copies = 1);
+
+  // Copies the engine's state and returns; files are written while training continues. The tag is
+  // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
+  // taken by the caller; it runs on one rank of each disk, on another thread. Collective. Errors
+  // are those of the previous write, if the one before it failed as well.
+  void save(const engine::Engine& engine, const Json& client_state,
+            std::function<void(const Path&)> write_model);
+  // Returns when no write is in progress; errors as for save().
+  void settle() { writer_.settle(); }
+  // Returns when everything is on disk. Errors are those of the last write.
+  void wait() { writer_.wait(); }
+
+  // Opens the checkpoint `tag`; without a tag, the newest intact one, starting at the one that
+  // `latest` names, or nothing if there is no checkpoint (checkpoint_recovery.h). Collective.
+  // Errors: no such tag, with the existing ones; the tag, or every checkpoint, is damaged or
+  // incomplete; another version of the format.
+  std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
+  // Whether save() calls `write_model` on this rank.
+  bool writes_model() const { return disks_.leads(rank_); }
+  const Disks& disks() const { return disks_; }
+
+ private:
+  comm::Communicator& communicator_;
+  CheckpointFolder folder_;
+  int64_t keep_last_, copies_;
+  int rank_, world_size_;
+  Disks disks_;
+  int64_t saves_ = 0;
+  CheckpointWriter writer_;
+};
+
+}  // namespace onebit::checkpoint

@@ -1,0 +1,327 @@
+#include "onebit/exchange/checkpoint/checkpoint_recovery.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "onebit/exchange/checkpoint/checkpoint_search.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
+#include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/exchange/checkpoint/shard_repair.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/folder_lock.h"
+#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/run_files.h"
+
+namespace onebit::checkpoint {
+namespace {
+
+class Recovery {
+ public:
+  Recovery(comm::Communicator& communicator, const CheckpointFolder& folder, const Disks& disks)
+      : communicator_(communicator),
+        folder_(folder),
+        disks_(disks),
+        rank_(communicator.rank()),
+        disk_(disks.disk_of(rank_)) {}
+
+  std::optional<RecoveredCheckpoint> run(const std::string& wanted) {
+    found_ = find_checkpoints(communicator_, folder_, disks_);
+    std::vector<CheckpointCandidate> candidates = eligible(wanted);
+    if (candidates.empty() && !wanted.empty()) refuse_absent(wanted);
+    std::vector<std::string> reasons;
+    for (CheckpointCandidate& candidate : candidates) {
+      verify(candidate);
+      if (candidate.complete()) {
+        warn_of_older_checkpoint(candidate, reasons);
+        warn_of_different_copies(candidate);
+        return recovered(candidate);
+      }
+      reasons.push_back(cannot_be_used(candidate.tag, candidate.reason()));
+    }
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      reasons.push_back(cannot_be_used(one.tag, one.problem));
+    }
+    if (!wanted.empty()) refuse_requested(wanted, reasons.front());
+    if (!reasons.empty()) refuse_all(candidates, reasons);
+    require(
+        !found_.absent_latest, "{}",
+        absent_latest() +
+            "; there is no other checkpoint: delete this file to start the run from the beginning");
+    return std::nullopt;
+  }
+
+ private:
+  // The checkpoints from which the run may continue, the best first.
+  std::vector<CheckpointCandidate> eligible(const std::string& wanted) const {
+    std::vector<CheckpointCandidate> candidates = found_.candidates;
+    std::erase_if(candidates, [&](const CheckpointCandidate& one) {
+      return wanted.empty() ? found_.last_step >= 0 && one.step > found_.last_step
+                            : one.tag != wanted;
+    });
+    return candidates;
+  }
+
+  void verify(CheckpointCandidate& candidate) {
+    if (candidate.complete()) verify_checkpoint(communicator_, folder_, disks_, candidate);
+  }
+
+  static std::string cannot_be_used(const std::string& tag, const std::string& reason) {
+    return fmt::format("{} cannot be used: {}", tag, reason);
+  }
+
+  std::string absent_latest() const {
+    const std::string file = (folder_.root() / run_files::kLatest).string();
+    const std::string named = found_.absent_latest.value_or("");
+    if (named.empty()) return file + ": is empty";
+    return fmt::format("{}: names the checkpoint \"{}\", which does not exist", file, named);
+  }
+
+  // `reasons`: those of the newer checkpoints that were verified.
+  void warn_of_older_checkpoint(const CheckpointCandidate& candidate,
+                                std::vector<std::string> reasons) const {
+    if (rank_ != 0) return;
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      const int64_t step = step_of_tag(one.tag);
+      const bool of_run = found_.last_step < 0 || step <= found_.last_step;
+      if (of_run && step > candidate.step) reasons.push_back(cannot_be_used(one.tag, one.problem));
+    }
+    if (found_.absent_latest) reasons.push_back(absent_latest());
+    if (reasons.empty()) return;
+    log_warning("{}; the run continues from {} instead", fmt::join(reasons, "; "), candidate.tag);
+  }
+
+  std::string names_of_disks(const CheckpointCandidate& candidate) const {
+    std::vector<std::string> names;
+    for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
+      if (candidate.on[disk] != nullptr) names.push_back(disks_.names[disk]);
+    }
+    return listed(names);
+  }
+
+  // Warns of others of the same step, made by a run that some hosts continued without the others.
+  void warn_of_different_copies(const CheckpointCandidate& candidate) const {
+    if (rank_ != 0) return;
+    for (const CheckpointCandidate& other : found_.candidates) {
+      if (other.tag != candidate.tag || other.generation == candidate.generation) continue;
+      log_warning(
+          "{}: the checkpoint on {} differs from the one on {}: the run continues from the latter, "
+          "which replaces the former",
+          candidate.tag, names_of_disks(other), names_of_disks(candidate));
+    }
+  }
+
+  RecoveredCheckpoint recovered(CheckpointCandidate& candidate) {
+    repair(candidate);
+    std::vector<std::string> report = {source_of(candidate)};
+    repair_shards_of(candidate, report);
+    RecoveredCheckpoint recovered = outcome(candidate);
+    if (disks_.count() > 1) recovered.report = std::move(report);
+    return recovered;
+  }
+
+  // Afterwards every disk has the folder of the tag, under its final name.
+  void repair(const CheckpointCandidate& candidate) {
+    const auto disks = static_cast<size_t>(disks_.count());
+    size_t source = 0;
+    while (!candidate.common[source]) ++source;
+    const bool works =
+        std::any_of(candidate.on.begin(), candidate.on.end(),
+                    [](const auto* held) { return held == nullptr || !held->published; }) ||
+        std::count(candidate.common.begin(), candidate.common.end(), false) > 0;
+    if (!works) return;
+    const HeldCheckpoint* const own = candidate.on[static_cast<size_t>(disk_)];
+    const bool leads = disks_.leads(rank_);
+    const bool lacks = !candidate.common[static_cast<size_t>(disk_)];
+    const Path place = folder_.folder(candidate.tag);
+    // Next to the folder if the disk has none of this checkpoint, else next to its model.
+    Path incoming = own == nullptr ? folder_.partial_folder(candidate.tag)
+                                   : folder_of(folder_, *own) / run_files::kIncoming;
+    std::optional<FolderLock> lock;
+    constexpr const char* kWhat = "the checkpoint was not restored to this disk";
+    run_on_all(communicator_, kWhat, [&] {
+      if (!leads || (own != nullptr && own->published && !lacks)) return;
+      make_folder(folder_.root());
+      lock.emplace(folder_.root());
+      if (!lacks) return;
+      std::filesystem::remove_all(incoming);
+      make_folder(incoming / run_files::kModel);
+    });
+    std::vector<FileTransfer> transfers;
+    const HeldCheckpoint& whole = *candidate.on[source];
+    for (size_t disk = 0; disk < disks; ++disk) {
+      if (candidate.common[disk]) continue;
+      for (const auto& [name, bytes] : whole.common_files) {
+        transfers.push_back({.from = disks_.leader_of(static_cast<int>(source)),
+                             .to = disks_.leader_of(static_cast<int>(disk)),
+                             .source = folder_of(folder_, whole) / name,
+                             .target = incoming / name});
+      }
+    }
+    run_on_all(communicator_, kWhat, [&] { exchange_files(communicator_, transfers); });
+    run_on_all(communicator_, kWhat, [&] {
+      if (!leads) return;
+      if (lacks && own != nullptr) move_into(incoming, folder_of(folder_, *own));
+      if (own != nullptr && own->published) return;
+      const Path partial = folder_.partial_folder(candidate.tag);
+      sync_tree(partial);
+      replace_folder(partial, place);
+    });
+  }
+
+  // Which disk receives which shard: those damaged there, and those that it keeps according to
+  // state.json and has lost.
+  std::vector<ShardRepair> repairs_of(const CheckpointCandidate& candidate) const {
+    std::vector<ShardRepair> repairs;
+    for (size_t disk = 0; disk < candidate.shards.size(); ++disk) {
+      std::set<int> wanted = candidate.kept_with_copies_by(disks_.names[disk]);
+      for (const CheckpointFlaw& flaw : candidate.flaws) {
+        if (flaw.disk == disk && flaw.shard != kNoShard) wanted.insert(flaw.shard);
+      }
+      for (const int shard : wanted) {
+        if (candidate.has(disk, shard)) continue;
+        for (size_t other = 0; other < candidate.shards.size(); ++other) {
+          if (!candidate.has(other, shard)) continue;
+          repairs.push_back(
+              {.shard = shard, .from = static_cast<int>(other), .to = static_cast<int>(disk)});
+          break;
+        }
+      }
+    }
+    return repairs;
+  }
+
+  // Makes the repairs and reports them.
+  void repair_shards_of(CheckpointCandidate& candidate, std::vector<std::string>& report) {
+    const std::vector<ShardRepair> repairs = repairs_of(candidate);
+    const std::vector<std::string> failures =
+        repair_shards(communicator_, folder_, disks_, candidate.tag, candidate.world_size, repairs);
+    std::map<size_t, std::vector<int>> repaired;
+    std::map<size_t, std::string> failed;
+    for (size_t i = 0; i < repairs.size(); ++i) {
+      const auto disk = static_cast<size_t>(repairs[i].to);
+      if (!failures[i].empty()) {
+        failed[disk] = failures[i];
+        continue;
+      }
+      repaired[disk].push_back(repairs[i].shard);
+      std::vector<int>& own = candidate.shards[disk];
+      own.insert(std::upper_bound(own.begin(), own.end(), repairs[i].shard), repairs[i].shard);
+    }
+    for (const CheckpointFlaw& flaw : candidate.flaws) {
+      report.push_back(flaw.text + (flaw.shard == kNoShard || candidate.has(flaw.disk, flaw.shard)
+                                        ? ": replaced by the copy of another disk"
+                                        : ": read from another disk"));
+    }
+    for (const auto& [disk, shards] : repaired) {
+      report.push_back(
+          fmt::format("{} received {} from another disk", disks_.names[disk], shard_list(shards)));
+    }
+    for (const auto& [disk, failure] : failed) {
+      report.push_back(fmt::format("{} keeps fewer copies until the next checkpoint: {}",
+                                   disks_.names[disk], failure));
+    }
+  }
+
+  // Moves the files that every disk has into a folder that already has shards.
+  static void move_into(const Path& incoming, const Path& folder) {
+    sync_tree(incoming);
+    replace_folder(incoming / run_files::kModel, folder / run_files::kModel);
+    rename_durably(incoming / run_files::kState, folder / run_files::kState);
+    std::filesystem::remove_all(incoming);
+  }
+
+  RecoveredCheckpoint outcome(const CheckpointCandidate& candidate) const {
+    RecoveredCheckpoint recovered = {.tag = candidate.tag, .holders = {}, .report = {}};
+    recovered.other_tags = found_.tags();
+    std::erase(recovered.other_tags, candidate.tag);
+    for (int shard = 0; shard < candidate.world_size; ++shard) {
+      std::vector<int> on;
+      for (int disk = 0; disk < disks_.count(); ++disk) {
+        if (candidate.has(static_cast<size_t>(disk), shard)) on.push_back(disk);
+      }
+      recovered.fetches = recovered.fetches || static_cast<int>(on.size()) < disks_.count();
+      if (std::find(on.begin(), on.end(), disk_) != on.end()) {
+        recovered.holders.push_back(-1);
+        continue;
+      }
+      const auto ranks = disks_.ranks.ranks_of(on[static_cast<size_t>(disk_) % on.size()]);
+      recovered.holders.push_back(ranks[static_cast<size_t>(shard) % ranks.size()]);
+    }
+    return recovered;
+  }
+
+  // Describes where the checkpoint was found.
+  std::string source_of(const CheckpointCandidate& candidate) const {
+    std::vector<std::string> have, lacking;
+    for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
+      const std::string& name = disks_.names[disk];
+      if (!candidate.shards[disk].empty()) {
+        have.push_back(fmt::format("{} from {}", shard_list(candidate.shards[disk]), name));
+      }
+      if (!candidate.common[disk]) lacking.push_back(name);
+    }
+    std::string line = fmt::format("{}: {}", candidate.tag, listed(have));
+    if (!lacking.empty()) {
+      line += fmt::format("; {} received the model from another disk", listed(lacking));
+    }
+    return line;
+  }
+
+  // "; the newest other intact checkpoint is ..." with its --resume, or empty if there is none.
+  std::string other_checkpoint(const std::string& wanted) {
+    for (CheckpointCandidate& candidate : found_.candidates) {
+      if (candidate.tag == wanted) continue;
+      verify(candidate);
+      if (!candidate.complete()) continue;
+      return fmt::format("; the newest other intact checkpoint is {0}: --resume {0}",
+                         candidate.tag);
+    }
+    return "";
+  }
+
+  [[noreturn]] void refuse_absent(const std::string& wanted) {
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      if (one.tag == wanted) refuse_requested(wanted, cannot_be_used(one.tag, one.problem));
+    }
+    refuse_absent_tag(folder_.root(), wanted, found_.tags());
+  }
+
+  [[noreturn]] void refuse_requested(const std::string& wanted, const std::string& reason) {
+    fail("{}: {}{}", folder_.root().string(), reason, other_checkpoint(wanted));
+  }
+
+  [[noreturn]] void refuse_all(const std::vector<CheckpointCandidate>& candidates,
+                               const std::vector<std::string>& reasons) const {
+    const bool apart = disks_.count() > 1 || std::any_of(candidates.begin(), candidates.end(),
+                                                         [](const CheckpointCandidate& one) {
+                                                           return one.of_several_disks();
+                                                         });
+    fail("{}: no checkpoint is intact{}: {}; {}", folder_.root().string(),
+         apart ? " on the disks of " + listed(disks_.names) : "", fmt::join(reasons, "; "),
+         apart ? "restart the hosts that store the missing parts (with run.checkpoint_copies 2, a "
+                 "run survives the loss of one host)"
+               : "restore the missing or damaged files from a copy of the folder, or start a new "
+                 "run in another folder");
+  }
+
+  comm::Communicator& communicator_;
+  const CheckpointFolder& folder_;
+  const Disks& disks_;
+  int rank_, disk_;
+  FoundCheckpoints found_;
+};
+
+}  // namespace
+
+std::optional<RecoveredCheckpoint> recover_checkpoint(comm::Communicator& communicator,
+                                                      const CheckpointFolder& folder,
+                                                      const Disks& disks, const std::string& tag) {
+  return Recovery(communicator, folder, disks).run(tag);
+}
+
+}  // namespace onebit::checkpoint
