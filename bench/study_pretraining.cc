@@ -6,8 +6,8 @@
 
 #include "onebit/apps/tasks/pretraining_task.h"
 #include "onebit/exchange/comm/launch.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/training_loop.h"
 
@@ -93,7 +93,7 @@ void train(const Arguments& given, const Replacement& replacement) {
     tasks::PretrainingOptions options;
     options.data = {{given.data, 0.0}};
     options.valid = {{"", given.valid}};
-    options.recipe = engine::load_recipe(given.recipe, {});
+    options.recipe = load_recipe(given.recipe, {});
     options.recipe_place = given.recipe;
     options.output = given.output;
     Context context = Context::cpu(given.threads);

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "onebit/apps/tasks/task_list.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/json_schema.h"
 

@@ -3,7 +3,7 @@
 #include "onebit/apps/tasks/task_list.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::tasks {
 namespace {

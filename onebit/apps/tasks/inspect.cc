@@ -13,8 +13,8 @@
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/checkpoint/checkpoint_state.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::tasks {
@@ -146,7 +146,7 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
 }
 
 Json inspect_recipe(const Path& path) {
-  const Json recipe = engine::load_recipe(path, {});
+  const Json recipe = load_recipe(path, {});
   const std::string place = path.string();
   const TaskEntry& task = task_of(recipe, place);
   const RecipeFacts facts = task.inspect(recipe, place);

@@ -1,10 +1,10 @@
 #include "onebit/apps/tasks/recipe_check.h"
 
 #include "onebit/apps/tasks/task_list.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
 #include "onebit/ground/metrics/text_table.h"
+#include "onebit/ground/recipe/key_rows.h"
+#include "onebit/ground/recipe/overrides.h"
 
 namespace onebit::tasks {
 namespace {
@@ -39,7 +39,7 @@ std::string summary_of(const Keys& keys, const TaskEntry& task) {
 
 RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides) {
   const std::string place = path.string();
-  const Json recipe = engine::load_recipe(path, overrides);
+  const Json recipe = load_recipe(path, overrides);
   const TaskEntry& task = task_of(recipe, place);
   Keys keys(recipe, place);
   const engine::BatchSizes batch = task.read(keys).batch;

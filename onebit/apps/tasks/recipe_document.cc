@@ -5,7 +5,7 @@
 
 #include "onebit/apps/tasks/task_list.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
 
 namespace onebit::tasks {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "onebit/apps/tasks/task_list.h"
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
 #include "onebit/training/training/run_options.h"
 
 namespace onebit::tasks {

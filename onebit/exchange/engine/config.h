@@ -13,7 +13,7 @@
 #include "onebit/exchange/optim/optimizer_recipe.h"
 #include "onebit/exchange/optim/schedule.h"
 #include "onebit/ground/base/dtype.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/device.h"
 
 namespace onebit::engine {

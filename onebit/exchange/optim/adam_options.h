@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::optim {
 

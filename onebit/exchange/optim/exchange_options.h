@@ -9,7 +9,7 @@
 
 #include "onebit/exchange/optim/freeze_rule.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::optim {
 

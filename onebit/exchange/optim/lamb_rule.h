@@ -7,7 +7,7 @@
 #include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/ops/lamb_update.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/exchange/optim/optimizer_recipe.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::optim {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::optim {
 

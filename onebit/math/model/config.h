@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/ground/base/config_keys.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 #include "onebit/math/ops/activation.h"
 
 namespace onebit::model {

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::model {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/device.h"
 #include "onebit/math/tensor/tensor.h"
 

@@ -5,10 +5,10 @@
 
 #include "onebit/apps/tasks/task_list.h"
 #include "onebit/exchange/engine/batch_sizes.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/model_sizes.h"
@@ -62,8 +62,7 @@ tasks::PretrainingConfig config_of(const Arguments& given) {
     fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
          given.start);
   }
-  const Json recipe =
-      with_sizes_of_model(engine::load_recipe(given.recipe, given.overrides), given.start);
+  const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
   const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
   require(std::string_view(task.name) == tasks::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "

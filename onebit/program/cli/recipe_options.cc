@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "onebit/exchange/comm/launch.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/transport_choice.h"
 #include "onebit/program/cli/usage.h"
 
@@ -124,7 +124,7 @@ int train_on_ranks(const RecipeOptions& given, training::RunOptions& run,
   return run_on_ranks(
       given.device,
       [&] {
-        run.recipe = engine::load_recipe(given.recipe, given.overrides);
+        run.recipe = load_recipe(given.recipe, given.overrides);
         complete(run.recipe);
         // The run saves the recipe, and is resumed with it.
         require_utf8(run.recipe, "the options for the recipe");

@@ -6,9 +6,9 @@
 
 #include "onebit/apps/tasks/task_list.h"
 #include "onebit/exchange/engine/batch_sizes.h"
-#include "onebit/exchange/engine/recipe.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/log_level_option.h"
 #include "onebit/program/cli/model_sizes.h"
@@ -146,7 +146,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     overrides.push_back("run.checkpoint_copies=" + copies);
   }
   const Texts start = values_of(command, "--initialize-from");
-  Json recipe = engine::load_recipe(place, overrides);
+  Json recipe = load_recipe(place, overrides);
   if (!start.empty()) {
     recipe = with_sizes_of_model(std::move(recipe), start.front());
   } else if (!training.resume.empty()) {

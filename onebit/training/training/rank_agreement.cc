@@ -11,7 +11,7 @@
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/training/training/recipe_differences.h"
+#include "onebit/ground/recipe/recipe_differences.h"
 
 namespace onebit::training {
 namespace {
@@ -35,7 +35,7 @@ void require_same_on_all(comm::Communicator& communicator, const Json& mine, std
   const std::vector<std::string> texts = checkpoint::gather_texts(communicator, text);
   const auto other = std::ranges::find_if(texts, [&](const auto& one) { return one != texts[0]; });
   const Difference found =
-      differences(Json::parse(texts[0]).unflatten(), Json::parse(*other).unflatten()).front();
+      json_differences(Json::parse(texts[0]).unflatten(), Json::parse(*other).unflatten()).front();
   fail("{} of rank {} differs from that of rank 0: `{}` is {}, on rank 0 it is {}; {}", what,
        other - texts.begin(), found.key, found.new_value, found.old_value, remedy);
 }

@@ -6,7 +6,7 @@
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/training/training/recipe_differences.h"
+#include "onebit/ground/recipe/recipe_differences.h"
 
 namespace onebit::training {
 

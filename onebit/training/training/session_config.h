@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit::training {
 

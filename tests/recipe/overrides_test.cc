@@ -1,4 +1,4 @@
-#include "onebit/exchange/engine/recipe.h"
+#include "onebit/ground/recipe/overrides.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
-namespace onebit::engine {
+namespace onebit {
 namespace {
 
 TEST(Recipe, OverridesReachNestedKeys) {
@@ -45,4 +45,4 @@ TEST(Recipe, CommentsAndLastCommasOfHjsonAreRead) {
 }
 
 }  // namespace
-}  // namespace onebit::engine
+}  // namespace onebit

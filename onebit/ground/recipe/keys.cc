@@ -1,10 +1,10 @@
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 #include <algorithm>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
 #include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/recipe/key_rows.h"
 
 namespace onebit {
 

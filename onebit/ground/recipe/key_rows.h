@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_form.h"
+#include "onebit/ground/recipe/key_form.h"
 
 namespace onebit {
 

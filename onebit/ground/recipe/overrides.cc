@@ -1,11 +1,11 @@
-#include "onebit/exchange/engine/recipe.h"
+#include "onebit/ground/recipe/overrides.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "onebit/ground/base/json.h"
 
-namespace onebit::engine {
+namespace onebit {
 namespace {
 
 // The offset after the string whose opening quote is at `begin`, or the end of the text.
@@ -81,4 +81,4 @@ Json load_recipe(const Path& path, const std::vector<std::string>& overrides) {
   return recipe;
 }
 
-}  // namespace onebit::engine
+}  // namespace onebit

@@ -1,4 +1,4 @@
-#include "onebit/training/training/recipe_differences.h"
+#include "onebit/ground/recipe/recipe_differences.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include "onebit/ground/base/json.h"
 
-namespace onebit::training {
+namespace onebit {
 namespace {
 
 std::string dotted(const std::string& pointer) {
@@ -17,7 +17,7 @@ std::string dotted(const std::string& pointer) {
 
 }  // namespace
 
-std::vector<Difference> differences(const Json& old_object, const Json& new_object) {
+std::vector<Difference> json_differences(const Json& old_object, const Json& new_object) {
   const Json was = old_object.flatten(), is = new_object.flatten();
   std::set<std::string> pointers;
   for (const auto& [pointer, value] : was.items()) pointers.insert(pointer);
@@ -36,7 +36,7 @@ std::vector<Difference> differences(const Json& old_object, const Json& new_obje
 std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
                                             const KeyRow& table) {
   std::vector<std::string> lines;
-  for (const Difference& one : differences(old_recipe, new_recipe)) {
+  for (const Difference& one : json_differences(old_recipe, new_recipe)) {
     if (!has_influence(table, one.pointer)) continue;
     lines.push_back(
         fmt::format("changed: {} is {}, was {}", one.key, one.new_value, one.old_value));
@@ -44,4 +44,4 @@ std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& 
   return lines;
 }
 
-}  // namespace onebit::training
+}  // namespace onebit

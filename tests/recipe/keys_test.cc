@@ -1,5 +1,5 @@
 // Reading the keys of a recipe, and the table that the reading makes.
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <array>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

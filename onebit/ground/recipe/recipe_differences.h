@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
 
-namespace onebit::training {
+namespace onebit {
 
 // A value that two JSON objects do not share.
 struct Difference {
@@ -19,11 +19,11 @@ struct Difference {
   std::string new_value;
 };
 // All of them, by their pointers.
-std::vector<Difference> differences(const Json& old_object, const Json& new_object);
+std::vector<Difference> json_differences(const Json& old_object, const Json& new_object);
 
 // One line per key that differs between two recipes, except for keys that do not influence the
 // values (how often to save, evaluate, print) according to the new recipe's `table`.
 std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
                                             const KeyRow& table);
 
-}  // namespace onebit::training
+}  // namespace onebit

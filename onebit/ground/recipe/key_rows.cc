@@ -1,4 +1,4 @@
-#include "onebit/ground/base/key_rows.h"
+#include "onebit/ground/recipe/key_rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "onebit/ground/base/key_form.h"
+#include "onebit/ground/recipe/key_form.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

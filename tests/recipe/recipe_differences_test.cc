@@ -1,4 +1,4 @@
-#include "onebit/training/training/recipe_differences.h"
+#include "onebit/ground/recipe/recipe_differences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "onebit/exchange/engine/config.h"
 #include "onebit/training/training/session_config.h"
 
-namespace onebit::training {
+namespace onebit {
 namespace {
 
 using testing::ElementsAre;
@@ -19,10 +19,10 @@ Json recipe() {
                     "recipe.json");
 }
 
-std::vector<std::string> differences(const Json& was, const Json& is) {
+std::vector<std::string> json_differences(const Json& was, const Json& is) {
   Keys keys(is, "recipe.json");
   engine::parse_engine_config(keys);
-  read_session_config(keys);
+  training::read_session_config(keys);
   return recipe_differences(was, is, keys.rows());
 }
 
@@ -32,19 +32,19 @@ TEST(RecipeDifferences, AreNamedWithBothValues) {
   other["optimizer"]["params"]["betas"] = {0.9, 0.98};
   other["run"].erase("checkpoint_every");
   other["run"]["steps"] = 200;
-  EXPECT_THAT(differences(recipe(), other),
+  EXPECT_THAT(json_differences(recipe(), other),
               ElementsAre("changed: optimizer.params.betas.0 is 0.9, was absent",
                           "changed: optimizer.params.betas.1 is 0.98, was absent",
                           "changed: optimizer.params.lr is 0.002, was 0.001",
                           "changed: run.steps is 200, was 100"));
-  EXPECT_THAT(differences(recipe(), recipe()), IsEmpty());
+  EXPECT_THAT(json_differences(recipe(), recipe()), IsEmpty());
 }
 
 // Of an older recipe, with a key that there is no longer.
 TEST(RecipeDifferences, OfAKeyThatIsNotKnownIsNamed) {
   Json old = recipe();
   old["run"]["watch_something"] = 1;
-  EXPECT_THAT(differences(old, recipe()),
+  EXPECT_THAT(json_differences(old, recipe()),
               ElementsAre("changed: run.watch_something is absent, was 1"));
 }
 
@@ -62,23 +62,23 @@ TEST(RecipeDifferences, InKeysThatChangeNothingAreNone) {
   other["comment"] = {{"by", "me"}};
   other["zero_optimization"] = {{"stage", 0}};
   other["fp16"] = {{"auto_cast", false}};
-  EXPECT_THAT(differences(recipe(), other), IsEmpty());
+  EXPECT_THAT(json_differences(recipe(), other), IsEmpty());
 }
 
 TEST(RecipeDifferences, InKeysWithoutEffectAreNone) {
   Keys listing = Keys::listing();
   engine::parse_engine_config(listing);
-  read_session_config(listing);
+  training::read_session_config(listing);
   int without_effect = 0;
   for (const KeyRow& row : listing.rows().rows) {
     if (row.use != KeyUse::kNoEffect) continue;
     Json other = recipe();
     other[row.name] = {{"enabled", true}};
-    EXPECT_THAT(differences(recipe(), other), IsEmpty()) << row.name;
+    EXPECT_THAT(json_differences(recipe(), other), IsEmpty()) << row.name;
     ++without_effect;
   }
   EXPECT_GT(without_effect, 10);
 }
 
 }  // namespace
-}  // namespace onebit::training
+}  // namespace onebit

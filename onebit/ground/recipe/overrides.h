@@ -7,7 +7,7 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
 
-namespace onebit::engine {
+namespace onebit {
 
 // Sets one value by its dotted path, e.g. "optimizer.params.lr=1e-4". The value is parsed as JSON
 // if it is JSON, otherwise it is a string; missing sections of the path are created. Errors: no
@@ -18,4 +18,4 @@ void apply_override(Json& recipe, const std::string& assignment);
 // commas before a closing bracket (Hjson).
 Json load_recipe(const Path& path, const std::vector<std::string>& overrides);
 
-}  // namespace onebit::engine
+}  // namespace onebit

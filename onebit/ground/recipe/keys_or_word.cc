@@ -1,7 +1,7 @@
 // Keys whose value may also be a word, such as "auto".
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/key_rows.h"
-#include "onebit/ground/base/keys.h"
+#include "onebit/ground/recipe/key_rows.h"
+#include "onebit/ground/recipe/keys.h"
 
 namespace onebit {
 
