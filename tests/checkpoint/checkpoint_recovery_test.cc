@@ -372,8 +372,9 @@ TEST_F(CheckpointRecoveryTest, ACheckpointOfOneDiskServesMany) {
 }
 
 TEST_F(CheckpointRecoveryTest, WithoutAnyThereIsNone) {
-  on_ranks({.layout = {0, 1}},
-           [](ToyRun&, Checkpoints& checkpoints, bool) { EXPECT_FALSE(checkpoints.open()); });
+  on_ranks({.layout = {0, 1}}, [](engine::ToyRun&, Checkpoints& checkpoints, bool) {
+    EXPECT_FALSE(checkpoints.open());
+  });
   EXPECT_THAT(
       error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
       HasSubstr("contains no checkpoint \"global_step3\"; it contains no checkpoint at all"));

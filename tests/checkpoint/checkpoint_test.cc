@@ -27,7 +27,7 @@ class CheckpointTest : public testing::Test {
               ("onebit_checkpoint_" + std::to_string(::getpid()))) {}
   ~CheckpointTest() override { std::filesystem::remove_all(root_); }
 
-  static void save(ToyRun& run, Checkpoints& checkpoints) {
+  static void save(engine::ToyRun& run, Checkpoints& checkpoints) {
     checkpoints.save(run.engine(), {{"samples", run.samples()}},
                      [values = run.values()](const Path& folder) {
                        formats::write_safetensors(
@@ -37,7 +37,7 @@ class CheckpointTest : public testing::Test {
     checkpoints.wait();
   }
 
-  static void restore(ToyRun& run, const SavedCheckpoint& saved) {
+  static void restore(engine::ToyRun& run, const SavedCheckpoint& saved) {
     const formats::SafetensorsFile file(saved.model_folder / "model.safetensors");
     file.read_f32(
         0, {run.table().values().data<float>(), static_cast<size_t>(run.table().size_elements())});
@@ -51,7 +51,7 @@ class CheckpointTest : public testing::Test {
     std::vector<double> all;
     const auto train = [&](int from, int to, bool resume) {
       comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-        ToyRun run(config, communicator);
+        engine::ToyRun run(config, communicator);
         Checkpoints checkpoints(communicator, root_, 2);
         if (resume) restore(run, checkpoints.open().value());
         for (int step = from; step < to; ++step) {
@@ -73,7 +73,7 @@ class CheckpointTest : public testing::Test {
 TEST_F(CheckpointTest, ResumesBitForBit) {
   constexpr int kSteps = 23;
   for (const char* optimizer : {kAdam, kLamb, kOneBit}) {
-    const engine::EngineConfig config = toy_config(optimizer, 12, 2);
+    const engine::EngineConfig config = engine::toy_config(optimizer, 12, 2);
     for (const int world : {1, 2, 3}) {
       const auto unbroken = losses(config, world, kSteps, kSteps);
       for (const int interrupt : {1, 7, 8, 12, 19}) {
@@ -89,7 +89,7 @@ constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
 // The buckets' shares are known only after update 10; the run is interrupted before and after it.
 TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
   constexpr int kSteps = 23;
-  const engine::EngineConfig config = toy_config(kOneBit, 12, 2, kClip);
+  const engine::EngineConfig config = engine::toy_config(kOneBit, 12, 2, kClip);
   for (const int world : {2, 3}) {
     const auto unbroken = losses(config, world, kSteps, kSteps);
     for (const int interrupt : {3, 8, 9, 14, 19}) {
@@ -103,13 +103,13 @@ TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
 // warm-up, and after it.
 TEST_F(CheckpointTest, ResumesAnAutomaticFreezeBitForBit) {
   constexpr int kSteps = 66;
-  engine::EngineConfig config = toy_config(
+  engine::EngineConfig config = engine::toy_config(
       R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "betas": [0.9, 0.99], "freeze_step": "auto",
                                            "freeze_window": 4}})",
       12, 2, kClip);
   config.run.steps = kSteps;
   int frozen = 1;
-  for (const engine::StepOutcome& outcome : train_toy(config, 2, kSteps).outcomes) {
+  for (const engine::StepOutcome& outcome : engine::train_toy(config, 2, kSteps).outcomes) {
     if (outcome.froze_now) break;
     ++frozen;
   }
@@ -125,7 +125,7 @@ TEST_F(CheckpointTest, ResumesAnAutomaticFreezeBitForBit) {
 TEST_F(CheckpointTest, BucketsAreKnownAgainAfterALoad) {
   const auto save_on = [&](int world, const char* more_run) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      ToyRun run(toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
+      engine::ToyRun run(engine::toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
       Checkpoints checkpoints(communicator, root_, 2);
       for (int step = 0; step < 14; ++step) run.step();
       save(run, checkpoints);
@@ -134,7 +134,7 @@ TEST_F(CheckpointTest, BucketsAreKnownAgainAfterALoad) {
   const auto first_early = [&](int world, const char* more_run) {
     int first = 0;
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      ToyRun run(toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
+      engine::ToyRun run(engine::toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
       Checkpoints checkpoints(communicator, root_, 2);
       restore(run, *checkpoints.open());
       for (int step = 15; step <= 26; ++step) {
@@ -171,7 +171,7 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
       std::filesystem::remove_all(root_);
       std::vector<float> unbroken, resumed;
       comm::run_thread_world(from, [&](comm::Communicator& communicator) {
-        ToyRun run(toy_config(optimizer, 12, 2), communicator);
+        engine::ToyRun run(engine::toy_config(optimizer, 12, 2), communicator);
         Checkpoints checkpoints(communicator, root_, 2);
         for (int step = 0; step < 8; ++step) run.step();
         save(run, checkpoints);
@@ -179,7 +179,7 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
         if (communicator.rank() == 0) unbroken = run.values();
       });
       comm::run_thread_world(to, [&](comm::Communicator& communicator) {
-        ToyRun run(toy_config(optimizer, 12, 2), communicator);
+        engine::ToyRun run(engine::toy_config(optimizer, 12, 2), communicator);
         Checkpoints checkpoints(communicator, root_, 2);
         restore(run, checkpoints.open().value());
         for (int step = 0; step < 8; ++step) run.step();
@@ -197,13 +197,13 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
 TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
   // The noise of the signs is as large after few steps as after many; the distance moved is not.
   constexpr int kSteps = 16;
-  const auto config = [] { return toy_config(kOneBit, 24, 1); };
+  const auto config = [] { return engine::toy_config(kOneBit, 24, 1); };
   for (const auto& [from, to] :
        {std::pair(4, 4), {4, 2}, {2, 4}, {1, 4}, {4, 1}, {8, 1}, {1, 8}, {8, 3}, {3, 8}, {6, 8}}) {
     std::filesystem::remove_all(root_);
     std::vector<float> saved_values, unbroken, resumed;
     comm::run_thread_world(from, [&](comm::Communicator& communicator) {
-      ToyRun run(config(), communicator);
+      engine::ToyRun run(config(), communicator);
       Checkpoints checkpoints(communicator, root_, 2);
       for (int step = 0; step < 12; ++step) run.step();
       save(run, checkpoints);
@@ -212,7 +212,7 @@ TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
       if (communicator.rank() == 0) unbroken = run.values();
     });
     comm::run_thread_world(to, [&](comm::Communicator& communicator) {
-      ToyRun run(config(), communicator);
+      engine::ToyRun run(config(), communicator);
       Checkpoints checkpoints(communicator, root_, 2);
       restore(run, checkpoints.open().value());
       EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
@@ -235,12 +235,13 @@ enum class Kept { kAll, kValues };
 TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {
   constexpr int kSteps = 4;
   std::vector<float> unbroken;
-  const auto keep = [](comm::Communicator& communicator, ToyRun& run, std::vector<float>& values) {
+  const auto keep = [](comm::Communicator& communicator, engine::ToyRun& run,
+                       std::vector<float>& values) {
     for (int step = 0; step < kSteps; ++step) run.step();
     if (communicator.rank() == 0) values = run.values();
   };
   comm::run_thread_world(3, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    engine::ToyRun run(engine::toy_config(kOneBit, 12, 2), communicator);
     Checkpoints checkpoints(communicator, root_, 2);
     for (int step = 0; step < 12; ++step) run.step();
     save(run, checkpoints);
@@ -249,12 +250,12 @@ TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {
   const auto resumed_on = [&](int world, Kept kept) {
     std::vector<float> values;
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+      engine::ToyRun run(engine::toy_config(kOneBit, 12, 2), communicator);
       Checkpoints checkpoints(communicator, root_, 2);
       const auto saved = checkpoints.open();
       restore(run, *saved);
       if (kept == Kept::kAll) return keep(communicator, run, values);
-      ToyRun fresh(toy_config(kOneBit, 12, 2), communicator);
+      engine::ToyRun fresh(engine::toy_config(kOneBit, 12, 2), communicator);
       copy(fresh.table().values(), run.table().values());
       fresh.continue_from(run.samples());
       keep(communicator, fresh, values);
@@ -271,7 +272,7 @@ TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {
 TEST_F(CheckpointTest, FailedWriteIsOneErrorOnEveryRankAndLeavesNothing) {
   std::atomic<int> failures = 0;
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kAdam, 12, 2), communicator);
+    engine::ToyRun run(engine::toy_config(kAdam, 12, 2), communicator);
     Checkpoints checkpoints(communicator, root_, 2);
     run.step();
     checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
@@ -289,7 +290,7 @@ TEST_F(CheckpointTest, FailedWriteIsOneErrorOnEveryRankAndLeavesNothing) {
 // A rank's files after `steps` steps, one checkpoint.
 void save_once(const Path& root, int steps) {
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    engine::ToyRun run(engine::toy_config(kOneBit, 12, 2), communicator);
     Checkpoints checkpoints(communicator, root, 2);
     for (int step = 0; step < steps; ++step) run.step();
     checkpoints.save(run.engine(), {}, [](const Path&) {});

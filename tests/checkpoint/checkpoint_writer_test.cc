@@ -56,7 +56,7 @@ TEST_F(CheckpointWriterTest, OnOneDiskNothingIsAdded) {
 
 // A copy that was kept until the next checkpoint would take its memory twice while that is written.
 TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
-  on_ranks({.layout = {0}}, [&](ToyRun& run, Checkpoints& checkpoints, bool) {
+  on_ranks({.layout = {0}}, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool) {
     run.step();
     auto copy = std::make_shared<int>();
     const std::weak_ptr<int> seen = copy;
@@ -72,25 +72,26 @@ TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
 
 // A disk that is full for a while costs one checkpoint, not the run.
 TEST_F(CheckpointWriterTest, AFailedWriteIsFollowedByTheNext) {
-  on_ranks({.layout = {0, 0}, .keep_last = 1}, [&](ToyRun& run, Checkpoints& checkpoints, bool) {
-    const auto save_in_vain = [&] {
-      run.step();
-      checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
-    };
-    save_in_vain();
-    run.step();
-    save(run, checkpoints);
-    EXPECT_EQ(CheckpointFolder(disk(0)).tags(), std::vector<std::string>({tag_of_step(2)}));
-    save_in_vain();
-    save_in_vain();
-    EXPECT_THAT(message_of([&] { checkpoints.settle(); }), HasSubstr("no space left"));
-  });
+  on_ranks(
+      {.layout = {0, 0}, .keep_last = 1}, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool) {
+        const auto save_in_vain = [&] {
+          run.step();
+          checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
+        };
+        save_in_vain();
+        run.step();
+        save(run, checkpoints);
+        EXPECT_EQ(CheckpointFolder(disk(0)).tags(), std::vector<std::string>({tag_of_step(2)}));
+        save_in_vain();
+        save_in_vain();
+        EXPECT_THAT(message_of([&] { checkpoints.settle(); }), HasSubstr("no space left"));
+      });
 }
 
 TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {
   const Trial trial = {.layout = {0, 1}, .keep_last = 1};
   const std::string first = tag_of_step(1), second = tag_of_step(2);
-  on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool rank0) {
+  on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool rank0) {
     run.step();
     save(run, checkpoints);
     run.step();
@@ -105,7 +106,7 @@ TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {
     EXPECT_FALSE(files::exists(CheckpointFolder(disk(number)).partial_folder(second)));
   }
   // The checkpoint can be renamed on only one disk.
-  on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool rank0) {
+  on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool rank0) {
     run.step();
     run.step();
     checkpoints.save(run.engine(), {}, [&](const Path&) {
@@ -119,7 +120,7 @@ TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {
     EXPECT_TRUE(files::exists(CheckpointFolder(disk(number)).folder(first))) << number;
   }
   files::remove_all(disk(1) / "latest");
-  on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool) {
+  on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool) {
     for (int step = 0; step < 3; ++step) run.step();
     save(run, checkpoints);
   });

@@ -45,7 +45,7 @@ class DisksTest : public testing::Test {
     return disk(number) / tag_of_step(step) / shard_name(rank, world);
   }
 
-  static void save(ToyRun& run, Checkpoints& checkpoints) {
+  static void save(engine::ToyRun& run, Checkpoints& checkpoints) {
     checkpoints.save(run.engine(), {{"samples", run.samples()}},
                      [values = run.values()](const Path& folder) {
                        write_file_atomically(folder / "config.json", "{}");
@@ -60,12 +60,12 @@ class DisksTest : public testing::Test {
 
   // Runs `work` on ranks with these disks.
   void on_ranks(const Trial& trial,
-                const std::function<void(ToyRun&, Checkpoints&, bool first)>& work) const {
+                const std::function<void(engine::ToyRun&, Checkpoints&, bool first)>& work) const {
     const auto world = static_cast<int>(trial.layout.size());
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
       comm::run_rank(communicator, [&] {
         const int own = trial.layout[static_cast<size_t>(communicator.rank())];
-        ToyRun run(toy_config(trial.optimizer, 12, 1), communicator);
+        engine::ToyRun run(engine::toy_config(trial.optimizer, 12, 1), communicator);
         Checkpoints checkpoints(communicator, disk(own), trial.keep_last, trial.copies);
         work(run, checkpoints, communicator.rank() == 0);
       });
@@ -75,7 +75,7 @@ class DisksTest : public testing::Test {
   // Trains to kSteps, with checkpoints at kFirst and kSecond; returns the losses after kFirst.
   std::vector<double> train(const Trial& trial) const {
     std::vector<double> losses;
-    on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool first) {
+    on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool first) {
       for (int step = 1; step <= kSteps; ++step) {
         const double loss = run.step();
         if (first && step > kFirst) losses.push_back(loss);
@@ -88,7 +88,7 @@ class DisksTest : public testing::Test {
   // Resumes and trains to kSteps without a checkpoint.
   Resumed resume(const Trial& trial) const {
     Resumed resumed;
-    on_ranks(trial, [&](ToyRun& run, Checkpoints& checkpoints, bool first) {
+    on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool first) {
       const SavedCheckpoint saved = checkpoints.open(trial.tag).value();
       const formats::SafetensorsFile file(saved.model_folder / "model.safetensors");
       file.read_f32(0, {run.table().values().data<float>(),

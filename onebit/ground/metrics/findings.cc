@@ -13,8 +13,6 @@
 
 namespace onebit::metrics {
 
-namespace log_line = log_line;
-
 namespace {
 
 using Findings = std::vector<Finding>;

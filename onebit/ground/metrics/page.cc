@@ -14,12 +14,7 @@
 
 namespace onebit::metrics {
 
-namespace log_line = log_line;
-
 namespace {
-
-using human_bytes;
-using human_duration;
 
 constexpr int kColours = 8;
 

@@ -12,8 +12,6 @@
 
 namespace onebit::metrics {
 
-namespace log_line = log_line;
-
 namespace {
 
 // Adds the numbers of `object` under "prefix.key"; null stands for NaN. Counts are added only if
