@@ -64,11 +64,11 @@ tasks::PretrainingConfig config_of(const Arguments& given) {
          given.start);
   }
   const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
-  const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
+  const training::TaskKind& task = tasks::task_of(recipe, given.recipe);
   require(std::string_view(task.name) == tasks::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",
-          given.recipe, task.name, task.command);
+          given.recipe, task.name, training::training_command(task.name));
   return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
 }
 

@@ -42,7 +42,7 @@ void add_check(commands::Command recipe, commands::Action& chosen) {
 void add_schema(commands::Command recipe, commands::Action& chosen) {
   auto task = std::make_shared<std::string>();
   std::vector<std::string> names;
-  for (const tasks::TaskEntry& entry : tasks::tasks()) names.emplace_back(entry.name);
+  for (const training::TaskKind& entry : tasks::tasks()) names.emplace_back(entry.name);
   const commands::Command command = recipe.add_subcommand(
       "schema",
       "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "

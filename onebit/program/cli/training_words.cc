@@ -84,8 +84,8 @@ void take_resume(cluster::TrainingCommand& training) {
 }
 
 // The command, and the task that it trains.
-std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program,
-                                                          commands::Action& unused, Texts words) {
+std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
+                                                            commands::Action& unused, Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(commands::Command(program), unused);
   commands::add_log_level(commands::Command(program));
@@ -106,8 +106,8 @@ std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program,
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  for (const tasks::TaskEntry& task : tasks::tasks()) {
-    if (task.command == name) return {command, &task};
+  for (const training::TaskKind& task : tasks::tasks()) {
+    if (training::training_command(task.name) == name) return {command, &task};
   }
   throw commands::UsageError("after --: " + name + " does not train: launch " +
                              training_commands());
@@ -117,8 +117,8 @@ std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program,
 
 std::string training_commands() {
   std::string text;
-  for (const tasks::TaskEntry& task : tasks::tasks()) {
-    const std::string command = task.command;
+  for (const training::TaskKind& task : tasks::tasks()) {
+    const std::string command = training::training_command(task.name);
     if (!text.empty()) text += &task == &tasks::tasks().back() ? " or " : ", ";
     text += command.substr(command.find(' ') + 1);
   }
@@ -155,7 +155,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
     recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
   }
-  const tasks::RecipeFacts facts = task->inspect(recipe, place);
+  const training::RecipeFacts facts = task->inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_per_rank = facts.least_bytes(training.batch, ranks);
