@@ -39,7 +39,7 @@ const std::set<std::string> kJoined = {
     "/scheduler/params/warmup_proportion",
 };
 
-std::vector<std::string> errors_of(const Json& recipe, const TaskEntry& task) {
+std::vector<std::string> errors_of(const Json& recipe, const training::TaskKind& task) {
   Keys keys(recipe, "r");
   task.read(keys);
   return keys.errors();
@@ -59,7 +59,7 @@ TEST(RecipeSchema, EveryRecipeOfTheTreeIsValid) {
   for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
     const Json recipe = read_json(file.path());
     const std::string place = file.path().string();
-    const TaskEntry& task = task_of(recipe, place);
+    const training::TaskKind& task = task_of(recipe, place);
     EXPECT_THAT(errors_of(recipe, task), testing::IsEmpty()) << file.path();
     EXPECT_TRUE(is_valid(recipe, recipe_schema(task.name))) << file.path();
     EXPECT_TRUE(is_valid(recipe, every)) << file.path();
@@ -115,8 +115,8 @@ struct Judged {
 };
 
 // Puts every probe under `pointer` and compares parser and schema.
-void judge(const Json& base, const std::string& pointer, const KeyRow& row, const TaskEntry& task,
-           const Json& schema, Judged& judged) {
+void judge(const Json& base, const std::string& pointer, const KeyRow& row,
+           const training::TaskKind& task, const Json& schema, Judged& judged) {
   for (const Json& probe : probes_of(row)) {
     Json recipe = base;
     recipe[Json::json_pointer(pointer)] = probe;
@@ -134,7 +134,7 @@ void judge(const Json& base, const std::string& pointer, const KeyRow& row, cons
 }
 
 void judge_section(const Json& base, const std::string& path, const KeyRow& section,
-                   const TaskEntry& task, const Json& schema, Judged& judged) {
+                   const training::TaskKind& task, const Json& schema, Judged& judged) {
   for (const KeyRow& row : section.rows) {
     const std::string pointer = path + "/" + row.name;
     Json inner = base;
@@ -156,7 +156,7 @@ void judge_section(const Json& base, const std::string& path, const KeyRow& sect
 }
 
 TEST(RecipeSchema, JudgesEveryKeyAsTheParserDoes) {
-  for (const TaskEntry& task : tasks()) {
+  for (const training::TaskKind& task : tasks()) {
     Keys keys = Keys::listing();
     task.read(keys);
     Judged judged;

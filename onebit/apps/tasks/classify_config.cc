@@ -125,11 +125,11 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
 }
 
 ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
-  require_recipe_of(kClassifyTask, recipe, place);
+  training::require_recipe_of(kClassifyTask, recipe, place);
   return read_whole(recipe, place, read_classify_recipe);
 }
 
-RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {
+training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {
   const ClassifyConfig config = parse_classify_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"problem_type", classify::name_of(config.label_format.problem)},

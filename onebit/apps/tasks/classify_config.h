@@ -11,8 +11,8 @@
 #include "onebit/apps/classify/labels.h"
 #include "onebit/apps/records/example_reader.h"
 #include "onebit/apps/tasks/fine_tuning_config.h"
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/training/training/model_folder.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 
@@ -40,7 +40,7 @@ ClassifyConfig read_classify_recipe(Keys& recipe);
 ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
 
 // The facts that `onebit inspect` shows.
-RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
+training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
 
 // The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
 // another task's run.

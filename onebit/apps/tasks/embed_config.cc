@@ -83,11 +83,11 @@ EmbedConfig read_embed_recipe(Keys& recipe) {
 }
 
 EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place) {
-  require_recipe_of(kEmbedTask, recipe, place);
+  training::require_recipe_of(kEmbedTask, recipe, place);
   return read_whole(recipe, place, read_embed_recipe);
 }
 
-RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place) {
+training::RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place) {
   const EmbedConfig config = parse_embed_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"pooling", name_of(config.pooling)},

@@ -7,8 +7,8 @@
 
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/apps/tasks/fine_tuning_config.h"
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/math/model/embedding_model.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 
@@ -33,7 +33,7 @@ EmbedConfig read_embed_recipe(Keys& recipe);
 EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place);
 
 // The facts that `onebit inspect` shows.
-RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place);
+training::RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place);
 
 // The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
 // another task's run.

@@ -1,9 +1,9 @@
 #include "onebit/apps/tasks/fine_tuning_config.h"
 
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/recipe/keys.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 namespace {
@@ -19,7 +19,7 @@ Limits dropout_limits() {
 }  // namespace
 
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config) {
-  require_task(recipe, task);
+  training::require_task(recipe, task);
   config.engine = engine::parse_engine_config(recipe);
   config.session = training::read_session_config(recipe);
   Keys model = model_section(recipe);

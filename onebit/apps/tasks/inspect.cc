@@ -148,8 +148,8 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
 Json inspect_recipe(const Path& path) {
   const Json recipe = load_recipe(path, {});
   const std::string place = path.string();
-  const TaskEntry& task = task_of(recipe, place);
-  const RecipeFacts facts = task.inspect(recipe, place);
+  const training::TaskKind& task = task_of(recipe, place);
+  const training::RecipeFacts facts = task.inspect(recipe, place);
   Json json = engine_part(facts.engine, path, task.name);
   const Json& sizes = json.at("batch");
   json.update(facts.of_task({.train = sizes.at("train").get<int64_t>(),

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/data/batches/masking.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 namespace {
@@ -91,7 +91,7 @@ model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
 
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start) {
-  require_task(recipe, kPretrainingTask);
+  training::require_task(recipe, kPretrainingTask);
   PretrainingConfig config;
   config.engine = engine::parse_engine_config(recipe, {.progressive_layer_drop = true});
   config.session = training::read_session_config(recipe);
@@ -122,7 +122,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
-  require_recipe_of(kPretrainingTask, recipe, place);
+  training::require_recipe_of(kPretrainingTask, recipe, place);
   return read_whole(recipe, place, [&](Keys& keys) {
     return read_pretraining_recipe(keys, vocabulary_size, start);
   });

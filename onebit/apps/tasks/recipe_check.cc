@@ -25,11 +25,12 @@ void add_changes(const KeyRow& section, const std::string& path, metrics::TextTa
   }
 }
 
-std::string summary_of(const Keys& keys, const TaskEntry& task) {
+std::string summary_of(const Keys& keys, const training::TaskKind& task) {
   metrics::TextTable table({"key", "value", "default"});
   add_changes(keys.rows(), "", table);
-  std::string text = fmt::format("{}: a recipe for `{}`; every other key has its default\n\n{}",
-                                 keys.source(), task.command, table.text());
+  std::string text =
+      fmt::format("{}: a recipe for `{}`; every other key has its default\n\n{}", keys.source(),
+                  training::training_command(task.name), table.text());
   for (const std::string& notice : keys.notices()) text += "note: " + notice + "\n";
   for (const std::string& warning : keys.warnings()) text += "warning: " + warning + "\n";
   return text;
@@ -40,7 +41,7 @@ std::string summary_of(const Keys& keys, const TaskEntry& task) {
 RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides) {
   const std::string place = path.string();
   const Json recipe = load_recipe(path, overrides);
-  const TaskEntry& task = task_of(recipe, place);
+  const training::TaskKind& task = task_of(recipe, place);
   Keys keys(recipe, place);
   const engine::BatchSizes batch = task.read(keys).batch;
   keys.attempt([&] { engine::solve_batch_sizes(batch, engine::ranks_of(batch), place); });

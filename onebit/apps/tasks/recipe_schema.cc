@@ -78,7 +78,7 @@ Json section_schema(const KeyRow& section) {
   return schema;
 }
 
-Json task_schema(const TaskEntry& task) {
+Json task_schema(const training::TaskKind& task) {
   Keys keys = Keys::listing();
   task.read(keys);
   Json schema = section_schema(keys.rows());
@@ -91,7 +91,7 @@ Json every_task_schema() {
   Json conditions = Json::array();
   std::vector<std::string> names;
   const std::vector<std::string> key = {"task"};
-  for (const TaskEntry& task : tasks()) {
+  for (const training::TaskKind& task : tasks()) {
     names.emplace_back(task.name);
     Json is_task = {{"properties", {{"task", {{"const", task.name}}}}}};
     if (task.name != training::kDefaultTask) is_task["required"] = key;
@@ -110,7 +110,7 @@ Json recipe_schema(const std::string& task) {
     schema.update(every_task_schema());
     return schema;
   }
-  for (const TaskEntry& entry : tasks()) {
+  for (const training::TaskKind& entry : tasks()) {
     if (task != entry.name) continue;
     schema["title"] = "onebit recipe: " + task;
     schema.update(task_schema(entry));

@@ -46,11 +46,11 @@ SquadConfig read_squad_recipe(Keys& recipe) {
 }
 
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
-  require_recipe_of(kSquadTask, recipe, place);
+  training::require_recipe_of(kSquadTask, recipe, place);
   return read_whole(recipe, place, read_squad_recipe);
 }
 
-RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
+training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
   const SquadConfig config = parse_squad_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"epochs", epochs_shown(config)},

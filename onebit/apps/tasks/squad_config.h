@@ -8,7 +8,7 @@
 #include "onebit/apps/squad/answer_decoder.h"
 #include "onebit/apps/squad/features.h"
 #include "onebit/apps/tasks/fine_tuning_config.h"
-#include "onebit/apps/tasks/task_list.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 
@@ -32,7 +32,7 @@ SquadConfig read_squad_recipe(Keys& recipe);
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
 // The facts that `onebit inspect` shows.
-RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
+training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
 
 // The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
 // another task's run.

@@ -83,11 +83,11 @@ TagConfig read_tag_recipe(Keys& recipe) {
 }
 
 TagConfig parse_tag_recipe(const Json& recipe, const std::string& place) {
-  require_recipe_of(kTagTask, recipe, place);
+  training::require_recipe_of(kTagTask, recipe, place);
   return read_whole(recipe, place, read_tag_recipe);
 }
 
-RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
+training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
   const TagConfig config = parse_tag_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"scheme", config.layout.scheme ? tag::name_of(*config.layout.scheme) : "auto"},

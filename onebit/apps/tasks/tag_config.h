@@ -8,8 +8,8 @@
 
 #include "onebit/apps/tag/sentence_reader.h"
 #include "onebit/apps/tasks/fine_tuning_config.h"
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/training/training/model_folder.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::tasks {
 
@@ -35,7 +35,7 @@ TagConfig read_tag_recipe(Keys& recipe);
 TagConfig parse_tag_recipe(const Json& recipe, const std::string& place);
 
 // The facts that `onebit inspect` shows.
-RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
+training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
 
 // The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
 // another task's run.

@@ -13,7 +13,7 @@ void parallel_for(int threads, int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body);
 
 // The number of processors that this process may run on (its affinity mask), at least 1. How many
-// of them a rank uses is decided where its context is created (cli/device_option.h).
+// of them a rank uses is decided where its context is created (commands/device_option.h).
 int available_threads();
 
 // Sets the number of threads of library calls (oneDNN) made from the calling thread.

@@ -2,11 +2,11 @@
 
 #include "onebit/apps/classify/glue.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/model_options.h"
+#include "onebit/training/commands/model_options.h"
 
 namespace onebit::cli {
-void add_classify(Command program, Action& chosen) {
-  const Command classify = program.add_subcommand(
+void add_classify(commands::Command program, commands::Action& chosen) {
+  const commands::Command classify = program.add_subcommand(
       "classify",
       "Labels or numbers for texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
   classify.require_subcommand();
@@ -15,7 +15,8 @@ void add_classify(Command program, Action& chosen) {
   add_classify_evaluate(classify, chosen);
 }
 
-void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label) {
+void add_classify_file_options(commands::Command command, ClassifyFileOptions& options,
+                               bool with_label) {
   add_record_file_options(command, options);
   command.add_option("--text", options.text,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
@@ -43,25 +44,26 @@ void report_numbered_labels(const std::string& source, const std::vector<std::st
            source, labels.size() - 1, labels.front(), labels.back());
 }
 
-Option add_glue_option(Command command, std::string& name, const std::string& about) {
+commands::Option add_glue_option(commands::Command command, std::string& name,
+                                 const std::string& about) {
   return command.add_option("--glue", name, about)
-      .check(one_of_in_any_case(classify::judged_glue_names()));
+      .check(commands::one_of_in_any_case(classify::judged_glue_names()));
 }
 
-void add_classify_model_options(Command command, ClassifyModelOptions& options) {
-  add_fine_tuned_model_option(command, options.model);
+void add_classify_model_options(commands::Command command, ClassifyModelOptions& options) {
+  commands::add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; longer texts are cut; default: the "
                   "run's, else 128, or the model's positions if it has fewer")
-      .check(at_least(4));
-  add_batch_option(command, options.prediction.batch);
-  add_compute_option(command, options.prediction.compute);
+      .check(commands::at_least(4));
+  commands::add_batch_option(command, options.prediction.batch);
+  commands::add_compute_option(command, options.prediction.compute);
   command
       .add_option("--threshold", options.threshold,
                   "The probability above which a label is present, if there may be several; "
                   "default: the run's, else 0.5")
-      .check(between(0.0, 1.0));
+      .check(commands::between(0.0, 1.0));
 }
 
 void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {

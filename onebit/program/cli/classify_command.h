@@ -12,9 +12,9 @@
 
 namespace onebit::cli {
 
-void add_classify_train(Command classify, Action& chosen);
-void add_classify_predict(Command classify, Action& chosen);
-void add_classify_evaluate(Command classify, Action& chosen);
+void add_classify_train(commands::Command classify, commands::Action& chosen);
+void add_classify_predict(commands::Command classify, commands::Action& chosen);
+void add_classify_evaluate(commands::Command classify, commands::Action& chosen);
 
 // How a file is read, as given on the command line.
 struct ClassifyFileOptions : RecordFileOptions {
@@ -25,13 +25,15 @@ struct ClassifyFileOptions : RecordFileOptions {
 };
 
 // Those of RecordFileOptions, --text, --text-pair, and --label if `with_label`.
-void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label);
+void add_classify_file_options(commands::Command command, ClassifyFileOptions& options,
+                               bool with_label);
 
 // Reports in one line that `source` numbers the outputs of a model whose labels have no names.
 void report_numbered_labels(const std::string& source, const std::vector<std::string>& labels);
 
 // --glue.
-Option add_glue_option(Command command, std::string& name, const std::string& about);
+commands::Option add_glue_option(commands::Command command, std::string& name,
+                                 const std::string& about);
 
 // A model, and how its examples are read and judged: as in the run that made the model, unless the
 // command line gives something else.
@@ -53,6 +55,6 @@ struct ClassifyModelOptions {
 };
 
 // --model, --max-sequence-length, --batch, --threshold.
-void add_classify_model_options(Command command, ClassifyModelOptions& options);
+void add_classify_model_options(commands::Command command, ClassifyModelOptions& options);
 
 }  // namespace onebit::cli

@@ -8,11 +8,11 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/cli/classify_command.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/recipe_options.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -22,7 +22,7 @@ struct Arguments {
   ClassifyFileOptions files;
   std::string data, output, glue;
   bool json = false, skips_bad_records = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 struct Judged {
@@ -74,9 +74,9 @@ Json json_of(const std::vector<Judged>& judged) {
 int run(Arguments& given) {
   given.model.settle(given.files);
   if (!given.output.empty() && given.glue.empty()) {
-    require_separate_outputs({given.output}, {given.data}, given.model.model);
+    commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
   std::vector<Judged> judged;
   if (given.glue.empty()) {
@@ -94,28 +94,29 @@ int run(Arguments& given) {
   if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
   if (given.json) {
     fmt::print("{}\n", json_text(json));
-    return kSuccess;
+    return commands::kSuccess;
   }
   for (const Judged& one : judged) {
     if (judged.size() > 1) fmt::print("{}\n\n", one.path.string());
     fmt::print("{}{}", classify::text_of(one.scores), judged.size() > 1 ? "\n" : "");
   }
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_classify_evaluate(Command classify, Action& chosen) {
+void add_classify_evaluate(commands::Command classify, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = classify.add_subcommand("evaluate",
-                                                  "Judge a model on labelled texts: accuracy, F1, "
-                                                  "Matthews, Pearson, Spearman, confusion matrix");
+  const commands::Command command =
+      classify.add_subcommand("evaluate",
+                              "Judge a model on labelled texts: accuracy, F1, "
+                              "Matthews, Pearson, Spearman, confusion matrix");
   add_classify_model_options(command, given->model);
   command
       .add_option("--data,-d", given->data,
                   fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
                               "of the task's files",
-                              kPlainOrPacked))
+                              commands::kPlainOrPacked))
       .required();
   add_glue_option(
       command, given->glue,
@@ -130,9 +131,9 @@ void add_classify_evaluate(Command classify, Action& chosen) {
       "comma");
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  add_skip_bad_records(command, given->skips_bad_records);
+  commands::add_skip_bad_records(command, given->skips_bad_records);
   add_classify_file_options(command, given->files, true);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

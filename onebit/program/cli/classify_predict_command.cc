@@ -11,10 +11,10 @@
 #include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/cli/classify_command.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -23,7 +23,7 @@ struct Arguments {
   ClassifyModelOptions model;
   ClassifyFileOptions files;
   std::string input, output, glue, data;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 void predict(tasks::ClassifyPredictor& predictor, const Path& input,
@@ -76,10 +76,10 @@ void predict_glue(tasks::ClassifyPredictor& predictor, const Arguments& given,
 
 void check(const Arguments& given) {
   if (given.glue.empty() && given.input.empty()) {
-    throw UsageError("give --input FILE, or --glue NAME --data FOLDER");
+    throw commands::UsageError("give --input FILE, or --glue NAME --data FOLDER");
   }
   if (!given.glue.empty() && given.data.empty()) {
-    throw UsageError("--glue needs --data, the folder of the task's files");
+    throw commands::UsageError("--glue needs --data, the folder of the task's files");
   }
 }
 
@@ -89,9 +89,9 @@ int run(Arguments& given) {
   classify::PredictionFile::Options options;
   if (given.glue.empty()) {
     options.format = classify::prediction_format_of(given.output);
-    require_separate_outputs({given.output}, {given.input}, given.model.model);
+    commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   }
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
   options.problem = predictor.problem();
   options.labels = predictor.labels();
@@ -102,25 +102,26 @@ int run(Arguments& given) {
   } else {
     predict_glue(predictor, given, options);
   }
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_classify_predict(Command classify, Action& chosen) {
+void add_classify_predict(commands::Command classify, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = classify.add_subcommand(
+  const commands::Command command = classify.add_subcommand(
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
   add_classify_model_options(command, given->model);
-  const Option input = command.add_option("--input,-i", given->input,
-                                          fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
-                                                      "standard input, with --format",
-                                                      kPlainOrPacked));
+  const commands::Option input =
+      command.add_option("--input,-i", given->input,
+                         fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
+                                     "standard input, with --format",
+                                     commands::kPlainOrPacked));
   command
       .add_option("--output,-o", given->output,
                   "predictions.tsv or .jsonl to write; with --glue a folder")
       .required();
-  const Option glue =
+  const commands::Option glue =
       add_glue_option(command, given->glue,
                       "A task of GLUE: writes the files that gluebenchmark.com takes for "
                       "the test sets in --data; AX: "
@@ -128,7 +129,7 @@ void add_classify_predict(Command classify, Action& chosen) {
   command.add_option("--data,-d", given->data, "The folder of --glue's files").needs(glue);
   glue.excludes(input);
   add_classify_file_options(command, given->files, false);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -5,16 +5,16 @@
 #include "onebit/apps/classify/glue.h"
 #include "onebit/apps/tasks/classify_task.h"
 #include "onebit/program/cli/classify_command.h"
-#include "onebit/program/cli/model_options.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/recipe_options.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/model_options.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
 
 struct Arguments {
-  RecipeOptions recipe;
+  commands::RecipeOptions recipe;
   std::string model, train, dev, glue, data;
   ClassifyFileOptions files;
   bool skips_bad_records = false;
@@ -23,13 +23,13 @@ struct Arguments {
 // The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const Arguments& given) {
   const ClassifyFileOptions& files = given.files;
-  set_text(recipe, "data", "text", files.text);
-  set_text(recipe, "data", "text_pair", files.text_pair);
-  set_text(recipe, "data", "label", files.label);
+  commands::set_text(recipe, "data", "text", files.text);
+  commands::set_text(recipe, "data", "text_pair", files.text_pair);
+  commands::set_text(recipe, "data", "label", files.label);
   files.write_into(recipe);
-  set_skip_bad_records(recipe, given.skips_bad_records);
+  commands::set_skip_bad_records(recipe, given.skips_bad_records);
   if (!given.glue.empty()) {
-    set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
+    commands::set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
   }
 }
 
@@ -48,15 +48,15 @@ void name_files(tasks::ClassifyTrainingOptions& options, const Arguments& given)
 
 void check(const Arguments& given) {
   if (given.glue.empty() && given.train.empty()) {
-    throw UsageError("give --train FILE, or --glue NAME --data FOLDER");
+    throw commands::UsageError("give --train FILE, or --glue NAME --data FOLDER");
   }
   if (!given.glue.empty() && given.data.empty()) {
-    throw UsageError("--glue needs --data, the folder of the task's files");
+    throw commands::UsageError("--glue needs --data, the folder of the task's files");
   }
   if (given.glue.empty()) return;
   const classify::GlueTask& task = classify::glue_task(given.glue);
   if (!task.trained_as.empty()) {
-    throw UsageError(fmt::format(
+    throw commands::UsageError(fmt::format(
         "GLUE's {0} has no training set: train with --glue {1}, then `onebit classify evaluate "
         "--glue {0}` and `predict --glue {0}`",
         task.name, task.trained_as));
@@ -68,7 +68,7 @@ int run(const Arguments& given) {
   tasks::ClassifyTrainingOptions options;
   options.model = given.model;
   name_files(options, given);
-  return train_on_ranks(
+  return commands::train_on_ranks(
       given.recipe, options,
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_classify_training(context, options, communicator);
@@ -78,29 +78,30 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_classify_train(Command classify, Action& chosen) {
+void add_classify_train(commands::Command classify, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = classify.add_subcommand(
+  const commands::Command command = classify.add_subcommand(
       "train",
       "Fine-tune a BERT on labelled texts; under mpirun, data parallel on all ranks. Leaves in "
       "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
       "--dev");
-  add_pretrained_model_option(command, given->model);
-  const Option train = command.add_option(
+  commands::add_pretrained_model_option(command, given->model);
+  const commands::Option train = command.add_option(
       "--train", given->train,
-      fmt::format("Labelled texts: TSV, CSV or JSON lines ({})", kPlainOrPacked));
-  const Option dev = command.add_option(
+      fmt::format("Labelled texts: TSV, CSV or JSON lines ({})", commands::kPlainOrPacked));
+  const commands::Option dev = command.add_option(
       "--dev", given->dev,
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
-  const Option glue = add_glue_option(
+  const commands::Option glue = add_glue_option(
       command, given->glue, "A task of GLUE: train.tsv and dev.tsv of --data, as published");
-  const Option data = command.add_option("--data,-d", given->data, "The folder of --glue's files");
+  const commands::Option data =
+      command.add_option("--data,-d", given->data, "The folder of --glue's files");
   data.needs(glue);
-  for (const Option input : {train, dev, data}) input.type_name(kInput);
+  for (const commands::Option input : {train, dev, data}) input.type_name(commands::kInput);
   glue.excludes(train).excludes(dev);
   add_classify_file_options(command, given->files, true);
-  add_skip_bad_records(command, given->skips_bad_records);
-  add_recipe_options(command, given->recipe);
+  commands::add_skip_bad_records(command, given->skips_bad_records);
+  commands::add_recipe_options(command, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -57,20 +57,21 @@ int run(const Arguments& given) {
   return 0;
 }
 
-void add_model_options(Command command, Arguments& given) {
+void add_model_options(commands::Command command, Arguments& given) {
   command.add_option("--config", given.config,
                      "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
                      "default: the file next to the input");
   command.add_option("--vocab", given.vocabulary,
                      "vocab.txt or tokenizer.json; default: the file next to the input");
   command.add_option("--heads", given.heads, "Attention heads, if no config specifies it")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   command
       .add_option("--hidden-act", given.activation,
                   "gelu (erf) or gelu_new (tanh); default: as in the config, without one gelu, "
                   "gelu_new for DeepSpeed's fused layer")
-      .check(one_of(kActivations));
-  const Option cased = command.add_flag("--cased", given.cased, "Text keeps its capitals");
+      .check(commands::one_of(kActivations));
+  const commands::Option cased =
+      command.add_flag("--cased", given.cased, "Text keeps its capitals");
   command
       .add_flag("--uncased", given.uncased,
                 "Text is lower-cased; default of both: as in tokenizer_config.json, without one as "
@@ -80,9 +81,9 @@ void add_model_options(Command command, Arguments& given) {
 
 }  // namespace
 
-void add_convert(Command program, Action& chosen) {
+void add_convert(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       program.add_subcommand("convert", "Turn any BERT checkpoint into a Hugging Face folder");
   command.footer(
       "Reads Hugging Face folders (model.safetensors, pytorch_model.bin, sharded too), files of "
@@ -96,7 +97,7 @@ void add_convert(Command program, Action& chosen) {
       .required();
   command.add_option("output", given->output, "Folder to create").required();
   command.add_option("--from", given->from, "What the input is; default: detected")
-      .check(one_of(kKinds));
+      .check(commands::one_of(kKinds));
   add_model_options(command, *given);
   command
       .add_option("--drop", given->drop,
@@ -106,12 +107,12 @@ void add_convert(Command program, Action& chosen) {
   command
       .add_option("--dtype", given->dtype,
                   "Type of the values written: f32, bf16 or f16; default: as they are")
-      .check(one_of(kTypes));
+      .check(commands::one_of(kTypes));
   command
       .add_option("--naming", given->naming,
                   "Names of the tensors written: huggingface, plain (NVIDIA, DeepSpeed), fused "
                   "(DeepSpeed's fused layer) or google; transformers loads the first only")
-      .check(one_of(kNamings))
+      .check(commands::one_of(kNamings))
       .capture_default_str();
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -21,16 +21,16 @@
 #include "onebit/math/ops/linear.h"
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/host_options.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/usage.h"
 #include "onebit/program/cluster/host_check.h"
 #include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/link_report.h"
 #include "onebit/program/cluster/mpi_ports.h"
 #include "onebit/program/cluster/mpi_version.h"
 #include "onebit/program/cluster/open_files.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/usage.h"
 #include "onebit/training/costs/machine_check.h"
 #include "onebit/training/costs/machine_costs.h"
 #include "onebit/training/costs/machine_speed.h"
@@ -175,17 +175,18 @@ int run_on_hosts(const Arguments& given) {
   print_problems("Problems:", found.wrong);
   print_problems("Notes:", found.notes);
   if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNo problems found.\n");
-  return found.wrong.empty() ? kSuccess : kFailure;
+  return found.wrong.empty() ? commands::kSuccess : commands::kFailure;
 }
 
 void check(const Arguments& given) {
   if (given.json && given.hosts.any()) {
-    throw UsageError(
+    throw commands::UsageError(
         "--json reports only this machine: leave out hosts, or run it on each of them");
   }
   if (given.output.empty()) return;
   if (given.quick || given.json || given.hosts.any()) {
-    throw UsageError("--output measures only this machine: leave out --quick, --json and hosts");
+    throw commands::UsageError(
+        "--output measures only this machine: leave out --quick, --json and hosts");
   }
 }
 
@@ -194,9 +195,9 @@ int run(const Arguments& given) {
   if (given.hosts.any()) return run_on_hosts(given);
   if (given.json) {
     fmt::print("{}\n", json_text(to_json(find_host_facts(given.question)), 2));
-    return kSuccess;
+    return commands::kSuccess;
   }
-  require_writable_file(given.output);
+  commands::require_writable_file(given.output);
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);
@@ -210,25 +211,25 @@ int run(const Arguments& given) {
   const std::vector<std::string> found = costs::concerns(machine, program);
   fmt::print("\n{}\n", found.empty() ? "No problems found." : "Possible problems:");
   for (const std::string& concern : found) fmt::print("- {}\n", concern);
-  if (given.output.empty()) return kSuccess;
+  if (given.output.empty()) return commands::kSuccess;
   costs::write_machine_costs(given.output, costs::measure_machine_costs(context));
   fmt::print("\n{}: the measured cost of the parts of a step, for `onebit plan --measured`\n",
              given.output);
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_doctor(Command program, Action& chosen) {
+void add_doctor(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       cluster::kDoctorCommand,
       "Show what this machine and this program offer for training, and possible problems; with "
       "--hostfile or --hosts, show where hosts differ");
   command
       .add_option("--threads", given->threads,
                   "Threads to measure with; 0: all processors this process may use")
-      .check(whole_between(0, kMaxThreads))
+      .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command.add_flag("--quick", given->quick,
                    "Skip the measurements (they take 2 seconds, with hosts one second per host)");

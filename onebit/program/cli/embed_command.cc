@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/model_options.h"
+#include "onebit/training/commands/model_options.h"
 
 namespace onebit::cli {
-void add_embed(Command program, Action& chosen) {
-  const Command embed = program.add_subcommand(
+void add_embed(commands::Command program, commands::Action& chosen) {
+  const commands::Command embed = program.add_subcommand(
       "embed", "Vectors of texts, for comparing and finding them: fine-tune, encode, evaluate");
   embed.require_subcommand();
   add_embed_train(embed, chosen);
@@ -15,7 +15,7 @@ void add_embed(Command program, Action& chosen) {
   add_embed_evaluate(embed, chosen);
 }
 
-void add_embed_file_options(Command command, EmbedFileOptions& options) {
+void add_embed_file_options(commands::Command command, EmbedFileOptions& options) {
   add_record_file_options(command, options);
   command.add_option("--anchor", options.anchor,
                      "Column of the first text: its name, its number from 1, or a key of JSON "
@@ -23,10 +23,10 @@ void add_embed_file_options(Command command, EmbedFileOptions& options) {
   command.add_option("--positive", options.positive,
                      "Column of the text that belongs to it, or is compared with it; default: "
                      "positive, answer, sentence2 or text_pair");
-  const Option negative = command.add_option(
+  const commands::Option negative = command.add_option(
       "--negative", options.negative,
       "Column of a text that does not belong to the first; default: negative, if present");
-  const Option score = command.add_option(
+  const commands::Option score = command.add_option(
       "--score", options.score,
       "Column of the similarity of the two texts; default: score or similarity, if present");
   negative.excludes(score);
@@ -35,7 +35,7 @@ void add_embed_file_options(Command command, EmbedFileOptions& options) {
           "--score-scale", options.score_scale,
           "The score of texts with the same meaning (5 in STS-B): scores are divided by it; "
           "default: the run's, else 1")
-      .check(above_zero());
+      .check(commands::above_zero());
 }
 
 void EmbedFileOptions::apply(embed::FileLayout& layout) const {
@@ -53,7 +53,7 @@ void EmbedFileOptions::apply(embed::FileLayout& layout) const {
   if (const auto chosen = chosen_format()) layout.format = chosen;
 }
 
-void add_embed_model_options(Command command, EmbedModelOptions& options) {
+void add_embed_model_options(commands::Command command, EmbedModelOptions& options) {
   command
       .add_option("--model,-m", options.model,
                   "A run of embed train, a model folder of sentence-transformers, or any BERT: a "
@@ -63,11 +63,11 @@ void add_embed_model_options(Command command, EmbedModelOptions& options) {
       .add_option("--max-sequence-length", options.encoder.max_sequence_length,
                   "Tokens of a text, special ones included; longer texts are cut; default: the "
                   "model's, else 128")
-      .check(at_least(3));
+      .check(commands::at_least(3));
   command
       .add_option("--pooling", options.pooling,
                   "Pooling of the last hidden states: their mean, or that of [CLS]")
-      .check(one_of({"auto", "mean", "cls"}))
+      .check(commands::one_of({"auto", "mean", "cls"}))
       .default_str("the model's, else mean");
   command.add_flag_callback(
       "--normalize", [&options] { options.encoder.normalize = true; },
@@ -78,8 +78,8 @@ void add_embed_model_options(Command command, EmbedModelOptions& options) {
   command.add_option("--prompt", options.encoder.prompt,
                      "Put before every text: the name of one of the model's prompts, or the text "
                      "itself; default: the model's default prompt, if it has one");
-  add_batch_option(command, options.encoder.batch, "Texts");
-  add_compute_option(command, options.encoder.compute);
+  commands::add_batch_option(command, options.encoder.batch, "Texts");
+  commands::add_compute_option(command, options.encoder.compute);
 }
 
 void EmbedModelOptions::settle() {

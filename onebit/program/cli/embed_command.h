@@ -10,9 +10,9 @@
 
 namespace onebit::cli {
 
-void add_embed_train(Command embed, Action& chosen);
-void add_embed_encode(Command embed, Action& chosen);
-void add_embed_evaluate(Command embed, Action& chosen);
+void add_embed_train(commands::Command embed, commands::Action& chosen);
+void add_embed_encode(commands::Command embed, commands::Action& chosen);
+void add_embed_evaluate(commands::Command embed, commands::Action& chosen);
 
 // How a file of examples is read, as given on the command line.
 struct EmbedFileOptions : RecordFileOptions {
@@ -24,7 +24,7 @@ struct EmbedFileOptions : RecordFileOptions {
 };
 
 // Those of RecordFileOptions, --anchor, --positive, --negative, --score, --score-scale.
-void add_embed_file_options(Command command, EmbedFileOptions& options);
+void add_embed_file_options(commands::Command command, EmbedFileOptions& options);
 
 // A model, and how its vectors are computed: as in its folder, unless the command line gives
 // something else.
@@ -37,7 +37,7 @@ struct EmbedModelOptions {
 };
 
 // --model, --max-sequence-length, --batch, --compute, --pooling, --normalize, --no-normalize.
-void add_embed_model_options(Command command, EmbedModelOptions& options);
+void add_embed_model_options(commands::Command command, EmbedModelOptions& options);
 
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the
 // model may not be trained for it.

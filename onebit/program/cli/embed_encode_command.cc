@@ -9,11 +9,11 @@
 #include "onebit/apps/embed/vector_file.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/embed_command.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -22,7 +22,7 @@ struct Arguments {
   EmbedModelOptions model;
   std::string input, output, format = "auto";
   embed::TextLayout layout;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 // The progress of encoding: rewritten in place on a terminal, otherwise a line from time to time.
@@ -68,8 +68,8 @@ int run(Arguments& given) {
   given.model.settle();
   read_format(given);
   const embed::VectorFormat format = embed::vector_format_of(given.output);
-  require_separate_outputs({given.output}, {given.input}, given.model.model);
-  Context context = make_context(given.device, 0, 1);
+  commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
+  Context context = commands::make_context(given.device, 0, 1);
   std::optional<Progress> progress;
   given.model.encoder.encoded = [&](int64_t texts) { progress->add(texts); };
   tasks::TextEncoder encoder(context, given.model.model, given.model.encoder);
@@ -84,21 +84,21 @@ int run(Arguments& given) {
   warn_of_truncation(reader.name(), encoder.cut(), file.count());
   fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.hidden(),
              summary);
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_embed_encode(Command embed, Action& chosen) {
+void add_embed_encode(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = embed.add_subcommand(
+  const commands::Command command = embed.add_subcommand(
       "encode", "Write the vectors of the texts of a file of any size, in its order");
   add_embed_model_options(command, given->model);
   command
       .add_option("--input,-i", given->input,
                   fmt::format("Texts: .txt, one per line, or a column of TSV, CSV or JSON lines "
                               "({}); - for standard input, with --format",
-                              kPlainOrPacked))
+                              commands::kPlainOrPacked))
       .required();
   command
       .add_option("--output,-o", given->output,
@@ -107,13 +107,13 @@ void add_embed_encode(Command embed, Action& chosen) {
   command
       .add_option("--format", given->format,
                   "Format of the input: lines (one text per line), tsv (no quotes), csv or jsonl")
-      .check(one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
+      .check(commands::one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
       .default_str("by file extension");
   command.add_option("--text", given->layout.column,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence, or the only one");
   add_header_flags(command, given->layout.header);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

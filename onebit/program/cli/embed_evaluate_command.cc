@@ -6,12 +6,12 @@
 #include "onebit/apps/tasks/embed_config.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/embed_command.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/recipe_options.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -21,7 +21,7 @@ struct Arguments {
   EmbedFileOptions files;
   std::string data, output;
   bool json = false, skips_bad_records = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 embed::FileLayout layout_of(const Arguments& given) {
@@ -41,9 +41,9 @@ embed::FileLayout layout_of(const Arguments& given) {
 int run(Arguments& given) {
   given.model.settle();
   if (!given.output.empty()) {
-    require_separate_outputs({given.output}, {given.data}, given.model.model);
+    commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::TextEncoder encoder(context, given.model.model, given.model.encoder);
   const embed::Examples examples = embed::read_examples(given.data, layout_of(given));
   report_encoder(encoder, given.model.model);
@@ -56,14 +56,14 @@ int run(Arguments& given) {
   json.update(embed::json_of(scores));
   if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
   fmt::print("{}", given.json ? json_text(json) + "\n" : embed::text_of(scores));
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_embed_evaluate(Command embed, Action& chosen) {
+void add_embed_evaluate(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       embed.add_subcommand("evaluate",
                            "Judge a model: how its cosines correlate with the scores of pairs "
                            "(Spearman, Pearson), or how anchors find their positives among those "
@@ -72,13 +72,13 @@ void add_embed_evaluate(Command embed, Action& chosen) {
   command
       .add_option("--data,-d,--input,-i", given->data,
                   fmt::format("Pairs with a score, pairs, or triplets: TSV, CSV or JSON lines ({})",
-                              kPlainOrPacked))
+                              commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of a table");
-  add_skip_bad_records(command, given->skips_bad_records);
+  commands::add_skip_bad_records(command, given->skips_bad_records);
   add_embed_file_options(command, given->files);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

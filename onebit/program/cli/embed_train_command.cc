@@ -6,7 +6,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/program/cli/embed_command.h"
 #include "onebit/program/cli/fine_tuning_command.h"
-#include "onebit/program/cli/packed_files.h"
+#include "onebit/training/commands/packed_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -18,10 +18,10 @@ struct Arguments : FineTuningArguments {
 // The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const EmbedFileOptions& files) {
   files.write_into(recipe);
-  set_text(recipe, "data", "anchor", files.anchor);
-  set_text(recipe, "data", "positive", files.positive);
-  set_text(recipe, "data", "negative", files.negative);
-  set_text(recipe, "data", "score", files.score);
+  commands::set_text(recipe, "data", "anchor", files.anchor);
+  commands::set_text(recipe, "data", "positive", files.positive);
+  commands::set_text(recipe, "data", "negative", files.negative);
+  commands::set_text(recipe, "data", "score", files.score);
   if (!files.score_scale) return;
   // A section that is not an object is left to the recipe's reader, which reports it.
   Json& data = recipe["data"];
@@ -35,9 +35,9 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_embed_train(Command embed, Action& chosen) {
+void add_embed_train(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = embed.add_subcommand(
+  const commands::Command command = embed.add_subcommand(
       "train",
       "Fine-tune a BERT on texts that belong together; under mpirun, data parallel on all ranks. "
       "Leaves in --output the best model by the recipe's metric as a folder that "
@@ -45,11 +45,11 @@ void add_embed_train(Command embed, Action& chosen) {
   add_fine_tuning_options(
       command, *given,
       fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON lines ({})",
-                  kPlainOrPacked),
+                  commands::kPlainOrPacked),
       "The same, of any of the three kinds, to evaluate on at the end of each epoch and every "
       "run.evaluate_every steps");
   add_embed_file_options(command, given->files);
-  add_recipe_options(command, given->recipe);
+  commands::add_recipe_options(command, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

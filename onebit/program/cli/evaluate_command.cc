@@ -7,8 +7,8 @@
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/model_options.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/model_options.h"
 
 namespace onebit::cli {
 namespace {
@@ -19,12 +19,12 @@ struct Arguments {
   int64_t batch = 32, samples = 0;
   DType compute = DType::kF32;
   bool json = false, no_next_sentence = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 int run(const Arguments& given) {
   const auto communicator = comm::make_single_rank();
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   const tasks::HeldOutResult result = tasks::evaluate_model(
       context,
       {.model = given.model,
@@ -61,9 +61,9 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_evaluate(Command program, Action& chosen) {
+void add_evaluate(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
   command.add_option("model", given->model, "Run, checkpoint or model folder").required();
   command.add_option("--data,-d", given->data, "Store of held-out text").required();
@@ -72,23 +72,23 @@ void add_evaluate(Command program, Action& chosen) {
           "--sequence-length", given->sequence_length,
           "Tokens of a sequence; default: as in the run that made the model, otherwise 128, or all "
           "positions of a model that has fewer")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   command
       .add_option(
           "--max-predictions", given->max_predictions,
           "Most masked words per sequence; default: as in the run, otherwise the share that a "
           "recipe masks of a full sequence")
-      .check(at_least(1));
-  add_batch_option(command, given->batch);
-  add_compute_option(command, given->compute);
+      .check(commands::at_least(1));
+  commands::add_batch_option(command, given->batch);
+  commands::add_compute_option(command, given->compute);
   command.add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
-      .check(at_least(0))
+      .check(commands::at_least(0))
       .capture_default_str();
   command.add_flag("--no-next-sentence", given->no_next_sentence,
                    "Only masked words, one contiguous text per sequence; default: as in the run, "
                    "otherwise by whether the model has the head");
   command.add_flag("--json", given->json, "Print one JSON object");
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -6,7 +6,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
+#include "onebit/training/commands/device_option.h"
 
 namespace onebit::cli {
 namespace {
@@ -15,7 +15,7 @@ struct Arguments {
   std::string model, text;
   int64_t top = 5;
   bool json = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 void print_json(const std::vector<tasks::FilledMask>& masks) {
@@ -33,7 +33,7 @@ void print_json(const std::vector<tasks::FilledMask>& masks) {
 }
 
 int run(const Arguments& given) {
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::MaskFiller filler(context, given.model);
   const auto masks = filler.fill(given.text, given.top);
   if (given.json) {
@@ -52,18 +52,18 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_fill(Command program, Action& chosen) {
+void add_fill(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       program.add_subcommand("fill", "Predict the words at [MASK] with a pre-trained model");
   command.add_option("model", given->model, "Run, checkpoint or model folder").required();
   command.add_option("text", given->text, "Text with one or more [MASK]").required();
   command.add_option("--top", given->top, "Candidates for each mask")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
   command.add_flag("--json", given->json,
                    "Print one JSON array, with one array of candidates per mask");
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -5,22 +5,22 @@
 #include <string>
 
 #include "onebit/apps/tasks/fine_tuning_options.h"
-#include "onebit/program/cli/command_line.h"
-#include "onebit/program/cli/recipe_options.h"
+#include "onebit/training/commands/command_line.h"
+#include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/training/session.h"
 
 namespace onebit::cli {
 
 struct FineTuningArguments {
-  RecipeOptions recipe;
+  commands::RecipeOptions recipe;
   std::string model, train, dev;
   bool skips_bad_records = false;
 };
 
 // --model, --train, --dev and --skip-bad-records; `train` and `dev` describe the content of the
 // files.
-void add_fine_tuning_options(Command command, FineTuningArguments& given, const std::string& train,
-                             const std::string& dev);
+void add_fine_tuning_options(commands::Command command, FineTuningArguments& given,
+                             const std::string& train, const std::string& dev);
 
 // Trains on all ranks. `complete` adds the other settings of the command line to the recipe.
 int fine_tune(

@@ -8,11 +8,11 @@
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/usage.h"
 #include "onebit/program/cluster/host_watch.h"
 #include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/link_end.h"
 #include "onebit/program/cluster/rank_guard.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -55,7 +55,7 @@ cluster::PortRange range_of(const std::string& text) {
   const size_t dash = text.find('-');
   const auto first = whole_number<int>(text.substr(0, dash));
   const auto last = dash == std::string::npos ? first : whole_number<int>(text.substr(dash + 1));
-  if (!first || !last) throw UsageError(text + ": is not a range of ports");
+  if (!first || !last) throw commands::UsageError(text + ": is not a range of ports");
   return {.first = *first, .last = *last};
 }
 
@@ -65,9 +65,10 @@ int run_link_end(const Arguments& given) {
   return cluster::serve_link_end(options);
 }
 
-void add_links(Command host, const std::shared_ptr<Arguments>& given, Action& chosen) {
-  const Command links = host.add_subcommand(cluster::kLinksCommand,
-                                            "Check whether this host and others reach each other");
+void add_links(commands::Command host, const std::shared_ptr<Arguments>& given,
+               commands::Action& chosen) {
+  const commands::Command links = host.add_subcommand(
+      cluster::kLinksCommand, "Check whether this host and others reach each other");
   links.add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
   links
       .add_option(cluster::kPortsOption, given->ports,
@@ -79,17 +80,18 @@ void add_links(Command host, const std::shared_ptr<Arguments>& given, Action& ch
 
 }  // namespace
 
-void add_host(Command program, Action& chosen) {
+void add_host(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command host =
+  const commands::Command host =
       program.add_subcommand(cluster::kHostCommand, "What onebit launch runs on every host");
   host.hide();
   host.require_subcommand();
-  const Command rank = host.add_subcommand(cluster::kRankCommand, "Run one rank and report on it");
+  const commands::Command rank =
+      host.add_subcommand(cluster::kRankCommand, "Run one rank and report on it");
   rank.add_option("command", given->command, "The rank's program and its arguments, after --")
       .required();
   rank.callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
-  const Command watch =
+  const commands::Command watch =
       host.add_subcommand(cluster::kWatchCommand, "Watch the ranks of a launch on this host");
   watch.add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch").required();
   watch.add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")

@@ -9,9 +9,9 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/machine.h"
-#include "onebit/program/cli/usage.h"
 #include "onebit/program/cluster/allocation.h"
 #include "onebit/program/cluster/problems.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -48,7 +48,7 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
 
 }  // namespace
 
-void add_host_options(Command command, HostOptions& options, const std::string& without) {
+void add_host_options(commands::Command command, HostOptions& options, const std::string& without) {
   command.add_option(
       "--hostfile,-H", options.hostfile,
       "File of hosts as in DeepSpeed: one line HOST slots=N per host, # begins a comment");
@@ -70,7 +70,7 @@ void add_host_options(Command command, HostOptions& options, const std::string& 
 
 ChosenHosts choose_hosts(const HostOptions& options) {
   if (!options.hostfile.empty() && !options.hosts.empty()) {
-    throw UsageError("--hostfile and --hosts: give one of them");
+    throw commands::UsageError("--hostfile and --hosts: give one of them");
   }
   ChosenHosts chosen;
   chosen.in_slurm = std::getenv("SLURM_JOB_ID") != nullptr;

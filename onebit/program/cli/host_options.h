@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "onebit/program/cli/command_line.h"
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/host_list.h"
+#include "onebit/training/commands/command_line.h"
 
 namespace onebit::cli {
 
@@ -18,7 +18,7 @@ struct HostOptions {
 
 // --hostfile, --hosts, --include, --exclude, --agent, --program. `without` says in the help which
 // hosts are meant if neither of the first two is given.
-void add_host_options(Command command, HostOptions& options, const std::string& without);
+void add_host_options(commands::Command command, HostOptions& options, const std::string& without);
 
 struct ChosenHosts {
   cluster::Hosts hosts;

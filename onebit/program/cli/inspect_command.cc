@@ -28,9 +28,9 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_inspect(Command program, Action& chosen) {
+void add_inspect(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       program.add_subcommand("inspect", "Describe a store, recipe, model, checkpoint or run");
   command.add_option("path", given->path, "File or folder").required();
   command.add_flag("--verify", given->verify,

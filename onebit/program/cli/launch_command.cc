@@ -16,15 +16,15 @@
 #include "onebit/ground/base/program_path.h"
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/host_options.h"
-#include "onebit/program/cli/recipe_options.h"
 #include "onebit/program/cli/training_words.h"
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/duration.h"
 #include "onebit/program/cluster/exported_variables.h"
 #include "onebit/program/cluster/launcher.h"
 #include "onebit/program/cluster/starter_choice.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/recipe_options.h"
 
 extern char** environ;
 
@@ -44,7 +44,7 @@ struct Arguments {
   bool no_checks = false, dry_run = false;
 };
 
-Check is_duration() {
+commands::Check is_duration() {
   return {[](const std::string& text) -> std::string {
             if (cluster::parse_duration(text)) return "";
             return fmt::format("must be a duration such as 90s, 10m or 2h, got {}", text);
@@ -135,7 +135,8 @@ cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts&
 std::vector<std::string> words_of(const Arguments& given) {
   std::vector<std::string> words = given.command;
   if (given.checkpoint_copies > 0) {
-    words.insert(words.end(), {kCheckpointCopies, fmt::format("{}", given.checkpoint_copies)});
+    words.insert(words.end(),
+                 {commands::kCheckpointCopies, fmt::format("{}", given.checkpoint_copies)});
   }
   return words;
 }
@@ -156,8 +157,8 @@ int run(const Arguments& given) {
           given.min_hosts, count_of(chosen.hosts));
   const cluster::TrainingCommand training = read_training(words_of(given), ranks);
   require(training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
-          "{} {}: there {}: a host keeps each part of a checkpoint only once", kCheckpointCopies,
-          training.checkpoint_copies, count_of(chosen.hosts));
+          "{} {}: there {}: a host keeps each part of a checkpoint only once",
+          commands::kCheckpointCopies, training.checkpoint_copies, count_of(chosen.hosts));
   const cluster::LaunchOptions options = launch_options(given, chosen, training);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
            counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,
@@ -168,28 +169,28 @@ int run(const Arguments& given) {
                        : cluster::launch(options, training);
 }
 
-void add_starting(Command command, Arguments& given) {
+void add_starting(commands::Command command, Arguments& given) {
   add_host_options(command, given.hosts, "the hosts of a Slurm or PBS job, otherwise this machine");
   command
       .add_option("--ranks-per-host", given.hosts.ranks_per_host,
                   "Ranks on every host (default: its slots; on this machine only: its memory "
                   "nodes)")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   command
       .add_option("--with", given.starter,
                   "What starts the ranks: openmpi, mpich, srun, or auto (what fits the MPI that "
                   "onebit is built with)")
-      .check(one_of({"auto", "openmpi", "mpich", "srun"}))
+      .check(commands::one_of({"auto", "openmpi", "mpich", "srun"}))
       .capture_default_str();
   command
       .add_option("--threads", given.threads,
                   "Threads of each rank; 0 shares the cores of a host among its ranks")
-      .check(whole_between(0, kMaxThreads))
+      .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command
       .add_option("--bind", given.bind,
                   "core: each rank to cores of its own; none; auto: core if there are enough")
-      .check(one_of({"auto", "core", "none"}))
+      .check(commands::one_of({"auto", "core", "none"}))
       .capture_default_str();
   command.add_option("--interface", given.interface,
                      "Network between the hosts: an interface (eth1) or a subnet (10.0.0.0/24)");
@@ -205,27 +206,27 @@ void add_starting(Command command, Arguments& given) {
                    "Check the hosts, print what would be run and why, and start nothing");
 }
 
-void add_restarting(Command command, Arguments& given) {
+void add_restarting(commands::Command command, Arguments& given) {
   const auto add_duration = [&](const char* name, std::string& value, const char* meaning) {
-    const Option option = command.add_option(name, value, meaning).check(is_duration());
+    const commands::Option option = command.add_option(name, value, meaning).check(is_duration());
     if (!value.empty()) option.capture_default_str();
   };
   command
       .add_option("--max-restarts", given.max_restarts,
                   "Restarts in a row without a new checkpoint between them; 0: never")
-      .check(at_least(0))
+      .check(commands::at_least(0))
       .capture_default_str();
   command
       .add_option("--min-hosts", given.min_hosts,
                   "Continue with this many hosts when others do not answer; the batch size stays "
                   "the same (default: all)")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   command
       .add_option(
-          kCheckpointCopies, given.checkpoint_copies,
+          commands::kCheckpointCopies, given.checkpoint_copies,
           "Number of hosts that keep each part of a checkpoint, if hosts have disks of their own: "
           "with 2, a lost host loses no data (default: the recipe's run.checkpoint_copies)")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   add_duration("--restart-pause", given.pause,
                "Pause before the first restart; later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,
@@ -244,9 +245,9 @@ void add_restarting(Command command, Arguments& given) {
 
 }  // namespace
 
-void add_launch(Command program, Action& chosen) {
+void add_launch(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       "launch",
       "Start a training command on many hosts, and restart it from its last checkpoint when it "
       "fails: onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with "

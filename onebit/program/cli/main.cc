@@ -13,9 +13,9 @@
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/inherited_signals.h"
-#include "onebit/program/cli/log_level_option.h"
 #include "onebit/program/cli/standard_streams.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/log_level_option.h"
+#include "onebit/training/commands/usage.h"
 
 namespace {
 
@@ -50,20 +50,20 @@ int run_program(int argc, char** argv) {
   program.set_version_flag("--version", ONEBIT_VERSION);
   program.require_subcommand(1);
   program.fallthrough(false);
-  onebit::cli::Action chosen;
-  for (const auto add : onebit::cli::kCommands) add(onebit::cli::Command(program), chosen);
-  onebit::cli::add_log_level(onebit::cli::Command(program));
+  onebit::commands::Action chosen;
+  for (const auto add : onebit::cli::kCommands) add(onebit::commands::Command(program), chosen);
+  onebit::commands::add_log_level(onebit::commands::Command(program));
   try {
     program.parse(argc, argv);
-    onebit::cli::require_values(program);
+    onebit::commands::require_values(program);
     return chosen();
   } catch (const CLI::ParseError& error) {
-    return onebit::cli::end_of_parsing(program, error);
-  } catch (const onebit::cli::UsageError& error) {
-    return onebit::cli::end_of_parsing(program, error);
+    return onebit::commands::end_of_parsing(program, error);
+  } catch (const onebit::commands::UsageError& error) {
+    return onebit::commands::end_of_parsing(program, error);
   } catch (const std::exception& error) {
     report_failure(error);
-    return onebit::cli::kFailure;
+    return onebit::commands::kFailure;
   }
 }
 

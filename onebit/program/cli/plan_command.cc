@@ -10,16 +10,16 @@
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/model_sizes.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/recipe_options.h"
-#include "onebit/program/cli/usage.h"
 #include "onebit/program/plan/plan_json.h"
 #include "onebit/program/plan/plan_picture.h"
 #include "onebit/program/plan/plan_text.h"
 #include "onebit/program/plan/quantity.h"
 #include "onebit/program/plan/run_plan.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::cli {
@@ -38,17 +38,18 @@ struct Arguments {
 plan::PlannedCluster cluster_of(const Arguments& given) {
   const auto bandwidth = plan::parse_bandwidth(given.bandwidth);
   if (!bandwidth) {
-    throw UsageError(fmt::format("--bandwidth: \"{}\" is not a bandwidth: give {}", given.bandwidth,
-                                 plan::kBandwidthForm));
+    throw commands::UsageError(fmt::format("--bandwidth: \"{}\" is not a bandwidth: give {}",
+                                           given.bandwidth, plan::kBandwidthForm));
   }
   const auto latency = plan::parse_latency(given.latency);
   if (!latency) {
-    throw UsageError(fmt::format("--latency: \"{}\" is not a latency: give {}", given.latency,
-                                 plan::kLatencyForm));
+    throw commands::UsageError(fmt::format("--latency: \"{}\" is not a latency: give {}",
+                                           given.latency, plan::kLatencyForm));
   }
   if (int64_t{given.hosts} * given.ranks_per_host > kMaxHosts) {
-    throw UsageError(fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks",
-                                 given.hosts, given.ranks_per_host, kMaxHosts));
+    throw commands::UsageError(
+        fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks", given.hosts,
+                    given.ranks_per_host, kMaxHosts));
   }
   return {.hosts = given.hosts,
           .ranks_per_host = given.ranks_per_host,
@@ -63,11 +64,11 @@ tasks::PretrainingConfig config_of(const Arguments& given) {
          given.start);
   }
   const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
-  const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
+  const training::TaskKind& task = tasks::task_of(recipe, given.recipe);
   require(std::string_view(task.name) == tasks::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",
-          given.recipe, task.name, task.command);
+          given.recipe, task.name, training::training_command(task.name));
   return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
 }
 
@@ -95,7 +96,7 @@ int run(const Arguments& given) {
   const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
   const tasks::PretrainingConfig config = config_of(given);
   warn_of_levels(config, given);
-  require_writable_file(given.svg);
+  commands::require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
   Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());
   const costs::MachineCosts machine = machine_of(given, context);
@@ -108,26 +109,26 @@ int run(const Arguments& given) {
   }
   // The plan has been shown, even if writing the picture fails.
   if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_plan(Command program, Action& chosen) {
+void add_plan(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       "plan",
       "Estimate the cost of a pre-training recipe on a planned cluster: memory, the parts of a "
       "step, time and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
   command.add_option("--recipe,-r", given->recipe, "Recipe (JSON)").required();
-  add_set_option(command, given->overrides);
+  commands::add_set_option(command, given->overrides);
   command.add_option("--initialize-from", given->start,
                      "Model that the run starts from: gives the sizes if the recipe has none");
   command.add_option("--hosts", given->hosts, "Machines, all alike")
-      .check(whole_between(1, kMaxHosts))
+      .check(commands::whole_between(1, kMaxHosts))
       .capture_default_str();
   command.add_option("--ranks-per-host", given->ranks_per_host, "Ranks that share each machine")
-      .check(whole_between(1, kMaxThreads))
+      .check(commands::whole_between(1, commands::kMaxThreads))
       .capture_default_str();
   command
       .add_option("--bandwidth", given->bandwidth,
@@ -141,12 +142,12 @@ void add_plan(Command program, Action& chosen) {
                      "File that `onebit doctor --output FILE` wrote on such a machine; without it, "
                      "this one is measured for some seconds");
   command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
-      .check(between(0.0, 1e6))
+      .check(commands::between(0.0, 1e6))
       .capture_default_str();
   command
       .add_option("--threads", given->threads,
                   "Threads to measure with; 0: all processors this process may use")
-      .check(whole_between(0, kMaxThreads))
+      .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
   command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");

@@ -9,10 +9,10 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/device_option.h"
 #include "onebit/program/cli/prepare_samples.h"
-#include "onebit/program/cli/usage.h"
 #include "onebit/program/cli/vocabulary_option.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/usage.h"
 #include "onebit/training/training/interruption.h"
 
 namespace onebit::cli {
@@ -51,7 +51,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   options.output = given.output;
   if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
   if (given.vocabulary.empty() == !options.vocabulary_size.has_value()) {
-    throw UsageError(
+    throw commands::UsageError(
         "give either --vocab-size (a vocabulary is learned from the text) or --vocab (a vocab.txt, "
         "or a model's folder)");
   }
@@ -68,7 +68,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
 // Options about the reading of text do not apply to examples.
 int run_samples(const Arguments& given) {
   if (given.vocabulary.empty()) {
-    throw UsageError(fmt::format(
+    throw commands::UsageError(fmt::format(
         "--from {}: give --vocab, the vocabulary that the files were written with (a vocab.txt, or "
         "a model's folder)",
         given.from));
@@ -79,7 +79,7 @@ int run_samples(const Arguments& given) {
                                                   {given.drop_duplicates, "--drop-duplicates"},
                                                   {given.skips_bad_records, "--skip-bad-records"}};
   for (const auto& [is_given, option] : of_text) {
-    if (is_given) throw UsageError(fmt::format("{} is for --from text", option));
+    if (is_given) throw commands::UsageError(fmt::format("{} is for --from text", option));
   }
   return prepare_samples({.inputs = given.inputs,
                           .format = given.from == "hdf5" ? samples::SampleFormat::kHdf5
@@ -130,9 +130,9 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_prepare(Command program, Action& chosen) {
+void add_prepare(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       "prepare", "Turn text, or examples that others wrote, into a store to train from");
   command
       .add_option("--input,-i", given->inputs,
@@ -143,17 +143,18 @@ void add_prepare(Command program, Action& chosen) {
       .add_option("--from", given->from,
                   "text; or hdf5 (shards of NVIDIA's BERT) or tfrecord (examples of Google's "
                   "create_pretraining_data.py), whose pairs and masks are kept as they are")
-      .check(one_of({"text", "hdf5", "tfrecord"}))
+      .check(commands::one_of({"text", "hdf5", "tfrecord"}))
       .capture_default_str();
   command.add_option("--output,-o", given->output, "Folder of the store to create").required();
   command
       .add_option("--vocab-size", given->vocabulary_size,
                   "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
-      .check(at_least(1));
+      .check(commands::at_least(1));
   command.add_option("--vocab", given->vocabulary,
                      "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
                      "store or tokenizer.json. With --from: what the examples were written with");
-  const Option cased = command.add_flag("--cased", given->cased, "Keep capitals and accents");
+  const commands::Option cased =
+      command.add_flag("--cased", given->cased, "Keep capitals and accents");
   command
       .add_flag("--uncased", given->uncased,
                 "Lower-case and strip accents (default; with --vocab: as the model does, or as "
@@ -165,12 +166,12 @@ void add_prepare(Command program, Action& chosen) {
                   "into sentences, one document per file), documents (the same, blank line between "
                   "documents), jsonl (one document per line in \"text\"), or auto: lines or prose, "
                   "for each file")
-      .check(one_of({"auto", "lines", "prose", "documents", "jsonl"}))
+      .check(commands::one_of({"auto", "lines", "prose", "documents", "jsonl"}))
       .capture_default_str();
   command.add_option("--locale", given->locale, "Language of sentence splitting")
       .capture_default_str();
   command.add_option("--threads", given->threads, "0: all processors")
-      .check(whole_between(0, kMaxThreads))
+      .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command.add_flag("--drop-duplicates", given->drop_duplicates,
                    "Keep the first of documents that are equal token for token");

@@ -2,15 +2,15 @@
 
 #include "onebit/apps/tasks/pretraining_task.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/recipe_options.h"
 #include "onebit/program/cli/store_argument.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
 
 struct Arguments {
-  RecipeOptions recipe;
+  commands::RecipeOptions recipe;
   std::string initialize_from;
   std::vector<std::string> data, valid;
 };
@@ -22,17 +22,17 @@ int run(const Arguments& given) {
     options.valid.push_back(parse_named_store(store, given.valid.size() == 1));
   }
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
-  return train_on_ranks(given.recipe, options,
-                        [&](Context& context, comm::Communicator& communicator) {
-                          tasks::run_pretraining(context, options, communicator);
-                        });
+  return commands::train_on_ranks(given.recipe, options,
+                                  [&](Context& context, comm::Communicator& communicator) {
+                                    tasks::run_pretraining(context, options, communicator);
+                                  });
 }
 
 }  // namespace
 
-void add_pretrain(Command program, Action& chosen) {
+void add_pretrain(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
   command
       .add_option("--data,-d", given->data,
@@ -49,8 +49,8 @@ void add_pretrain(Command program, Action& chosen) {
       .add_option("--initialize-from", given->initialize_from,
                   "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
                   "and casing come from it (phase 2 of a recipe: the run of phase 1)")
-      .type_name(kInput);
-  add_recipe_options(command, given->recipe);
+      .type_name(commands::kInput);
+  commands::add_recipe_options(command, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

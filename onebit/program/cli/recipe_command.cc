@@ -10,8 +10,8 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/recipe_options.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -25,54 +25,54 @@ int check(const CheckOptions& given) {
   const tasks::RecipeCheck found = tasks::check_recipe(given.path, given.overrides);
   for (const std::string& error : found.errors) log_error("{}", error);
   fmt::print("{}", printable(found.summary));
-  return found.errors.empty() ? kSuccess : kFailure;
+  return found.errors.empty() ? commands::kSuccess : commands::kFailure;
 }
 
-void add_check(Command recipe, Action& chosen) {
+void add_check(commands::Command recipe, commands::Action& chosen) {
   auto given = std::make_shared<CheckOptions>();
-  const Command command = recipe.add_subcommand(
+  const commands::Command command = recipe.add_subcommand(
       "check",
       "List everything that is wrong in a recipe, or show what it changes; what depends on data or "
       "on the number of ranks is left to the run");
   command.add_option("file", given->path, "Recipe (JSON)").required();
-  add_set_option(command, given->overrides);
+  commands::add_set_option(command, given->overrides);
   command.callback([given, &chosen] { chosen = [given] { return check(*given); }; });
 }
 
-void add_schema(Command recipe, Action& chosen) {
+void add_schema(commands::Command recipe, commands::Action& chosen) {
   auto task = std::make_shared<std::string>();
   std::vector<std::string> names;
-  for (const tasks::TaskEntry& entry : tasks::tasks()) names.emplace_back(entry.name);
-  const Command command = recipe.add_subcommand(
+  for (const training::TaskKind& entry : tasks::tasks()) names.emplace_back(entry.name);
+  const commands::Command command = recipe.add_subcommand(
       "schema",
       "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "
       "\"recipe.schema.json\" in a recipe names the file that holds it");
-  command.add_option("--task", *task, "Only recipes for this task").check(one_of(names));
+  command.add_option("--task", *task, "Only recipes for this task").check(commands::one_of(names));
   command.callback([task, &chosen] {
     chosen = [task] {
       fmt::print("{}\n", json_text(tasks::recipe_schema(*task), 2));
-      return kSuccess;
+      return commands::kSuccess;
     };
   });
 }
 
-void add_keys(Command recipe, Action& chosen) {
-  const Command command = recipe.add_subcommand(
+void add_keys(commands::Command recipe, commands::Action& chosen) {
+  const commands::Command command = recipe.add_subcommand(
       "keys",
       "Print every key with its type, default, limits and meaning, in Markdown (docs/recipe.md is "
       "this text)");
   command.callback([&chosen] {
     chosen = [] {
       fmt::print("{}", tasks::recipe_document());
-      return kSuccess;
+      return commands::kSuccess;
     };
   });
 }
 
 }  // namespace
 
-void add_recipe(Command program, Action& chosen) {
-  const Command recipe =
+void add_recipe(commands::Command program, commands::Action& chosen) {
+  const commands::Command recipe =
       program.add_subcommand("recipe", "Check a recipe; what recipes may hold, as text and schema");
   recipe.require_subcommand();
   add_check(recipe, chosen);

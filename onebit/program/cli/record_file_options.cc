@@ -1,7 +1,7 @@
 #include "onebit/program/cli/record_file_options.h"
 
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/recipe_options.h"
+#include "onebit/training/commands/recipe_options.h"
 
 namespace onebit::cli {
 
@@ -13,19 +13,19 @@ std::optional<records::FileFormat> RecordFileOptions::chosen_format() const {
 }
 
 void RecordFileOptions::write_into(Json& recipe) const {
-  if (format != "auto") set_text(recipe, "data", "format", format);
-  if (header) set_text(recipe, "data", "header", *header ? "yes" : "no");
+  if (format != "auto") commands::set_text(recipe, "data", "format", format);
+  if (header) commands::set_text(recipe, "data", "header", *header ? "yes" : "no");
 }
 
-void add_record_file_options(Command command, RecordFileOptions& options) {
+void add_record_file_options(commands::Command command, RecordFileOptions& options) {
   command
       .add_option("--format", options.format, "Format of the files: tsv (no quotes), csv or jsonl")
-      .check(one_of({"auto", "tsv", "csv", "jsonl"}))
+      .check(commands::one_of({"auto", "tsv", "csv", "jsonl"}))
       .default_str("by file extension");
   add_header_flags(command, options.header);
 }
 
-void add_header_flags(Command command, std::optional<bool>& header) {
+void add_header_flags(commands::Command command, std::optional<bool>& header) {
   command.add_flag_callback(
       "--header", [&header] { header = true; },
       "TSV and CSV begin with column names (the default, unless all columns are numbers)");

@@ -22,9 +22,9 @@ struct RecordFileOptions {
 };
 
 // --format, --header, --no-header.
-void add_record_file_options(Command command, RecordFileOptions& options);
+void add_record_file_options(commands::Command command, RecordFileOptions& options);
 // --header, --no-header.
-void add_header_flags(Command command, std::optional<bool>& header);
+void add_header_flags(commands::Command command, std::optional<bool>& header);
 
 // Overwrites `value`, a column's name, if one was given.
 void replace_if_given(std::string& value, const std::string& given);

@@ -28,9 +28,9 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_report(Command program, Action& chosen) {
+void add_report(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand(
+  const commands::Command command = program.add_subcommand(
       "report", "Curves, tables and possible problems of one or several runs, as one HTML file");
   command.add_option("runs", given->runs, "Folders of runs; several are compared").required();
   command.add_option("-o,--output", given->output,

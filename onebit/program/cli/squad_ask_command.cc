@@ -10,9 +10,9 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/model_options.h"
 #include "onebit/program/cli/squad_command.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/model_options.h"
 
 namespace onebit::cli {
 namespace {
@@ -23,7 +23,7 @@ struct Arguments {
   tasks::SquadPredictionOptions prediction;
   int64_t top = 3;
   bool json = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 std::string text_of(const std::string& path) {
@@ -44,7 +44,7 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
 }
 
 int run(Arguments& given) {
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::SquadPredictor predictor(context, given.model);
   given.prediction.decode.may_be_unanswerable = may_abstain(given, predictor.description());
   squad::DecodedAnswer answer =
@@ -70,29 +70,29 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_squad_ask(Command squad, Action& chosen) {
+void add_squad_ask(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = squad.add_subcommand("ask", "Answer one question about a text");
+  const commands::Command command = squad.add_subcommand("ask", "Answer one question about a text");
   command.add_option("question", given->question, "The question").required();
-  add_fine_tuned_model_option(command, given->model);
+  commands::add_fine_tuned_model_option(command, given->model);
   command.add_option("--context,-c", given->context, "File of the text; - for standard input")
       .required();
   command.add_option("--top", given->top, "Answers to show")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
-  const Option rules =
+  const commands::Option rules =
       command
           .add_option("--rules", given->rules,
                       "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the "
                       "model was trained, 1.1 for a model that does not say")
-          .check(one_of({"auto", "1.1", "2.0"}))
+          .check(commands::one_of({"auto", "1.1", "2.0"}))
           .capture_default_str();
   command.add_flag("--unanswerable", given->unanswerable, "The same as --rules 2.0")
       .excludes(rules);
   command.add_flag("--json", given->json, "Print one JSON array");
   add_window_options(command, given->prediction.features);
   add_answer_options(command, given->prediction.decode);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, command, &chosen] {
     chosen = [given, command] {
       take_from_run(command, given->model, given->prediction);

@@ -4,8 +4,8 @@
 
 namespace onebit::cli {
 
-void add_squad(Command program, Action& chosen) {
-  const Command squad = program.add_subcommand(
+void add_squad(commands::Command program, commands::Action& chosen) {
+  const commands::Command squad = program.add_subcommand(
       "squad", "Answer questions about a text: fine-tune, predict, score, ask (SQuAD 1.1 and 2.0)");
   squad.require_subcommand();
   add_squad_train(squad, chosen);
@@ -15,33 +15,33 @@ void add_squad(Command program, Action& chosen) {
   add_squad_windows(squad, chosen);
 }
 
-void add_window_options(Command command, squad::FeatureOptions& options) {
+void add_window_options(commands::Command command, squad::FeatureOptions& options) {
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a window, question and special tokens included (for this and the next "
                   "options: if the model is that of a run, the default is the run's)")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
   command
       .add_option("--doc-stride", options.doc_stride,
                   "Tokens from the start of a window to the start of the next")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
   command
       .add_option("--max-question-length", options.max_question_length,
                   "Tokens of a question; longer ones are cut")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
 }
 
-void add_answer_options(Command command, squad::DecodeOptions& options) {
+void add_answer_options(commands::Command command, squad::DecodeOptions& options) {
   command
       .add_option("--n-best", options.n_best,
                   "Candidates kept, and starts and ends tried in each window")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
   command.add_option("--max-answer-length", options.max_answer_length, "Tokens of an answer")
-      .check(at_least(1))
+      .check(commands::at_least(1))
       .capture_default_str();
   command
       .add_option("--null-threshold", options.null_threshold,
@@ -53,7 +53,8 @@ void add_answer_options(Command command, squad::DecodeOptions& options) {
       "token offsets");
 }
 
-void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options) {
+void take_from_run(commands::Command command, const Path& model,
+                   tasks::SquadPredictionOptions& options) {
   const std::optional<tasks::SquadConfig> run = tasks::squad_config_of_run(model);
   options.is_window_chosen = run || command.has("--max-sequence-length") ||
                              command.has("--doc-stride") || command.has("--max-question-length");

@@ -6,18 +6,19 @@
 
 namespace onebit::cli {
 
-void add_squad_train(Command squad, Action& chosen);
-void add_squad_predict(Command squad, Action& chosen);
-void add_squad_evaluate(Command squad, Action& chosen);
-void add_squad_ask(Command squad, Action& chosen);
-void add_squad_windows(Command squad, Action& chosen);
+void add_squad_train(commands::Command squad, commands::Action& chosen);
+void add_squad_predict(commands::Command squad, commands::Action& chosen);
+void add_squad_evaluate(commands::Command squad, commands::Action& chosen);
+void add_squad_ask(commands::Command squad, commands::Action& chosen);
+void add_squad_windows(commands::Command squad, commands::Action& chosen);
 
 // --max-sequence-length, --doc-stride, --max-question-length.
-void add_window_options(Command command, squad::FeatureOptions& options);
+void add_window_options(commands::Command command, squad::FeatureOptions& options);
 // --n-best, --max-answer-length, --null-threshold, --projection.
-void add_answer_options(Command command, squad::DecodeOptions& options);
+void add_answer_options(commands::Command command, squad::DecodeOptions& options);
 
 // If the model is in a run or a checkpoint, options that are not given are taken from that run.
-void take_from_run(Command command, const Path& model, tasks::SquadPredictionOptions& options);
+void take_from_run(commands::Command command, const Path& model,
+                   tasks::SquadPredictionOptions& options);
 
 }  // namespace onebit::cli

@@ -8,8 +8,8 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/packed_files.h"
 #include "onebit/program/cli/squad_command.h"
+#include "onebit/training/commands/packed_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -74,15 +74,17 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_squad_evaluate(Command squad, Action& chosen) {
+void add_squad_evaluate(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = squad.add_subcommand(
+  const commands::Command command = squad.add_subcommand(
       "evaluate", "Score predictions: EM and F1, equal to the official scripts in every digit");
-  command.add_option("data", given->data, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+  command
+      .add_option("data", given->data,
+                  fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
   command.add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
       .required();
-  const Option null_odds = command.add_option(
+  const commands::Option null_odds = command.add_option(
       "--na-probs,-n", given->null_odds,
       "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
   command
@@ -95,7 +97,7 @@ void add_squad_evaluate(Command squad, Action& chosen) {
           "--rules", given->rules,
           "Rules of version 1.1 or 2.0; auto: 2.0 with --na-probs, else as the answers in the "
           "file are")
-      .check(one_of({"auto", "1.1", "2.0"}))
+      .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print what the official script prints");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

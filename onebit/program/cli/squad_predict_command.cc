@@ -6,11 +6,11 @@
 #include "onebit/apps/squad/python_json.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/model_options.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/recipe_options.h"
 #include "onebit/program/cli/squad_command.h"
+#include "onebit/training/commands/model_options.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
 
 namespace onebit::cli {
 namespace {
@@ -19,7 +19,7 @@ struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
   tasks::SquadPredictionOptions prediction;
   DType compute = DType::kF32;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 // The path `given`, or the file `name` next to `output`.
@@ -38,7 +38,8 @@ struct Outputs {
         null_odds(beside(given.null_odds, predictions, "null_odds.json")),
         logits(given.logits) {
     require(predictions.has_filename(), "--output \"{}\" is not the name of a file", given.output);
-    require_separate_outputs({predictions, n_best, null_odds, logits}, {given.input}, given.model);
+    commands::require_separate_outputs({predictions, n_best, null_odds, logits}, {given.input},
+                                       given.model);
   }
 };
 
@@ -97,26 +98,27 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
              computed.features->windows().size());
 }
 
-int run(Command command, Arguments& given) {
+int run(commands::Command command, Arguments& given) {
   const auto prepare = [&] {
     take_from_run(command, given.model, given.prediction);
     return engine::TransportRequest{};
   };
-  return run_on_ranks(given.device, prepare,
-                      [&](Context& context, comm::Communicator& communicator) {
-                        predict(given, context, communicator);
-                      });
+  return commands::run_on_ranks(given.device, prepare,
+                                [&](Context& context, comm::Communicator& communicator) {
+                                  predict(given, context, communicator);
+                                });
 }
 
 }  // namespace
 
-void add_squad_predict(Command squad, Action& chosen) {
+void add_squad_predict(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command =
+  const commands::Command command =
       squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
-  add_fine_tuned_model_option(command, given->model);
+  commands::add_fine_tuned_model_option(command, given->model);
   command
-      .add_option("--input,-i", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+      .add_option("--input,-i", given->input,
+                  fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "predictions.json to write").required();
   command.add_option("--n-best-output", given->n_best,
@@ -130,13 +132,13 @@ void add_squad_predict(Command squad, Action& chosen) {
       .add_option("--rules", given->rules,
                   "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the model "
                   "was trained, or for a model that does not say, detected from the file")
-      .check(one_of({"auto", "1.1", "2.0"}))
+      .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
-  add_batch_option(command, given->prediction.batch, "Windows");
-  add_compute_option(command, given->compute);
+  commands::add_batch_option(command, given->prediction.batch, "Windows");
+  commands::add_compute_option(command, given->compute);
   add_window_options(command, given->prediction.features);
   add_answer_options(command, given->prediction.decode);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback(
       [given, command, &chosen] { chosen = [given, command] { return run(command, *given); }; });
 }

@@ -4,22 +4,22 @@
 
 #include "onebit/apps/tasks/squad_task.h"
 #include "onebit/program/cli/fine_tuning_command.h"
-#include "onebit/program/cli/packed_files.h"
 #include "onebit/program/cli/squad_command.h"
+#include "onebit/training/commands/packed_files.h"
 
 namespace onebit::cli {
 
-void add_squad_train(Command squad, Action& chosen) {
+void add_squad_train(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<FineTuningArguments>();
-  const Command command = squad.add_subcommand(
+  const commands::Command command = squad.add_subcommand(
       "train",
       "Fine-tune a BERT on questions; under mpirun, data parallel on all ranks. Leaves in --output "
       "the best model by F1 as a Hugging Face folder, and its answers to --dev");
   add_fine_tuning_options(
-      command, *given, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked),
+      command, *given, fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked),
       "SQuAD file to evaluate on at the end of each epoch and every run.evaluate_every "
       "steps");
-  add_recipe_options(command, given->recipe);
+  commands::add_recipe_options(command, given->recipe);
   command.callback([given, &chosen] {
     chosen = [given] { return fine_tune(*given, tasks::run_squad_training); };
   });

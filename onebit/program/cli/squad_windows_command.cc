@@ -5,8 +5,8 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/program/cli/packed_files.h"
 #include "onebit/program/cli/squad_command.h"
+#include "onebit/training/commands/packed_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -56,11 +56,13 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_squad_windows(Command squad, Action& chosen) {
+void add_squad_windows(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = squad.add_subcommand(
+  const commands::Command command = squad.add_subcommand(
       "windows", "Print what a model reads: one JSON line for each window of each question");
-  command.add_option("input", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+  command
+      .add_option("input", given->input,
+                  fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
   command.add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
       .required();

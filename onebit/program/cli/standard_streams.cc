@@ -9,7 +9,7 @@
 
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/system_call.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 
@@ -39,7 +39,7 @@ int status_with_output(int status) {
   if (!written.failed() && !failed_before) return status;
   const std::string reason = written.failed() ? ": " + reason_of(written.error()) : "";
   log_error("standard output cannot be written{}", reason);
-  return status == kSuccess ? kFailure : status;
+  return status == commands::kSuccess ? commands::kFailure : status;
 }
 
 }  // namespace onebit::cli

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -34,11 +34,12 @@ std::pair<Path, double> parse_weighted_store(const std::string& text) {
   if (is_folder(text, equals)) return {text, 0.0};
   const auto [folder, number] = split(text, equals);
   if (folder.empty()) {
-    throw UsageError(fmt::format("--data {}: expected a folder, or folder=weight", text));
+    throw commands::UsageError(fmt::format("--data {}: expected a folder, or folder=weight", text));
   }
   const std::optional<double> weight = number_in(number);
   if (!weight || !(*weight > 0) || !std::isfinite(*weight)) {
-    throw UsageError(fmt::format("--data {}: the weight after = must be a number above 0", text));
+    throw commands::UsageError(
+        fmt::format("--data {}: the weight after = must be a number above 0", text));
   }
   return {folder, *weight};
 }
@@ -48,7 +49,8 @@ tasks::HeldOutData parse_named_store(const std::string& text, bool alone) {
   if (!is_folder(text, equals)) {
     const auto [name, folder] = split(text, equals);
     if (name.empty() || folder.empty()) {
-      throw UsageError(fmt::format("--valid {}: expected a folder, or name=folder", text));
+      throw commands::UsageError(
+          fmt::format("--valid {}: expected a folder, or name=folder", text));
     }
     return {name, folder};
   }

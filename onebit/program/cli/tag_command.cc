@@ -2,7 +2,7 @@
 
 #include "onebit/apps/tasks/tag_config.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/model_options.h"
+#include "onebit/training/commands/model_options.h"
 
 namespace onebit::cli {
 namespace {
@@ -22,8 +22,8 @@ bool keep(std::string& value, const std::string& given) {
 
 }  // namespace
 
-void add_tag(Command program, Action& chosen) {
-  const Command tag = program.add_subcommand(
+void add_tag(commands::Command program, commands::Action& chosen) {
+  const commands::Command tag = program.add_subcommand(
       "tag", "Tags of words, such as names or parts of speech: fine-tune, predict, evaluate");
   tag.require_subcommand();
   add_tag_train(tag, chosen);
@@ -31,12 +31,12 @@ void add_tag(Command program, Action& chosen) {
   add_tag_evaluate(tag, chosen);
 }
 
-void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags) {
+void add_tag_file_options(commands::Command command, TagFileOptions& options, bool with_tags) {
   command
       .add_option(
           "--format", options.format,
           "Format of the files: conll (one word per line), conllu or jsonl (one object per line)")
-      .check(one_of({"auto", "conll", "conllu", "jsonl"}))
+      .check(commands::one_of({"auto", "conll", "conllu", "jsonl"}))
       .default_str("by file extension");
   command.add_option("--tokens", options.tokens,
                      "Column of the words: its name, its number from 1, or a key of JSON lines; "
@@ -49,12 +49,12 @@ void add_tag_file_options(Command command, TagFileOptions& options, bool with_ta
                               "ioe2; none: plain tags; default: they stay as they are"
                             : "Scheme of entities in the model's tags: iob1, iob2, iobes, ioe1 or "
                               "ioe2; none: plain tags; default: detected from the tags")
-      .check(one_of({"none", "iob1", "iob2", "iobes", "ioe1", "ioe2"}));
+      .check(commands::one_of({"none", "iob1", "iob2", "iobes", "ioe1", "ioe2"}));
   command
       .add_option("--comments", options.comments,
                   "Whether lines that begin with # before a sentence are comments: yes, no, or "
                   "auto: if they cannot be a word's row; default: the run's, else auto")
-      .check(one_of({"auto", "yes", "no"}));
+      .check(commands::one_of({"auto", "yes", "no"}));
   if (!with_tags) return;
   command.add_option("--tags", options.tags,
                      "Column of the tags; default: UPOS, else the last; tags, ner_tags or labels");
@@ -78,20 +78,20 @@ void TagFileOptions::apply(tag::FileLayout& layout) const {
   if (const auto chosen = tag::scheme_named(scheme)) layout.scheme = chosen;
 }
 
-void add_tag_model_options(Command command, TagModelOptions& options) {
-  add_fine_tuned_model_option(command, options.model);
+void add_tag_model_options(commands::Command command, TagModelOptions& options) {
+  commands::add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; a longer sentence is split; "
                   "default: the run's, else 128, or the model's positions if it has fewer")
-      .check(at_least(4));
+      .check(commands::at_least(4));
   command
       .add_option("--stride", options.stride,
                   "Tokens from a sequence of a long sentence to the next; default: the run's, else "
                   "half of a sequence")
-      .check(at_least(1));
-  add_batch_option(command, options.prediction.batch);
-  add_compute_option(command, options.prediction.compute);
+      .check(commands::at_least(1));
+  commands::add_batch_option(command, options.prediction.batch);
+  commands::add_compute_option(command, options.prediction.compute);
 }
 
 void TagModelOptions::settle(const TagFileOptions& files) {

@@ -10,9 +10,9 @@
 
 namespace onebit::cli {
 
-void add_tag_train(Command tag, Action& chosen);
-void add_tag_predict(Command tag, Action& chosen);
-void add_tag_evaluate(Command tag, Action& chosen);
+void add_tag_train(commands::Command tag, commands::Action& chosen);
+void add_tag_predict(commands::Command tag, commands::Action& chosen);
+void add_tag_evaluate(commands::Command tag, commands::Action& chosen);
 
 // How a file is read, as given on the command line.
 struct TagFileOptions {
@@ -23,7 +23,7 @@ struct TagFileOptions {
 };
 
 // --format, --tokens, --text, --scheme, --comments, and --tags, --entities if `with_tags`.
-void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags);
+void add_tag_file_options(commands::Command command, TagFileOptions& options, bool with_tags);
 
 // A model, and how its sentences are read: as in the run that made the model, unless the command
 // line gives something else.
@@ -44,7 +44,7 @@ struct TagModelOptions {
 };
 
 // --model, --max-sequence-length, --stride, --batch.
-void add_tag_model_options(Command command, TagModelOptions& options);
+void add_tag_model_options(commands::Command command, TagModelOptions& options);
 
 // Logs how reading and cutting into sequences changed the sentences of `source`; `widened` entities
 // were extended to whole words; `notes` are those of the reader.

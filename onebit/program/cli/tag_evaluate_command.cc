@@ -6,12 +6,12 @@
 #include "onebit/apps/tag/tag_set.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
-#include "onebit/program/cli/recipe_options.h"
 #include "onebit/program/cli/tag_command.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -21,15 +21,15 @@ struct Arguments {
   TagFileOptions files;
   std::string data, output;
   bool json = false, skips_bad_records = false;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 int run(Arguments& given) {
   given.model.settle(given.files);
   if (!given.output.empty()) {
-    require_separate_outputs({given.output}, {given.data}, given.model.model);
+    commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
-  Context context = make_context(given.device, 0, 1);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
   tag::FileLayout layout = given.model.layout;
   layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
@@ -54,27 +54,27 @@ int run(Arguments& given) {
   json.update(tag::json_of(scores));
   if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
   fmt::print("{}", given.json ? json_text(json) + "\n" : tag::text_of(scores));
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_tag_evaluate(Command tag, Action& chosen) {
+void add_tag_evaluate(commands::Command tag, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = tag.add_subcommand(
+  const commands::Command command = tag.add_subcommand(
       "evaluate",
       "Judge a model on tagged sentences: precision, recall and F1 of entities, accuracy");
   add_tag_model_options(command, given->model);
   command
-      .add_option(
-          "--data,-d", given->data,
-          fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", kPlainOrPacked))
+      .add_option("--data,-d", given->data,
+                  fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})",
+                              commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  add_skip_bad_records(command, given->skips_bad_records);
+  commands::add_skip_bad_records(command, given->skips_bad_records);
   add_tag_file_options(command, given->files, true);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -3,11 +3,11 @@
 #include <memory>
 
 #include "onebit/apps/tag/prediction_file.h"
-#include "onebit/program/cli/device_option.h"
-#include "onebit/program/cli/output_files.h"
-#include "onebit/program/cli/packed_files.h"
 #include "onebit/program/cli/tag_command.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -16,14 +16,14 @@ struct Arguments {
   TagModelOptions model;
   TagFileOptions files;
   std::string input, output;
-  DeviceOptions device;
+  commands::DeviceOptions device;
 };
 
 int run(Arguments& given) {
   given.model.settle(given.files);
   const tag::PredictionFormat format = tag::prediction_format_of(given.output);
-  require_separate_outputs({given.output}, {given.input}, given.model.model);
-  Context context = make_context(given.device, 0, 1);
+  commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
+  Context context = commands::make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
   given.model.layout.added_tokens = predictor.added_tokens();
   const auto reader = tag::open_sentences(given.input, given.model.layout, false);
@@ -38,14 +38,14 @@ int run(Arguments& given) {
   file.finish();
   report_reading(predictor, reader->name(), reader->widened(), reader->notes());
   fmt::print("{}: {} sentences, {} words\n", given.output, file.sentences(), file.words());
-  return kSuccess;
+  return commands::kSuccess;
 }
 
 }  // namespace
 
-void add_tag_predict(Command tag, Action& chosen) {
+void add_tag_predict(commands::Command tag, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = tag.add_subcommand(
+  const commands::Command command = tag.add_subcommand(
       "predict",
       "Tag the words of a file of any size, in its order, with probabilities and positions");
   add_tag_model_options(command, given->model);
@@ -53,12 +53,12 @@ void add_tag_predict(Command tag, Action& chosen) {
       .add_option("--input,-i", given->input,
                   fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
                               "- for standard input, with --format",
-                              kPlainOrPacked))
+                              commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
       .required();
   add_tag_file_options(command, given->files, false);
-  add_device_options(command, given->device);
+  commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

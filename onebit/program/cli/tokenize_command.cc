@@ -59,20 +59,22 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_tokenize(Command program, Action& chosen) {
+void add_tokenize(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const Command command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
+  const commands::Command command =
+      program.add_subcommand("tokenize", "Turn lines of text into token ids");
   command
       .add_option("--vocab", given->vocabulary, "Model folder, store, tokenizer.json or vocab.txt")
       .required();
   command.add_option("input", given->input, "File of text; - for standard input")
       .capture_default_str();
-  const Option cased = command.add_flag(
+  const commands::Option cased = command.add_flag(
       "--cased", given->cased,
       "Keep capitals and accents; default: as the model has them, or the vocabulary");
   command.add_flag("--uncased", given->uncased, "Lower-case and strip accents").excludes(cased);
-  const Option pieces = command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
-  const Option offsets =
+  const commands::Option pieces =
+      command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
+  const commands::Option offsets =
       command.add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
   command.add_flag("--explain", given->explain, "Print each word, its tokens, and why")
       .excludes(pieces)

@@ -10,11 +10,11 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/log_level_option.h"
 #include "onebit/program/cli/model_sizes.h"
-#include "onebit/program/cli/recipe_options.h"
 #include "onebit/program/cli/store_argument.h"
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/log_level_option.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 #include "onebit/training/training/run_folder.h"
 
 namespace onebit::cli {
@@ -34,7 +34,7 @@ Texts values_of(const CLI::App& command, const std::string& name) {
 Texts inputs_of(const CLI::App& command) {
   Texts paths;
   for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_type_name().starts_with(kInput)) continue;
+    if (!option->get_type_name().starts_with(commands::kInput)) continue;
     paths.insert(paths.end(), option->results().begin(), option->results().end());
   }
   return paths;
@@ -84,21 +84,21 @@ void take_resume(cluster::TrainingCommand& training) {
 }
 
 // The command, and the task that it trains.
-std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program, Action& unused,
-                                                          Texts words) {
+std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
+                                                            commands::Action& unused, Texts words) {
   program.require_subcommand(1);
-  for (const auto add : kCommands) add(Command(program), unused);
-  add_log_level(Command(program));
+  for (const auto add : kCommands) add(commands::Command(program), unused);
+  commands::add_log_level(commands::Command(program));
   std::reverse(words.begin(), words.end());  // the order that CLI11 expects
   try {
     program.parse(std::move(words));
-    require_values(program);
+    commands::require_values(program);
   } catch (const CLI::Success&) {  // help, or the version
-    throw UsageError("after --, give a training command without --help");
+    throw commands::UsageError("after --, give a training command without --help");
   } catch (const CLI::ParseError& error) {
-    throw UsageError("after --: " + explanation(program, error));
-  } catch (const UsageError& error) {
-    throw UsageError("after --: " + explanation(program, error));
+    throw commands::UsageError("after --: " + commands::explanation(program, error));
+  } catch (const commands::UsageError& error) {
+    throw commands::UsageError("after --: " + commands::explanation(program, error));
   }
   const CLI::App* command = &program;
   std::string name = program.get_name();
@@ -106,18 +106,19 @@ std::pair<const CLI::App*, const tasks::TaskEntry*> parse(CLI::App& program, Act
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  for (const tasks::TaskEntry& task : tasks::tasks()) {
-    if (task.command == name) return {command, &task};
+  for (const training::TaskKind& task : tasks::tasks()) {
+    if (training::training_command(task.name) == name) return {command, &task};
   }
-  throw UsageError("after --: " + name + " does not train: launch " + training_commands());
+  throw commands::UsageError("after --: " + name + " does not train: launch " +
+                             training_commands());
 }
 
 }  // namespace
 
 std::string training_commands() {
   std::string text;
-  for (const tasks::TaskEntry& task : tasks::tasks()) {
-    const std::string command = task.command;
+  for (const training::TaskKind& task : tasks::tasks()) {
+    const std::string command = training::training_command(task.name);
     if (!text.empty()) text += &task == &tasks::tasks().back() ? " or " : ", ";
     text += command.substr(command.find(' ') + 1);
   }
@@ -126,7 +127,7 @@ std::string training_commands() {
 
 cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
   CLI::App program("onebit", "onebit");
-  Action unused;
+  commands::Action unused;
   const auto [parsed, task] = parse(program, unused, words);
   const CLI::App& command = *parsed;
   cluster::TrainingCommand training = {.words = words,
@@ -142,7 +143,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
   Texts overrides = values_of(command, "--set");
-  for (const std::string& copies : values_of(command, kCheckpointCopies)) {
+  for (const std::string& copies : values_of(command, commands::kCheckpointCopies)) {
     overrides.push_back("run.checkpoint_copies=" + copies);
   }
   const Texts start = values_of(command, "--initialize-from");
@@ -154,7 +155,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
     recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
   }
-  const tasks::RecipeFacts facts = task->inspect(recipe, place);
+  const training::RecipeFacts facts = task->inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_per_rank = facts.least_bytes(training.batch, ranks);

@@ -1,4 +1,4 @@
-#include "onebit/program/cli/transport_choice.h"
+#include "onebit/training/commands/transport_choice.h"
 
 #include <algorithm>
 #include <string>
@@ -9,10 +9,10 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/memory.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 
-void choose_transport(comm::World& world, const Context& context,
-                      const engine::TransportRequest& request) {
+cli::void choose_transport(comm::World& world, const Context& context,
+                           const engine::TransportRequest& request) {
   const bool on_cpu = context.device().is_cpu();
   const int index = context.device().index;
   if (world.communicator().rank() == 0 && !on_cpu) {
@@ -31,4 +31,4 @@ void choose_transport(comm::World& world, const Context& context,
   if (world.communicator().rank() == 0) log_info("transport: {}", name_of(transport));
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

@@ -1,4 +1,4 @@
-#include "onebit/program/cli/output_files.h"
+#include "onebit/training/commands/output_files.h"
 
 #include <algorithm>
 #include <iterator>
@@ -11,7 +11,7 @@
 #include "onebit/ground/base/run_files.h"
 #include "onebit/training/training/model_folder.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 namespace {
 
 // Whether the path is one of the files of a model or run, not a prediction that was written there.
@@ -39,8 +39,8 @@ bool same_file(const Path& one, const Path& other) {
 
 }  // namespace
 
-void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
-                              const Path& model) {
+cli::void require_separate_outputs(const std::vector<Path>& outputs,
+                                   const std::vector<Path>& inputs, const Path& model) {
   std::vector<Path> taken = inputs;
   for (const Path& folder : {model, training::find_model_folder(model)}) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -59,7 +59,7 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
   }
 }
 
-void require_writable_file(const Path& output) {
+cli::void require_writable_file(const Path& output) {
   if (output.empty() || is_written_into(output)) return;
   require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
           output.string());
@@ -71,4 +71,4 @@ void require_writable_file(const Path& output) {
   require(obstacle.empty(), "{}: cannot be written: {}", output.string(), obstacle);
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

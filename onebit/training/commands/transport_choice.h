@@ -5,14 +5,14 @@
 #include "onebit/exchange/engine/config.h"
 #include "onebit/math/device/context.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 
 // Gives `world` the transport for the context's device; none where all ranks are on CPUs. The
 // recipe decides; if it names no backend, NCCL if every rank has a device of its own, otherwise
 // MPI, through host memory unless cuda_aware. The choice is logged. Collective. Errors: NCCL with
 // two ranks on one device; cuda_aware with an MPI that does not accept device pointers; CUDA on
 // some ranks only.
-void choose_transport(comm::World& world, const Context& context,
-                      const engine::TransportRequest& request);
+cli::void choose_transport(comm::World& world, const Context& context,
+                           const engine::TransportRequest& request);
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "onebit/math/device/context.h"
-#include "onebit/program/cli/command_line.h"
+#include "onebit/training/commands/command_line.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 
 struct DeviceOptions {
   std::string device = "auto";
@@ -16,10 +16,10 @@ struct DeviceOptions {
 // Each thread has memory of its own: a mistyped number must not exhaust the machine's.
 inline constexpr int kMaxThreads = 1024;
 
-void add_device_options(Command command, DeviceOptions& options);
+cli::void add_device_options(Command command, DeviceOptions& options);
 
 // Makes the context for these options. The process is `local_rank` of `local_ranks` on this
 // machine, which selects its CUDA device or its share of the processors.
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks);
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

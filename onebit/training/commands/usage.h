@@ -9,11 +9,13 @@ namespace CLI {
 class App;
 }
 
-namespace onebit::cli {
+namespace onebit::commands {
 
 // Exit statuses of the program. A wrong command line is a usage error; a missing file, a recipe
 // that does not fit, anything that goes wrong later is a failure.
-inline constexpr int kSuccess = 0, kFailure = 1, kUsageError = 2;
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;
+inline constexpr int kUsageError = 2;
 
 // Thrown before any work for errors that the command line alone shows.
 class UsageError : public std::runtime_error {
@@ -29,7 +31,7 @@ inline constexpr const char* kInput = "INPUT";
 // an exception of CLI11.
 std::string explanation(const CLI::App& program, const std::exception& error);
 // Error: an option has another option as its value, so its own value is missing.
-void require_values(const CLI::App& program);
+cli::void require_values(const CLI::App& program);
 
 // Prints help or version if `error` requests them; otherwise one line with the error and the
 // nearest command or option, and one that names the command's --help. Returns the exit status.
@@ -37,4 +39,4 @@ void require_values(const CLI::App& program);
 // line.
 int end_of_parsing(const CLI::App& program, const std::exception& error);
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

@@ -1,12 +1,12 @@
-#include "onebit/program/cli/model_options.h"
+#include "onebit/training/commands/model_options.h"
 
 #include <fmt/format.h>
 
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/usage.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 
-void add_pretrained_model_option(Command command, std::string& model) {
+cli::void add_pretrained_model_option(Command command, std::string& model) {
   command
       .add_option("--model,-m", model,
                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
@@ -15,7 +15,7 @@ void add_pretrained_model_option(Command command, std::string& model) {
       .required();
 }
 
-void add_fine_tuned_model_option(Command command, std::string& model) {
+cli::void add_fine_tuned_model_option(Command command, std::string& model) {
   command
       .add_option("--model,-m", model,
                   "Fine-tuned model: a run or a model folder; for a run, what is not given here is "
@@ -23,13 +23,13 @@ void add_fine_tuned_model_option(Command command, std::string& model) {
       .required();
 }
 
-void add_batch_option(Command command, int64_t& batch, const char* items) {
+cli::void add_batch_option(Command command, int64_t& batch, const char* items) {
   command.add_option("--batch", batch, fmt::format("{} of a batch", items))
       .check(at_least(1))
       .capture_default_str();
 }
 
-void add_compute_option(Command command, DType& compute) {
+cli::void add_compute_option(Command command, DType& compute) {
   command
       .add_text_callback(
           "--compute",
@@ -42,4 +42,4 @@ void add_compute_option(Command command, DType& compute) {
       .default_str("f32");
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

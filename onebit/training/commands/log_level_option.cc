@@ -1,11 +1,11 @@
-#include "onebit/program/cli/log_level_option.h"
+#include "onebit/training/commands/log_level_option.h"
 
 #include <map>
 #include <string>
 
 #include "onebit/ground/base/log.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 namespace {
 
 const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
@@ -15,7 +15,7 @@ const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
 
 }  // namespace
 
-void add_log_level(Command command) {
+cli::void add_log_level(Command command) {
   command
       .add_text_callback(
           "--log-level", [](const std::string& name) { set_log_level(kLogLevels.at(name)); },
@@ -25,4 +25,4 @@ void add_log_level(Command command) {
   for (const Command one : command.subcommands()) add_log_level(one);
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

@@ -1,10 +1,10 @@
-#include "onebit/program/cli/device_option.h"
+#include "onebit/training/commands/device_option.h"
 
 #include "onebit/math/device/device_choice.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 
-void add_device_options(Command command, DeviceOptions& options) {
+cli::void add_device_options(Command command, DeviceOptions& options) {
   command
       .add_option("--device", options.device,
                   "cpu, cuda, or auto (cuda if built in and a device is available)")
@@ -22,4 +22,4 @@ Context make_context(const DeviceOptions& options, int local_rank, int local_ran
   return open_device(options.device, {local_rank, local_ranks}, options.threads);
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

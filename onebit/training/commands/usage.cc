@@ -1,4 +1,4 @@
-#include "onebit/program/cli/usage.h"
+#include "onebit/training/commands/usage.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/run_event.h"
 
-namespace onebit::cli {
+namespace onebit::commands {
 namespace {
 
 constexpr auto kTimeForRankZero = std::chrono::seconds(1);
@@ -135,7 +135,7 @@ std::string explanation(const CLI::App& program, const std::exception& error) {
   return words(wrong_command(program, error), error);
 }
 
-void require_values(const CLI::App& program) {
+cli::void require_values(const CLI::App& program) {
   if (const std::string missing = missing_value(innermost(program)); !missing.empty()) {
     throw UsageError(missing);
   }
@@ -157,4 +157,4 @@ int end_of_parsing(const CLI::App& program, const std::exception& error) {
   return kUsageError;
 }
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

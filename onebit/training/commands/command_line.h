@@ -17,7 +17,10 @@ class Option;
 class Validator;
 }  // namespace CLI
 
-namespace onebit::cli {
+namespace onebit::commands {
+
+// The work of the program after the command line is parsed; returns the exit status.
+using Action = std::function<int()>;
 
 // Returns the error in a value; empty if the value is valid.
 using Fault = std::function<std::string(const std::string&)>;
@@ -84,13 +87,13 @@ class Command {
   explicit Command(CLI::App& command) : command_(&command) {}
 
   Command add_subcommand(const std::string& name, const std::string& about) const;
-  void require_subcommand() const;
+  cli::void require_subcommand() const;
   // The text at the end of --help.
-  void footer(const std::string& text) const;
+  cli::void footer(const std::string& text) const;
   // Leaves the command out of --help.
-  void hide() const;
+  cli::void hide() const;
   // The function that is called if the command was given, after its variables are set.
-  void callback(const std::function<void()>& parsed) const;
+  cli::void callback(const std::function<cli::void()>& parsed) const;
   bool has(const std::string& option) const;
   std::vector<Command> subcommands() const;
 
@@ -107,16 +110,17 @@ class Command {
   Option add_option(const std::string& names, std::optional<double>& value,
                     const std::string& about) const;
   Option add_text_callback(const std::string& names,
-                           const std::function<void(const std::string&)>& given,
+                           const std::function<cli::void(const std::string&)>& given,
                            const std::string& about) const;
-  Option add_number_callback(const std::string& names, const std::function<void(int64_t)>& given,
+  Option add_number_callback(const std::string& names,
+                             const std::function<cli::void(int64_t)>& given,
                              const std::string& about) const;
   Option add_flag(const std::string& names, bool& value, const std::string& about) const;
-  Option add_flag_callback(const std::string& names, const std::function<void()>& given,
+  Option add_flag_callback(const std::string& names, const std::function<cli::void()>& given,
                            const std::string& about) const;
 
  private:
   CLI::App* command_;
 };
 
-}  // namespace onebit::cli
+}  // namespace onebit::commands

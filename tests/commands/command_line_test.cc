@@ -1,4 +1,4 @@
-#include "onebit/program/cli/command_line.h"
+#include "onebit/training/commands/command_line.h"
 
 #include "tests/cli/program.h"
 

@@ -1,0 +1,49 @@
+// The kinds of tasks that a recipe may name, and the facts about a recipe that are known before it
+// runs.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "onebit/exchange/engine/config.h"
+#include "onebit/training/training/session_config.h"
+
+namespace onebit::training {
+
+// The values of the recipe's key "task", one for each application.
+inline constexpr const char* kTaskNames[] = {"pretrain", "squad", "classify", "tag", "embed"};
+
+// The facts about a recipe that are known before it runs.
+struct RecipeFacts {
+  engine::EngineConfig engine;
+  SessionConfig session;
+  // The keys of `onebit inspect` that only this task has.
+  std::function<Json(const engine::BatchSizes& batch)> of_task;
+  // The minimum memory per rank with `ranks` ranks: values, gradients, the optimizer's state,
+  // activations with the most economical memory options. Empty: unknown from the recipe, because
+  // its model's shape is that of a checkpoint.
+  std::function<int64_t(const engine::BatchSizes& batch, int ranks)> least_bytes = {};
+  // The minimum size of the model in a checkpoint. 0: unknown, as above.
+  int64_t model_file_bytes = 0;
+};
+
+struct TaskKind {
+  const char* name;  // one of kTaskNames
+  // Lists the keys of a recipe; returns the engine's part of it.
+  engine::EngineConfig (*read)(Keys& recipe);
+  RecipeFacts (*inspect)(const Json& recipe, const std::string& place);
+};
+
+// The command that trains a task: "onebit squad train".
+std::string training_command(const std::string& task);
+
+// Lists the key "task" and returns its value; `name` is its default.
+std::string read_task_name(Keys& recipe, const std::string& name);
+// Lists the key "task" of a recipe passed to a command of the task `name`, which is its default.
+// Reports another task's recipe as a fault, with the command that trains it.
+void require_task(Keys& recipe, const std::string& name);
+// Error: the recipe is of another task than `name`. Called before the other keys are read, which
+// would all be faults.
+void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place);
+
+}  // namespace onebit::training
