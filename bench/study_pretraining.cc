@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "onebit/apps/tasks/pretraining_task.h"
+#include "onebit/apps/pretrain/pretraining_task.h"
 #include "onebit/exchange/comm/launch.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/recipe/overrides.h"
@@ -62,9 +62,9 @@ class ReplacedRecipe final : public optim::OptimizerRecipe {
   Make make_;
 };
 
-class StudyTask final : public tasks::PretrainingTask {
+class StudyTask final : public pretrain::PretrainingTask {
  public:
-  StudyTask(const tasks::PretrainingOptions& options, comm::Communicator& communicator,
+  StudyTask(const pretrain::PretrainingOptions& options, comm::Communicator& communicator,
             const Replacement& replacement)
       : PretrainingTask(options, communicator), config_(PretrainingTask::config()) {
     require(config_.compute == DType::kF32, "{}: bf16 and fp16: f32 alone is here",
@@ -90,7 +90,7 @@ void train(const Arguments& given, const Replacement& replacement) {
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {
-    tasks::PretrainingOptions options;
+    pretrain::PretrainingOptions options;
     options.data = {{given.data, 0.0}};
     options.valid = {{"", given.valid}};
     options.recipe = load_recipe(given.recipe, {});

@@ -12,9 +12,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Example i consists of i % 5 words "a" and a unique word.
-records::EncodedExamples examples(int64_t count) {
+finetune::EncodedExamples examples(int64_t count) {
   std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"};
-  std::vector<records::Example> all;
+  std::vector<finetune::Example> all;
   for (int64_t i = 0; i < count; ++i) {
     words.emplace_back(static_cast<size_t>(i + 1), 'x');
     std::string text;
@@ -33,7 +33,7 @@ int64_t example_of(const batches::PackedRows& batch, int64_t sequence) {
 }
 
 TEST(ExampleStream, LabelsBelongToTheirSequences) {
-  const records::EncodedExamples all = examples(11);
+  const finetune::EncodedExamples all = examples(11);
   Targets targets = {.outputs = 3};
   for (int32_t i = 0; i < 11; ++i) targets.classes.push_back(i % 3);
   const ExampleStream stream(all, targets, {.seed = 3, .micro_batch = 4, .accumulation = 2}, "f");
@@ -54,7 +54,7 @@ TEST(ExampleStream, LabelsBelongToTheirSequences) {
 }
 
 TEST(ExampleStream, ValuesBelongToTheirSequences) {
-  const records::EncodedExamples all = examples(5);
+  const finetune::EncodedExamples all = examples(5);
   Targets targets = {.problem = Problem::kMultiLabel, .outputs = 2};
   for (int i = 0; i < 5; ++i) {
     targets.values.push_back(static_cast<float>(i));
@@ -74,17 +74,17 @@ TEST(ExampleStream, ValuesBelongToTheirSequences) {
 }
 
 TEST(ExampleStream, BatchesForPrediction) {
-  const records::EncodedExamples all = examples(5);
+  const finetune::EncodedExamples all = examples(5);
   batches::PackedRows batch;
   const std::vector<uint32_t> which = {4, 0};
-  records::build_batch(all, which, batch);
+  finetune::build_batch(all, which, batch);
   EXPECT_EQ(example_of(batch, 0), 4);
   EXPECT_EQ(example_of(batch, 1), 0);
   EXPECT_THAT(batch.sequence_starts, ElementsAre(0, 7, 10));
 }
 
 TEST(ExampleStream, TooFewExamples) {
-  const records::EncodedExamples all = examples(2);
+  const finetune::EncodedExamples all = examples(2);
   const Targets targets = {.outputs = 2, .classes = {0, 1}};
   EXPECT_THAT(message_of([&] { ExampleStream(all, targets, {.world_size = 3}, "train.tsv"); }),
               HasSubstr("train.tsv: 2 examples are too few for 3 ranks"));

@@ -125,8 +125,8 @@ TEST(Glue, EveryTaskIsReadAsPublished) {
   for (const GlueTask& task : glue_tasks()) {
     SCOPED_TRACE(task.name);
     const Published& wanted = kPublished.at(task.name);
-    const records::Examples train =
-        records::read_examples(files.write("train.tsv", wanted.train), task.layout());
+    const finetune::Examples train =
+        finetune::read_examples(files.write("train.tsv", wanted.train), task.layout());
     ASSERT_EQ(train.all.size(), 2u);
     EXPECT_EQ(train.has_pairs, !wanted.pairs.empty());
     for (size_t i = 0; i < 2; ++i) {
@@ -142,8 +142,8 @@ TEST(Glue, EveryTaskIsReadAsPublished) {
             : std::vector<float>(targets.classes.begin(), targets.classes.end());
     EXPECT_EQ(found, wanted.targets);
 
-    records::ExampleReader test(files.write("test.tsv", wanted.test), task.test_layout(), false);
-    records::Example example;
+    finetune::ExampleReader test(files.write("test.tsv", wanted.test), task.test_layout(), false);
+    finetune::Example example;
     ASSERT_TRUE(test.next(example));
     EXPECT_EQ(example.text, wanted.test_text);
     EXPECT_EQ(test.has_pairs(), train.has_pairs);
@@ -172,7 +172,7 @@ TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
   ASSERT_EQ(task.test.size(), 1u);
   EXPECT_EQ(task.test[0].file, "diagnostic.tsv");
   EXPECT_EQ(task.test[0].name, "AX.tsv");
-  const records::Examples judged = records::read_examples(
+  const finetune::Examples judged = finetune::read_examples(
       files.write("diagnostic-full.tsv",
                   "Lexical Semantics\tPredicate-Argument Structure\tLogic\tKnowledge\tDomain\t"
                   "Premise\tHypothesis\tLabel\n"
@@ -185,12 +185,12 @@ TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
   EXPECT_EQ(judged.all[0].text_pair, "The \"cat\" did not sit on the mat.");
   const Targets targets = targets_of(judged, {.problem = task.problem}, task.labels);
   EXPECT_EQ(targets.classes, (std::vector<int32_t>{2, 0}));
-  records::ExampleReader test(
+  finetune::ExampleReader test(
       files.write("diagnostic.tsv",
                   "index\tsentence1\tsentence2\n"
                   "0\tThe cat sat on the mat.\tThe cat did not sit on the mat.\n"),
       task.test_layout(), false);
-  records::Example example;
+  finetune::Example example;
   ASSERT_TRUE(test.next(example));
   EXPECT_EQ(example.text_pair, "The cat did not sit on the mat.");
   EXPECT_FALSE(test.next(example));
@@ -206,9 +206,9 @@ TEST(Glue, TasksByNameInAnyCase) {
 // Every line of a test set has its place in the submission, a damaged one too.
 TEST(Glue, ShortLinesOfATestSetAreFilled) {
   const TextFiles files;
-  records::ExampleReader test(files.write("t.tsv", "id\tquestion1\tquestion2\n0\ta\n1\tb\tc\n"),
-                              glue_task("QQP").test_layout(), false);
-  records::Example example;
+  finetune::ExampleReader test(files.write("t.tsv", "id\tquestion1\tquestion2\n0\ta\n1\tb\tc\n"),
+                               glue_task("QQP").test_layout(), false);
+  finetune::Example example;
   ASSERT_TRUE(test.next(example));
   EXPECT_EQ(example.text, "a");
   EXPECT_EQ(example.text_pair, "");
@@ -221,8 +221,9 @@ TEST(Glue, ShortLinesOfATestSetAreFilled) {
 TEST(Glue, Errors) {
   const TextFiles files;
   EXPECT_THAT(message_of([&] {
-                records::read_examples(files.write("t.tsv", "index\tsentence1\tsentence2\tlabel\n"),
-                                       glue_task("QNLI").layout());
+                finetune::read_examples(
+                    files.write("t.tsv", "index\tsentence1\tsentence2\tlabel\n"),
+                    glue_task("QNLI").layout());
               }),
               HasSubstr("there is no column \"question\""));
 }

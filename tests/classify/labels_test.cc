@@ -35,10 +35,10 @@ TEST(Labels, AreSortedAndNumbersByValue) {
 }
 
 TEST(Labels, SeveralOfAnExample) {
-  const records::Examples examples =
+  const finetune::Examples examples =
       examples_of({{.text = "b, a"},
                    {.text = ""},
-                   {.kind = records::Field::Kind::kList, .list = {"c", "a"}},
+                   {.kind = finetune::Field::Kind::kList, .list = {"c", "a"}},
                    {.text = "a"}});
   const std::vector<std::string> labels = find_labels(examples, kMany);
   EXPECT_THAT(labels, ElementsAre("a", "b", "c"));
@@ -112,7 +112,7 @@ TEST(Labels, ErrorsNamePlaceAndFix) {
   EXPECT_THAT(found({"", ""}, kMany), HasSubstr("no example has a label"));
   EXPECT_THAT(found({"x", ""}, kSingle), HasSubstr("train.tsv:3: the label is empty"));
   EXPECT_THAT(message_of([] {
-                find_labels(examples_of({records::Field{.kind = records::Field::Kind::kList}}),
+                find_labels(examples_of({finetune::Field{.kind = finetune::Field::Kind::kList}}),
                             kSingle);
               }),
               HasSubstr("train.tsv:2: the label is a list"));

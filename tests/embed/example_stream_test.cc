@@ -29,14 +29,14 @@ struct Data {
         examples.scores.push_back(static_cast<float>(i) / static_cast<float>(count));
       }
     }
-    encoded = std::make_unique<records::EncodedExamples>(
+    encoded = std::make_unique<finetune::EncodedExamples>(
         examples.texts.all,
         std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(words, "words")),
-        text::Casing::kUncased, records::EncodeOptions{});
+        text::Casing::kUncased, finetune::EncodeOptions{});
   }
 
   Examples examples;
-  std::unique_ptr<records::EncodedExamples> encoded;
+  std::unique_ptr<finetune::EncodedExamples> encoded;
 };
 
 // The text that a sequence of the batch is, by its own word.

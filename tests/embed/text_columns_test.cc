@@ -9,7 +9,7 @@
 namespace onebit::embed {
 namespace {
 
-using records::RecordReader;
+using finetune::RecordReader;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -30,7 +30,7 @@ TEST(BertConfig, PresetsHaveTheirShapes) {
   for (const std::string& name : preset_names()) EXPECT_NO_THROW(validate(preset(name), name));
 }
 
-// tests/tasks/pretraining_task_start_test.cc has the messages.
+// tests/pretrain/pretraining_task_start_test.cc has the messages.
 TEST(BertConfig, ComesFromTheModelThatARunStartsFrom) {
   StartingModel start = {.config = preset("bert-mini"), .place = "bert"};
   start.config.vocab_size = 77;

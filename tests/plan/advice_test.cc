@@ -16,7 +16,7 @@ constexpr double kHour = 3600;
 
 // The plan of two hosts in which the four ways take so long.
 RunPlan plan_with(const std::vector<double>& seconds) {
-  const tasks::PretrainingConfig config = small_config();
+  const pretrain::PretrainingConfig config = small_config();
   RunPlan plan{.recipe = "small.json",
                .machine = round_machine(),
                .choices = choices_of(config.engine, {.total_steps = 100}),

@@ -8,7 +8,7 @@ namespace onebit::plan {
 namespace {
 
 std::vector<Choice> choices(const std::string& more) {
-  const tasks::PretrainingConfig config = small_config(more);
+  const pretrain::PretrainingConfig config = small_config(more);
   return choices_of(config.engine, {.total_steps = config.engine.run.steps});
 }
 

@@ -22,7 +22,7 @@ constexpr MeasuredStep kMeasured[] = {{"none", 500e6 / kLinkShare, 4.05, 4.31},
                                       {"100 Mb/s", 12.5e6, 4.12, 20.2}};
 
 // Of bench/network.py.
-tasks::PretrainingConfig bench_config() {
+pretrain::PretrainingConfig bench_config() {
   const Json recipe = parse_json(R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4,
       "communication_data_type": "bf16",
       "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4, "freeze_step": 2}},
@@ -31,7 +31,7 @@ tasks::PretrainingConfig bench_config() {
                "max_predictions_per_sequence": 19},
       "run": {"steps": 8}})",
                                  "bench.json");
-  return tasks::parse_pretraining_recipe(recipe, "bench.json", std::nullopt);
+  return pretrain::parse_pretraining_recipe(recipe, "bench.json", std::nullopt);
 }
 
 void expect_within(double planned, double measured, const std::string& what) {
@@ -42,7 +42,7 @@ void expect_within(double planned, double measured, const std::string& what) {
 
 TEST(MeasuredSteps, ArePlannedWithinTenPercent) {
   Context context = Context::cpu(1);
-  const tasks::PretrainingConfig config = bench_config();
+  const pretrain::PretrainingConfig config = bench_config();
   const costs::MachineCosts machine =
       costs::read_machine_costs(ONEBIT_SOURCE_DIR "/tests/plan/zen3_one_core.json");
   for (const MeasuredStep& measured : kMeasured) {

@@ -32,7 +32,7 @@ TEST(PlanText, ReportsWhyTheBatchFitsSomeRanksNot) {
   Context context = Context::cpu(1);
   PlannedCluster cluster = two_hosts();
   cluster.ranks_per_host = cluster.host_parts = 3;
-  tasks::PretrainingConfig config = small_config();
+  pretrain::PretrainingConfig config = small_config();
   const auto text = [&](const engine::BatchSizes& batch) {
     config.engine.batch = batch;
     return plan_text(make_plan(context, config, round_machine(), {.cluster = cluster}), "");
@@ -45,7 +45,7 @@ TEST(PlanText, ReportsWhyTheBatchFitsSomeRanksNot) {
 
 TEST(PlanText, ReportsHowManyLayersPassesCompute) {
   Context context = Context::cpu(1);
-  tasks::PretrainingConfig config = small_config();
+  pretrain::PretrainingConfig config = small_config();
   const auto text = [&] {
     return plan_text(make_plan(context, config, round_machine(), {.cluster = two_hosts()}), "");
   };

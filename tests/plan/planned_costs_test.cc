@@ -16,7 +16,7 @@ struct Costs {
 };
 
 Costs costs_of(const costs::MachineCosts& machine, const PlannedCluster& cluster, DType wire) {
-  const tasks::PretrainingConfig config = small_config();
+  const pretrain::PretrainingConfig config = small_config();
   ParameterTable table;
   const model::PreTrainingModel model(config.model, table, model::PreTrainingHeads::kBoth);
   RecipeWork work;

@@ -11,8 +11,8 @@ namespace {
 using costs::ByKind;
 using costs::PassParts;
 
-tasks::PretrainingConfig four_layers() {
-  tasks::PretrainingConfig config = small_config();
+pretrain::PretrainingConfig four_layers() {
+  pretrain::PretrainingConfig config = small_config();
   config.model.layers = 4;
   return config;
 }
@@ -21,7 +21,7 @@ tasks::PretrainingConfig four_layers() {
 TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
   Context context = Context::cpu(1);
   for (const bool recompute : {false, true}) {
-    tasks::PretrainingConfig config = four_layers();
+    pretrain::PretrainingConfig config = four_layers();
     config.memory.full_recomputation = recompute;
     const RecipeWork work = count_work(context, config, DType::kF32);
     const PassParts whole = costs::observe_pass(context,
@@ -47,7 +47,7 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
 // In the mean over the run a pass computes 2.5 + 1.5 theta of the four layers.
 TEST(CountWork, CountsTheLayersThatPassesCompute) {
   Context context = Context::cpu(1);
-  tasks::PretrainingConfig config = four_layers();
+  pretrain::PretrainingConfig config = four_layers();
   const RecipeWork all = count_work(context, config, DType::kF32);
   config.layer_drop = {.enabled = true, .theta = 0.2, .gamma = 1e9};  // at once, after one step
   const double theta = (1 + 99 * 0.2) / 100;                          // of 100 steps

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-RunPlan plan_of(const tasks::PretrainingConfig& config, const PlannedCluster& cluster,
+RunPlan plan_of(const pretrain::PretrainingConfig& config, const PlannedCluster& cluster,
                 const costs::MachineCosts& machine = round_machine()) {
   Context context = Context::cpu(1);
   return make_plan(context, config, machine, {.cluster = cluster, .watts_per_host = 500});
@@ -80,7 +80,7 @@ TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
 }
 
 // What a run reserves is planned to the byte, with the heads and the optimizer that it makes.
-void expect_memory_of_the_engine(const tasks::PretrainingConfig& config) {
+void expect_memory_of_the_engine(const pretrain::PretrainingConfig& config) {
   const RunPlan plan = plan_of(config, two_hosts());
   int64_t planned = 0;
   for (size_t i = 0; i < plan.choices.size(); ++i) {
@@ -116,7 +116,7 @@ TEST(RunPlan, MemoryIsThatOfTheEngine) {
 }
 
 TEST(RunPlan, MaskedWordsAloneHaveOneHead) {
-  tasks::PretrainingConfig words = small_config(kOneBitAdam);
+  pretrain::PretrainingConfig words = small_config(kOneBitAdam);
   words.data.pairs.next_sentence = false;
   words.model.segments = 1;
   words.data.masks.max_predictions = 20;  // a sequence of 32 has 5 at most
@@ -130,7 +130,7 @@ TEST(RunPlan, CountsPackedMatricesWhereTheMachineMultipliesBf16) {
   const auto memory_of = [](bool machine_has_bf16, bool packs, int ranks) {
     costs::MachineCosts machine = round_machine();
     if (machine_has_bf16) machine.bf16 = machine.f32;
-    tasks::PretrainingConfig config =
+    pretrain::PretrainingConfig config =
         small_config(R"(, "optimizer": {"type": "AdamW"}, "bf16": {"enabled": true})");
     config.engine.run.pack_weights = packs;
     PlannedCluster cluster = two_hosts();
@@ -162,7 +162,7 @@ TEST(RunPlan, OtherRanksAreThoseThatTheBatchAllows) {
 TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
   PlannedCluster cluster = two_hosts();
   cluster.ranks_per_host = cluster.host_parts = 3;
-  tasks::PretrainingConfig config = small_config();
+  pretrain::PretrainingConfig config = small_config();
   config.engine.batch = {.train = 0, .micro = 8, .accumulation = 1};
   std::vector<int> counts;
   for (const PlannedRanks& ranks : plan_of(config, cluster).others) {
@@ -172,7 +172,7 @@ TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
 }
 
 TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
-  tasks::PretrainingConfig config = small_config();
+  pretrain::PretrainingConfig config = small_config();
   config.engine.batch.uneven = true;
   PlannedCluster three = two_hosts();
   three.hosts = 3;

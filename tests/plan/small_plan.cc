@@ -23,13 +23,13 @@ costs::MachineCosts round_machine() {
                          .one_bit_passes = 0.25e-9}};
 }
 
-tasks::PretrainingConfig small_config(const std::string& more) {
+pretrain::PretrainingConfig small_config(const std::string& more) {
   const Json recipe = parse_json(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8,
       "model": {"preset": "bert-tiny"}, "run": {"steps": 100},
       "data": {"sequence_length": 32, "max_predictions_per_sequence": 5})" +
                                      more + "}",
                                  "small.json");
-  return tasks::parse_pretraining_recipe(recipe, "small.json", std::nullopt);
+  return pretrain::parse_pretraining_recipe(recipe, "small.json", std::nullopt);
 }
 
 PlannedCluster two_hosts() {

@@ -13,7 +13,7 @@ costs::MachineCosts round_machine();
 
 // bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps; `more` is put before
 // the closing brace: keys with a comma before them, the optimizer among them.
-tasks::PretrainingConfig small_config(
+pretrain::PretrainingConfig small_config(
     const std::string& more = R"(, "optimizer": {"type": "AdamW"})");
 
 // Two hosts with one rank each, 1 Gb/s.

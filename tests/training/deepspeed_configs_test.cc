@@ -172,7 +172,7 @@ TEST(DeepSpeedConfigs, ShippedOnesLoad) {
 }
 
 // The engine itself refuses it, because not every model can drop layers; pre-training accepts it
-// (tests/tasks/pretraining_config_test.cc).
+// (tests/pretrain/pretraining_config_test.cc).
 TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
   const auto with = [](const char* enabled) {
     return batch(4096, 16) + fmt::format(R"("steps_per_print": 1000, "prescale_gradients": true,

@@ -16,7 +16,7 @@ void ExampleBatch::reserve(const batches::BatchBounds& bounds) {
   values.reserve(static_cast<size_t>(bounds.label_values));
 }
 
-ExampleStream::ExampleStream(const records::EncodedExamples& examples, const Targets& targets,
+ExampleStream::ExampleStream(const finetune::EncodedExamples& examples, const Targets& targets,
                              const batches::DealOptions& options, const std::string& source)
     : examples_(examples),
       targets_(targets),

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "onebit/apps/classify/labels.h"
-#include "onebit/apps/records/encoded_examples.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/step_dealer.h"
+#include "onebit/training/finetune/encoded_examples.h"
 
 namespace onebit::classify {
 
@@ -24,7 +24,7 @@ class ExampleStream {
  public:
   // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
   // file.
-  ExampleStream(const records::EncodedExamples& examples, const Targets& targets,
+  ExampleStream(const finetune::EncodedExamples& examples, const Targets& targets,
                 const batches::DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
@@ -33,7 +33,7 @@ class ExampleStream {
   batches::BatchBounds bounds() const;
 
  private:
-  const records::EncodedExamples& examples_;
+  const finetune::EncodedExamples& examples_;
   const Targets& targets_;
   batches::StepDealer dealer_;
   int64_t micro_batch_;

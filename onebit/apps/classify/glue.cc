@@ -15,11 +15,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-records::Columns pair(const char* text, const char* text_pair, const char* label) {
+finetune::Columns pair(const char* text, const char* text_pair, const char* label) {
   return {.text = text, .text_pair = text_pair, .label = label, .header = true};
 }
 
-records::Columns single(const char* text, const char* label, bool header = true) {
+finetune::Columns single(const char* text, const char* label, bool header = true) {
   return {.text = text, .text_pair = "", .label = label, .header = header};
 }
 
@@ -125,15 +125,15 @@ const GlueTask kDiagnostic = {"AX",
 
 }  // namespace
 
-records::FileLayout GlueTask::layout() const {
-  return {.format = records::FileFormat::kTsv,
+finetune::FileLayout GlueTask::layout() const {
+  return {.format = finetune::FileFormat::kTsv,
           .columns = columns,
           .skip_short = true,
           .column_fix = fmt::format("are these the files of GLUE's {}?", name)};
 }
 
-records::FileLayout GlueTask::test_layout() const {
-  records::FileLayout result = layout();
+finetune::FileLayout GlueTask::test_layout() const {
+  finetune::FileLayout result = layout();
   result.columns = test_columns;
   // Every line of a test set has its place in the submission.
   result.skip_short = false;

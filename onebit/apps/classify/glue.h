@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/apps/classify/labels.h"
-#include "onebit/apps/records/example_reader.h"
+#include "onebit/training/finetune/example_reader.h"
 
 namespace onebit::classify {
 
@@ -23,16 +23,16 @@ struct GlueTask {
   std::string name;
   Problem problem = Problem::kSingleLabel;
   std::vector<std::string> labels;  // by id, as transformers' data sets number them
-  records::Columns columns;         // of training and development sets
-  records::Columns test_columns;
+  finetune::Columns columns;        // of training and development sets
+  finetune::Columns test_columns;
   std::vector<std::string> metrics;  // GLUE's; the first selects the best model
   std::vector<GlueFile> dev, test;
   // The task whose models are evaluated on it, if it has no training set of its own.
   std::string trained_as = {};
 
   // The layouts of training and development sets, and of test sets.
-  records::FileLayout layout() const;
-  records::FileLayout test_layout() const;
+  finetune::FileLayout layout() const;
+  finetune::FileLayout test_layout() const;
 };
 
 // The tasks with a training set.

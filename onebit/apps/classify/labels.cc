@@ -30,7 +30,7 @@ constexpr NamedProblem kProblems[] = {
     {Problem::kRegression, "regression"},
 };
 
-std::string place_of(const records::Examples& examples, const records::Example& example) {
+std::string place_of(const finetune::Examples& examples, const finetune::Example& example) {
   return fmt::format("{}:{}", examples.source, example.line);
 }
 
@@ -48,8 +48,8 @@ void check_name(const std::string& label, const std::string& place) {
           "{}: the label \"{}\" contains a tab or a line end", place, label);
 }
 
-const std::string& single_label(const records::Example& example, const std::string& place) {
-  require(example.label.kind != records::Field::Kind::kList,
+const std::string& single_label(const finetune::Example& example, const std::string& place) {
+  require(example.label.kind != finetune::Field::Kind::kList,
           "{}: the label is a list; for several labels an example set classify.problem_type to "
           "multi_label_classification",
           place);
@@ -58,10 +58,10 @@ const std::string& single_label(const records::Example& example, const std::stri
 }
 
 // The labels of one example; none for an empty field.
-std::vector<std::string> label_list(const records::Example& example, const LabelFormat& format,
+std::vector<std::string> label_list(const finetune::Example& example, const LabelFormat& format,
                                     const std::string& place) {
   std::vector<std::string> labels = example.label.list;
-  if (example.label.kind != records::Field::Kind::kList) {
+  if (example.label.kind != finetune::Field::Kind::kList) {
     const std::string& text = example.label.text;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = std::min(text.find(format.separator, begin), text.size());
@@ -73,12 +73,12 @@ std::vector<std::string> label_list(const records::Example& example, const Label
   return labels;
 }
 
-float number_of(const records::Example& example, const std::string& place) {
+float number_of(const finetune::Example& example, const std::string& place) {
   const std::string_view text = corpus::stripped(example.label.text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   require(
-      example.label.kind != records::Field::Kind::kList && !text.empty() && error == std::errc() &&
+      example.label.kind != finetune::Field::Kind::kList && !text.empty() && error == std::errc() &&
           end == text.data() + text.size() && std::isfinite(value),
       "{}: the label \"{}\" is not a number, and a regression predicts numbers; for classes set "
       "classify.problem_type to single_label_classification",
@@ -131,11 +131,12 @@ std::optional<Problem> problem_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format) {
+std::vector<std::string> find_labels(const finetune::Examples& examples,
+                                     const LabelFormat& format) {
   if (format.problem == Problem::kRegression) return {default_label(0)};
   const bool is_single = format.problem == Problem::kSingleLabel;
   std::set<std::string> found;
-  for (const records::Example& example : examples.all) {
+  for (const finetune::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     if (is_single) {
       found.insert(single_label(example, place));
@@ -174,14 +175,14 @@ std::vector<std::string> numbered_labels(size_t count) {
   return labels;
 }
 
-std::vector<std::string> labels_in_file(const records::Examples& examples,
+std::vector<std::string> labels_in_file(const finetune::Examples& examples,
                                         const LabelFormat& format,
                                         const std::vector<std::string>& labels) {
   if (format.problem == Problem::kRegression || !are_default_labels(labels)) return labels;
   std::vector<std::string> numbers = numbered_labels(labels.size());
   const std::unordered_set<std::string> known(numbers.begin(), numbers.end());
   const auto is_number = [&](const std::string& label) { return known.contains(label); };
-  for (const records::Example& example : examples.all) {
+  for (const finetune::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     const auto in_example = format.problem == Problem::kSingleLabel
                                 ? std::vector<std::string>{single_label(example, place)}
@@ -197,14 +198,14 @@ int64_t Targets::examples() const {
                                           : static_cast<int64_t>(values.size()) / outputs;
 }
 
-Targets targets_of(const records::Examples& examples, const LabelFormat& format,
+Targets targets_of(const finetune::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels) {
   Targets targets = {.problem = format.problem,
                      .outputs = static_cast<int64_t>(labels.size()),
                      .classes = {},
                      .values = {}};
   const LabelIndex index(labels);
-  for (const records::Example& example : examples.all) {
+  for (const finetune::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     switch (format.problem) {
       case Problem::kSingleLabel:

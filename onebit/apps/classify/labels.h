@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/apps/records/example_reader.h"
+#include "onebit/training/finetune/example_reader.h"
 
 namespace onebit::classify {
 
@@ -31,7 +31,7 @@ struct LabelFormat {
 
 // The labels that occur: whole numbers sorted by value, others by their bytes; "LABEL_0" for
 // regression. Errors: a label is empty or of another kind, with file:line; fewer than two classes.
-std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format);
+std::vector<std::string> find_labels(const finetune::Examples& examples, const LabelFormat& format);
 
 // The model's targets for all examples.
 struct Targets {
@@ -45,13 +45,13 @@ struct Targets {
 
 // Errors, with file:line: a label that is not one of `labels`, which are listed; not a number where
 // one is required; not finite.
-Targets targets_of(const records::Examples& examples, const LabelFormat& format,
+Targets targets_of(const finetune::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
 // The labels by which a file names the outputs of a model with `labels`. Where these are only
 // transformers' default names, a file may number the outputs: then "0", "1"..., else `labels`.
 // Errors: as targets_of(), except for labels that are not the model's.
-std::vector<std::string> labels_in_file(const records::Examples& examples,
+std::vector<std::string> labels_in_file(const finetune::Examples& examples,
                                         const LabelFormat& format,
                                         const std::vector<std::string>& labels);
 // "0", "1"... for `count` outputs.

@@ -10,9 +10,9 @@
 namespace onebit::embed {
 namespace {
 
-using records::Field;
+using finetune::Field;
 
-std::string take_text(const records::RecordReader& reader, Field& field,
+std::string take_text(const finetune::RecordReader& reader, Field& field,
                       const std::string& column) {
   require(field.kind == Field::Kind::kText, "{}: `{}` is {}; a text must be a string",
           reader.place(), column,
@@ -20,8 +20,8 @@ std::string take_text(const records::RecordReader& reader, Field& field,
   return std::move(field.text);
 }
 
-float read_score(const records::RecordReader& reader, const Field& field, const std::string& column,
-                 const FileLayout& layout) {
+float read_score(const finetune::RecordReader& reader, const Field& field,
+                 const std::string& column, const FileLayout& layout) {
   double score = 0;
   const char* end = field.text.data() + field.text.size();
   const auto [stop, error] = std::from_chars(field.text.data(), end, score);
@@ -37,11 +37,11 @@ float read_score(const records::RecordReader& reader, const Field& field, const 
 }
 
 // Appends a whole example or nothing.
-void take_example(const records::RecordReader& reader, std::vector<Field>& fields,
+void take_example(const finetune::RecordReader& reader, std::vector<Field>& fields,
                   const ChosenColumns& columns, const FileLayout& layout, Examples& examples) {
   const std::vector<std::string> names = columns.list();
   const auto parts = static_cast<size_t>(examples.parts());
-  std::vector<records::Example> texts(parts);
+  std::vector<finetune::Example> texts(parts);
   for (size_t part = 0; part < parts; ++part) {
     texts[part].text = take_text(reader, fields[part], names[part]);
     texts[part].line = reader.line();
@@ -55,10 +55,10 @@ void take_example(const records::RecordReader& reader, std::vector<Field>& field
 }  // namespace
 
 Examples read_examples(const Path& path, const FileLayout& layout) {
-  records::RecordReader reader(path,
-                               {.format = layout.format ? *layout.format : records::format_of(path),
-                                .has_header = layout.columns.has_header(),
-                                .left_out = layout.left_out});
+  finetune::RecordReader reader(
+      path, {.format = layout.format ? *layout.format : finetune::format_of(path),
+             .has_header = layout.columns.has_header(),
+             .left_out = layout.left_out});
   const ChosenColumns columns = choose_columns(reader, layout.columns, layout.column_fix);
   reader.select(columns.list());
   Examples examples{.kind = columns.kind()};
@@ -81,7 +81,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
 }
 
 uint32_t checksum(const Examples& examples) {
-  const uint32_t texts = records::checksum(examples.texts);
+  const uint32_t texts = finetune::checksum(examples.texts);
   return corpus::crc32_of(examples.scores.data(), examples.scores.size() * sizeof(float), texts);
 }
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "onebit/apps/embed/text_columns.h"
-#include "onebit/apps/records/example_reader.h"
+#include "onebit/training/finetune/example_reader.h"
 
 namespace onebit::embed {
 
 struct FileLayout {
-  std::optional<records::FileFormat> format;  // absent: by the file's ending
+  std::optional<finetune::FileFormat> format;  // absent: by the file's ending
   Columns columns;
   corpus::LeftOut left_out = corpus::LeftOut::kNothing;
   double score_scale = 1;  // scores are divided by it: the score of texts with the same meaning
@@ -24,7 +24,7 @@ struct FileLayout {
 struct Examples {
   Kind kind = Kind::kPairs;
   // The texts of an example one after the other, in the order of ChosenColumns; without pairs.
-  records::Examples texts;
+  finetune::Examples texts;
   std::vector<float> scores;  // [examples] for scored pairs, else empty
 
   const std::string& source() const { return texts.source; }

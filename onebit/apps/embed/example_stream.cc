@@ -8,7 +8,7 @@ namespace onebit::embed {
 namespace {
 
 // The number of tokens of each example, over all its texts.
-std::vector<int32_t> lengths_of(const records::EncodedExamples& encoded, int64_t parts) {
+std::vector<int32_t> lengths_of(const finetune::EncodedExamples& encoded, int64_t parts) {
   const std::vector<int32_t>& texts = encoded.lengths();
   std::vector<int32_t> lengths(texts.size() / static_cast<size_t>(parts), 0);
   for (size_t i = 0; i < texts.size(); ++i) lengths[i / static_cast<size_t>(parts)] += texts[i];
@@ -27,7 +27,7 @@ void EmbedBatch::reserve(const batches::BatchBounds& bounds) {
   scores.reserve(static_cast<size_t>(bounds.label_values));
 }
 
-ExampleStream::ExampleStream(const records::EncodedExamples& encoded, const Examples& examples,
+ExampleStream::ExampleStream(const finetune::EncodedExamples& encoded, const Examples& examples,
                              const batches::DealOptions& options)
     : encoded_(encoded),
       examples_(examples),

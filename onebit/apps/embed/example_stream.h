@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "onebit/apps/embed/example_reader.h"
-#include "onebit/apps/records/encoded_examples.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/step_dealer.h"
+#include "onebit/training/finetune/encoded_examples.h"
 
 namespace onebit::embed {
 
@@ -25,7 +25,7 @@ struct EmbedBatch : batches::PackedRows {
 class ExampleStream {
  public:
   // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
-  ExampleStream(const records::EncodedExamples& encoded, const Examples& examples,
+  ExampleStream(const finetune::EncodedExamples& encoded, const Examples& examples,
                 const batches::DealOptions& options);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
@@ -34,7 +34,7 @@ class ExampleStream {
   batches::BatchBounds bounds() const;
 
  private:
-  const records::EncodedExamples& encoded_;
+  const finetune::EncodedExamples& encoded_;
   const Examples& examples_;
   batches::StepDealer dealer_;
   int64_t micro_batch_;

@@ -1,15 +1,15 @@
 #include "onebit/apps/embed/text_columns.h"
 
-#include "onebit/apps/records/columns.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/listed.h"
+#include "onebit/training/finetune/columns.h"
 
 namespace onebit::embed {
 namespace {
 
 constexpr size_t kMaxNamesListed = 30;
 
-std::string columns_there(const records::RecordReader& reader) {
+std::string columns_there(const finetune::RecordReader& reader) {
   return reader.names().empty() ? "the file is read without a header"
                                 : "there are " + listed(reader.names(), kMaxNamesListed);
 }
@@ -33,10 +33,10 @@ int64_t parts_of(Kind kind) {
 }
 
 bool Columns::has_header() const {
-  return records::Columns{.text = anchor,
-                          .text_pair = positive,
-                          .label = negative.empty() ? score : negative,
-                          .header = header}
+  return finetune::Columns{.text = anchor,
+                           .text_pair = positive,
+                           .label = negative.empty() ? score : negative,
+                           .header = header}
       .has_header();
 }
 
@@ -52,9 +52,9 @@ std::vector<std::string> ChosenColumns::list() const {
   return columns;
 }
 
-ChosenColumns choose_columns(records::RecordReader& reader, const Columns& columns,
+ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
                              const std::string& fix) {
-  records::UsualNames usual(reader);
+  finetune::UsualNames usual(reader);
   ChosenColumns chosen = {.anchor = columns.anchor,
                           .positive = columns.positive,
                           .negative = columns.negative,
@@ -87,9 +87,9 @@ ChosenColumns choose_columns(records::RecordReader& reader, const Columns& colum
   return chosen;
 }
 
-std::string choose_text(records::RecordReader& reader, const std::string& given) {
+std::string choose_text(finetune::RecordReader& reader, const std::string& given) {
   if (!given.empty()) return given;
-  records::UsualNames usual(reader);
+  finetune::UsualNames usual(reader);
   const std::string found = usual.find_required({"text", "sentence"});
   reader.expect_no(usual.missed(), "give --text");
   if (!found.empty()) return found;

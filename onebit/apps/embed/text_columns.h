@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/records/record_reader.h"
+#include "onebit/training/finetune/record_reader.h"
 
 namespace onebit::embed {
 
@@ -40,11 +40,11 @@ struct ChosenColumns {
 
 // Chooses the columns of a file. Errors: no column for the anchor or the positive; both a negative
 // and a score. `fix` ends the message ("give --anchor and --positive").
-ChosenColumns choose_columns(records::RecordReader& reader, const Columns& columns,
+ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
                              const std::string& fix);
 
 // The column of the texts to encode: `given` or, if that is empty, text, sentence or the only one.
 // Error: none of them.
-std::string choose_text(records::RecordReader& reader, const std::string& given);
+std::string choose_text(finetune::RecordReader& reader, const std::string& given);
 
 }  // namespace onebit::embed

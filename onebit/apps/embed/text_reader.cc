@@ -1,15 +1,15 @@
 #include "onebit/apps/embed/text_reader.h"
 
 #include "onebit/apps/embed/text_columns.h"
-#include "onebit/apps/records/columns.h"
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/training/finetune/columns.h"
 
 namespace onebit::embed {
 namespace {
 
-using records::Field;
-using records::FileFormat;
+using finetune::Field;
+using finetune::FileFormat;
 
 bool is_of_lines(const Path& path) {
   Path plain = path;
@@ -21,7 +21,7 @@ bool is_of_lines(const Path& path) {
 std::optional<FileFormat> record_format(const Path& path, const TextLayout& layout) {
   if (!layout.format) {
     if (is_of_lines(path)) return std::nullopt;
-    return records::format_of(path);
+    return finetune::format_of(path);
   }
   switch (*layout.format) {
     case TextFormat::kLines:
@@ -44,10 +44,10 @@ TextReader::TextReader(const Path& path, const TextLayout& layout) {
     lines_ = std::make_unique<corpus::FileLines>(path);
     return;
   }
-  const records::Columns columns = {
+  const finetune::Columns columns = {
       .text = layout.column, .text_pair = "", .label = "", .header = layout.header};
-  records_ = std::make_unique<records::RecordReader>(
-      path, records::RecordOptions{.format = *format, .has_header = columns.has_header()});
+  records_ = std::make_unique<finetune::RecordReader>(
+      path, finetune::RecordOptions{.format = *format, .has_header = columns.has_header()});
   column_ = choose_text(*records_, layout.column);
   records_->select({column_});
 }

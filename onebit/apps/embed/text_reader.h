@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/records/record_reader.h"
 #include "onebit/data/corpus/file_lines.h"
+#include "onebit/training/finetune/record_reader.h"
 
 namespace onebit::embed {
 
@@ -32,9 +32,9 @@ class TextReader {
 
  private:
   std::unique_ptr<corpus::FileLines> lines_;  // either this or records_
-  std::unique_ptr<records::RecordReader> records_;
+  std::unique_ptr<finetune::RecordReader> records_;
   std::string column_;
-  std::vector<records::Field> fields_;
+  std::vector<finetune::Field> fields_;
 };
 
 }  // namespace onebit::embed

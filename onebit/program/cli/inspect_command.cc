@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "onebit/apps/tasks/inspect.h"
-#include "onebit/apps/tasks/inspection_text.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/inspect/inspect.h"
+#include "onebit/program/inspect/inspection_text.h"
 
 namespace onebit::cli {
 namespace {
@@ -17,11 +17,11 @@ struct Arguments {
 
 int run(const Arguments& given) {
   const Json inspected =
-      tasks::inspect(given.path, {.verify = given.verify, .statistics = given.statistics});
+      inspect::inspect(given.path, {.verify = given.verify, .statistics = given.statistics});
   if (given.json) {
     fmt::print("{}\n", json_text(inspected, 2));
   } else {
-    fmt::print("{}", tasks::inspection_text(inspected));
+    fmt::print("{}", inspect::inspection_text(inspected));
   }
   return 0;
 }

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/exchange/engine/batch_sizes.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
@@ -11,6 +10,7 @@
 #include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
+#include "onebit/program/inspect/task_list.h"
 #include "onebit/program/plan/plan_json.h"
 #include "onebit/program/plan/plan_picture.h"
 #include "onebit/program/plan/plan_text.h"
@@ -58,18 +58,18 @@ plan::PlannedCluster cluster_of(const Arguments& given) {
           .latency = *latency};
 }
 
-tasks::PretrainingConfig config_of(const Arguments& given) {
+pretrain::PretrainingConfig config_of(const Arguments& given) {
   if (!given.start.empty() && !training::model_folder_in(given.start)) {
     fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
          given.start);
   }
   const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
-  const training::TaskKind& task = tasks::task_of(recipe, given.recipe);
-  require(std::string_view(task.name) == tasks::kPretrainingTask,
+  const training::TaskKind& task = inspect::task_of(recipe, given.recipe);
+  require(std::string_view(task.name) == pretrain::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",
           given.recipe, task.name, training::training_command(task.name));
-  return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
+  return pretrain::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
 }
 
 costs::MachineCosts machine_of(const Arguments& given, Context& context) {
@@ -80,7 +80,7 @@ costs::MachineCosts machine_of(const Arguments& given, Context& context) {
   return costs::measure_machine_costs(context);
 }
 
-void warn_of_levels(const tasks::PretrainingConfig& config, const Arguments& given) {
+void warn_of_levels(const pretrain::PretrainingConfig& config, const Arguments& given) {
   if (config.engine.run.levels == engine::LevelsWanted::kOne || given.hosts == 1 ||
       given.ranks_per_host == 1) {
     return;
@@ -94,7 +94,7 @@ void warn_of_levels(const tasks::PretrainingConfig& config, const Arguments& giv
 
 int run(const Arguments& given) {
   const plan::PlanRequest request{.cluster = cluster_of(given), .watts_per_host = given.watts};
-  const tasks::PretrainingConfig config = config_of(given);
+  const pretrain::PretrainingConfig config = config_of(given);
   warn_of_levels(config, given);
   commands::require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);

@@ -2,14 +2,14 @@
 
 #include <memory>
 
-#include "onebit/apps/tasks/recipe_check.h"
-#include "onebit/apps/tasks/recipe_document.h"
-#include "onebit/apps/tasks/recipe_schema.h"
-#include "onebit/apps/tasks/task_list.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/inspect/recipe_check.h"
+#include "onebit/program/inspect/recipe_document.h"
+#include "onebit/program/inspect/recipe_schema.h"
+#include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
 
@@ -22,7 +22,7 @@ struct CheckOptions {
 };
 
 int check(const CheckOptions& given) {
-  const tasks::RecipeCheck found = tasks::check_recipe(given.path, given.overrides);
+  const inspect::RecipeCheck found = inspect::check_recipe(given.path, given.overrides);
   for (const std::string& error : found.errors) log_error("{}", error);
   fmt::print("{}", printable(found.summary));
   return found.errors.empty() ? commands::kSuccess : commands::kFailure;
@@ -42,7 +42,7 @@ void add_check(commands::Command recipe, commands::Action& chosen) {
 void add_schema(commands::Command recipe, commands::Action& chosen) {
   auto task = std::make_shared<std::string>();
   std::vector<std::string> names;
-  for (const training::TaskKind& entry : tasks::tasks()) names.emplace_back(entry.name);
+  for (const training::TaskKind& entry : inspect::tasks()) names.emplace_back(entry.name);
   const commands::Command command = recipe.add_subcommand(
       "schema",
       "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "
@@ -50,7 +50,7 @@ void add_schema(commands::Command recipe, commands::Action& chosen) {
   command.add_option("--task", *task, "Only recipes for this task").check(commands::one_of(names));
   command.callback([task, &chosen] {
     chosen = [task] {
-      fmt::print("{}\n", json_text(tasks::recipe_schema(*task), 2));
+      fmt::print("{}\n", json_text(inspect::recipe_schema(*task), 2));
       return commands::kSuccess;
     };
   });
@@ -63,7 +63,7 @@ void add_keys(commands::Command recipe, commands::Action& chosen) {
       "this text)");
   command.callback([&chosen] {
     chosen = [] {
-      fmt::print("{}", tasks::recipe_document());
+      fmt::print("{}", inspect::recipe_document());
       return commands::kSuccess;
     };
   });

@@ -2,11 +2,11 @@
 #include <iostream>
 #include <memory>
 
-#include "onebit/apps/tasks/model_vocabulary.h"
-#include "onebit/apps/tasks/tokenize_stream.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/inspect/tokenize_stream.h"
+#include "onebit/training/finetune/model_vocabulary.h"
 
 namespace onebit::cli {
 namespace {
@@ -16,16 +16,16 @@ struct Arguments {
   bool cased = false, uncased = false, pieces = false, offsets = false, explain = false;
 };
 
-tasks::TokenizeFormat format_of(const Arguments& given) {
-  if (given.pieces) return tasks::TokenizeFormat::kPieces;
-  if (given.offsets) return tasks::TokenizeFormat::kOffsets;
-  if (given.explain) return tasks::TokenizeFormat::kExplanation;
-  return tasks::TokenizeFormat::kIds;
+inspect::TokenizeFormat format_of(const Arguments& given) {
+  if (given.pieces) return inspect::TokenizeFormat::kPieces;
+  if (given.offsets) return inspect::TokenizeFormat::kOffsets;
+  if (given.explain) return inspect::TokenizeFormat::kExplanation;
+  return inspect::TokenizeFormat::kIds;
 }
 
 corpus::ModelVocabulary read_vocabulary(const Path& path) {
   if (std::filesystem::is_directory(path) || path.extension() == ".json") {
-    return tasks::read_model_vocabulary(path);
+    return finetune::read_model_vocabulary(path);
   }
   return {.tokens = std::make_shared<text::Vocabulary>(text::Vocabulary::load(path)),
           .casing = {},
@@ -46,13 +46,13 @@ int run(const Arguments& given) {
   text::Tokenizer tokenizer(vocabulary.tokens, casing_of(given, vocabulary));
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
-    tasks::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
+    inspect::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
     require(!std::cin.bad(), "standard input: cannot be read");
     return 0;
   }
   std::ifstream file(given.input, std::ios::binary);
   require(file.is_open(), "{}: cannot open", given.input);
-  tasks::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
+  inspect::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
   require(!file.bad(), "{}: cannot be read", given.input);
   return 0;
 }

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "onebit/apps/tasks/task_list.h"
+#include "onebit/apps/pretrain/store_argument.h"
 #include "onebit/exchange/engine/batch_sizes.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
-#include "onebit/program/cli/store_argument.h"
+#include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/log_level_option.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
@@ -44,7 +44,7 @@ Texts stores_of(const CLI::App& command) {
   Texts folders;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& value : option->results()) {
-      const auto folder = folder_of_store(option->get_type_name(), value);
+      const auto folder = pretrain::folder_of_store(option->get_type_name(), value);
       if (folder) folders.push_back(*folder);
     }
   }
@@ -106,7 +106,7 @@ std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  for (const training::TaskKind& task : tasks::tasks()) {
+  for (const training::TaskKind& task : inspect::tasks()) {
     if (training::training_command(task.name) == name) return {command, &task};
   }
   throw commands::UsageError("after --: " + name + " does not train: launch " +
@@ -117,9 +117,9 @@ std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
 
 std::string training_commands() {
   std::string text;
-  for (const training::TaskKind& task : tasks::tasks()) {
+  for (const training::TaskKind& task : inspect::tasks()) {
     const std::string command = training::training_command(task.name);
-    if (!text.empty()) text += &task == &tasks::tasks().back() ? " or " : ", ";
+    if (!text.empty()) text += &task == &inspect::tasks().back() ? " or " : ", ";
     text += command.substr(command.find(' ') + 1);
   }
   return text;

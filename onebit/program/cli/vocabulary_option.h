@@ -8,7 +8,7 @@
 namespace onebit::cli {
 
 // Sets options.vocabulary for a vocab.txt, or options.model_vocabulary for a model folder, run,
-// store or tokenizer.json. Errors: those of tasks::read_model_vocabulary().
+// store or tokenizer.json. Errors: those of finetune::read_model_vocabulary().
 void take_vocabulary(const std::string& given, corpus::PrepareOptions& options);
 
 }  // namespace onebit::cli

@@ -12,7 +12,7 @@ namespace {
 using costs::ByKind;
 using costs::PassParts;
 
-PassParts count(Context& context, const tasks::PretrainingConfig& config, DType type,
+PassParts count(Context& context, const pretrain::PretrainingConfig& config, DType type,
                 int64_t layers) {
   model::BertConfig model = config.model;
   model.layers = layers;
@@ -50,7 +50,7 @@ std::map<int64_t, double> ready_from(const ParameterTable& table, const Place& s
 
 }  // namespace
 
-RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, DType type) {
+RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type) {
   const PassParts one = count(context, config, type, 1), two = count(context, config, type, 2);
   const auto further = static_cast<double>(config.model.layers - 1);
   const double computed = config.drop().mean_layers(0, config.engine.run.steps) - 1;

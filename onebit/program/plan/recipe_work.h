@@ -1,7 +1,7 @@
 // The operations of a recipe's pass, and the time that they take on a measured machine.
 #pragma once
 
-#include "onebit/apps/tasks/pretraining_config.h"
+#include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/training/costs/machine_costs.h"
 #include "onebit/training/costs/observed_pass.h"
 #include "onebit/training/costs/step_prediction.h"
@@ -19,7 +19,7 @@ struct RecipeWork {
 // Counts the operations of the model with one layer and with two by running them (kernels/work.h);
 // every layer after the first does the same work. `type` is the type of the matrix products, for
 // which rates will be given. Runs a sequence twice; nothing is timed.
-RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, DType type);
+RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type);
 
 // The times of one pass over `sequences` on a rank that has one of `host_parts` equal parts of the
 // machine. `table` describes the whole model and need not be allocated. A layer's gradients are

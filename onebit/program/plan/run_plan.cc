@@ -31,7 +31,7 @@ StepSeconds parts_of(const costs::StepPrediction& step, const costs::PassTimes& 
 // One recipe on one machine, on any number of ranks.
 class Planner {
  public:
-  Planner(Context& context, const tasks::PretrainingConfig& config,
+  Planner(Context& context, const pretrain::PretrainingConfig& config,
           const costs::MachineCosts& machine, const PlanRequest& request)
       : config_(config),
         machine_(machine),
@@ -104,7 +104,7 @@ class Planner {
     return planned;
   }
 
-  const tasks::PretrainingConfig& config_;
+  const pretrain::PretrainingConfig& config_;
   const costs::MachineCosts& machine_;
   const PlanRequest& request_;
   ParameterTable table_;  // declared, never allocated
@@ -134,7 +134,7 @@ std::vector<PlannedCluster> clusters_like(const PlannedCluster& asked) {
 
 }  // namespace
 
-RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
+RunPlan make_plan(Context& context, const pretrain::PretrainingConfig& config,
                   const costs::MachineCosts& machine, const PlanRequest& request) {
   PlannedCluster asked = request.cluster;
   asked.copy_bytes_per_second = machine.copy_bytes_per_second;

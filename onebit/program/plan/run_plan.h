@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/tasks/pretraining_config.h"
+#include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/program/plan/planned_costs.h"
 #include "onebit/training/costs/run_forecast.h"
 
@@ -76,7 +76,7 @@ struct RunPlan {
 
 // `context` runs the recipe's passes to count their work. Errors: the batch does not divide among
 // the ranks; a host has fewer threads than ranks.
-RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
+RunPlan make_plan(Context& context, const pretrain::PretrainingConfig& config,
                   const costs::MachineCosts& machine, const PlanRequest& request);
 
 }  // namespace onebit::plan

@@ -1,0 +1,157 @@
+#include "onebit/apps/classify/classify_config.h"
+
+#include <algorithm>
+
+#include "onebit/apps/classify/scores.h"
+#include "onebit/math/model/head_names.h"
+
+namespace onebit::classify {
+namespace {
+
+using classify::Problem;
+
+// For errors about the columns of a training or development file.
+constexpr const char* kColumnFix = "set data.text, data.text_pair and data.label";
+
+void read_columns(Keys& section, ClassifyConfig& config) {
+  section.word("glue", config.glue, classify::glue_names(),
+               {"a GLUE task, with its published columns, labels and metrics", "none"});
+  using finetune::FileFormat;
+  finetune::Columns& columns = config.layout.columns;
+  section.choice("format", config.layout.format,
+                 {{"auto", std::optional<FileFormat>()},
+                  {"tsv", FileFormat::kTsv},
+                  {"csv", FileFormat::kCsv},
+                  {"jsonl", FileFormat::kJsonLines}},
+                 "format of the files; auto: by their endings");
+  section.text("text", columns.text,
+               {"column of the text: its name, its number from 1 or a key of JSON lines",
+                "text, sentence1 or sentence"});
+  section.text("text_pair", columns.text_pair,
+               {"column of the second text of a pair", "text_pair or sentence2, if present"});
+  section.text("label", columns.label, {"column of the label", "label or labels"});
+  section.choice(
+      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  section.text("label_separator", config.label_format.separator,
+               "separator of the labels in a field, where an example has several");
+  section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
+  config.layout.column_fix = kColumnFix;
+  finetune::read_bad_records(section, config.layout.left_out);
+  if (config.glue.empty()) return;
+  for (const char* name : {"format", "text", "text_pair", "label", "header"}) {
+    section.require(!section.has(name), name, "and data.glue are both given; keep one");
+    section.leave_out(name);
+  }
+  const corpus::LeftOut left_out = config.layout.left_out;
+  config.layout = classify::glue_task(config.glue).layout();
+  config.layout.left_out = left_out;
+}
+
+void read_data(Keys section, ClassifyConfig& config) {
+  read_columns(section, config);
+  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
+                  "tokens of a sequence, special ones included; longer texts are truncated, the "
+                  "longer of a pair first");
+  finetune::read_training_length(section, "sequences of one pass in evaluation", config);
+}
+
+std::vector<std::string> every_metric() {
+  return metrics::distinct_names({classify::metric_names(Problem::kSingleLabel, 2),
+                                  classify::metric_names(Problem::kMultiLabel, 2),
+                                  classify::metric_names(Problem::kRegression, 2)});
+}
+
+void read_problem(Keys& section, ClassifyConfig& config) {
+  Problem& problem = config.label_format.problem;
+  const classify::GlueTask* glue =
+      config.glue.empty() ? nullptr : &classify::glue_task(config.glue);
+  if (glue != nullptr) problem = glue->problem;
+  section.choice("problem_type", problem,
+                 {{classify::name_of(Problem::kSingleLabel), Problem::kSingleLabel},
+                  {classify::name_of(Problem::kMultiLabel), Problem::kMultiLabel},
+                  {classify::name_of(Problem::kRegression), Problem::kRegression}},
+                 "one class of several, any number of labels, or a number");
+  section.texts("labels", config.labels,
+                {"the labels, in the order of the model's outputs", "those of the training file"});
+  if (glue == nullptr) {
+    section.require(config.labels.empty() || problem != Problem::kRegression, "labels",
+                    "are given, and a regression has none");
+    return;
+  }
+  section.require(problem == glue->problem, "problem_type", "is {}, GLUE's {} is {}",
+                  classify::name_of(problem), glue->name, classify::name_of(glue->problem));
+  section.require(config.labels.empty(), "labels", "are those of GLUE's {}; leave the key out",
+                  glue->name);
+  config.labels = glue->labels;
+}
+
+void read_classify(Keys section, ClassifyConfig& config) {
+  read_problem(section, config);
+  const Problem problem = config.label_format.problem;
+  section.weights_or_word("class_weights", config.class_weights, config.weighting,
+                          {"none", "balanced"}, above(0),
+                          "loss weights {label: weight}, 1 for other labels; balanced: rarer "
+                          "labels weigh more");
+  section.require(config.weighting == "none" || problem != Problem::kRegression, "class_weights",
+                  "are given, and a regression has no classes");
+  section.text("positive_label", config.positive_label,
+               {"the one of two labels whose F1 is \"f1\"", "the second"});
+  section.number(
+      "threshold", config.threshold, above(0).below(1),
+      "the probability above which a label is present, where an example may have several");
+  if (!config.glue.empty()) config.best_by = classify::glue_task(config.glue).metrics.front();
+  section.word("best_by", config.best_by, every_metric(),
+               {"the metric that decides which model is kept",
+                "accuracy, f1_micro (several labels) or pearson (regression)"});
+  const auto names = classify::metric_names(problem, 2);
+  section.require(config.best_by.empty() ||
+                      std::any_of(names.begin(), names.end(),
+                                  [&](const auto& one) { return config.best_by == one.name; }),
+                  "best_by", "is {}, which {} does not have", config.best_by,
+                  classify::name_of(problem));
+}
+
+}  // namespace
+
+ClassifyConfig read_classify_recipe(Keys& recipe) {
+  ClassifyConfig config;
+  finetune::read_fine_tuning(recipe, kClassifyTask, config);
+  finetune::read_classifier_dropout(recipe, config);
+  read_data(recipe.section("data", "which columns are read, and how long texts may be"), config);
+  read_classify(recipe.section("classify", "the labels, and what decides which model is best"),
+                config);
+  return config;
+}
+
+ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
+  training::require_recipe_of(kClassifyTask, recipe, place);
+  return read_whole(recipe, place, read_classify_recipe);
+}
+
+training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {
+  const ClassifyConfig config = parse_classify_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"problem_type", classify::name_of(config.label_format.problem)},
+            {"epochs", finetune::epochs_shown(config)},
+            {"max_sequence_length", config.max_sequence_length}};
+  };
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
+}
+
+std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
+  const std::optional<training::StoredRecipe> stored =
+      finetune::recipe_of_run(model, kClassifyTask);
+  if (!stored) return std::nullopt;
+  return parse_classify_recipe(stored->recipe, stored->place);
+}
+
+training::ModelDescription classifier_description(const ClassifyConfig& config,
+                                                  training::ModelDescription checkpoint) {
+  checkpoint = finetune::with_recipe(config, config.max_sequence_length, std::move(checkpoint));
+  checkpoint.architecture = model::kClassifierArchitecture;
+  checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
+  return checkpoint;
+}
+
+}  // namespace onebit::classify

@@ -1,0 +1,54 @@
+// A recipe for classification: the keys of all fine-tuning recipes (fine_tuning_config.h), and the
+// sections `data` and `classify`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/classify/glue.h"
+#include "onebit/apps/classify/labels.h"
+#include "onebit/training/finetune/example_reader.h"
+#include "onebit/training/finetune/fine_tuning_config.h"
+#include "onebit/training/training/model_folder.h"
+#include "onebit/training/training/task_kind.h"
+
+namespace onebit::classify {
+
+// The recipe's key "task".
+inline constexpr const char* kClassifyTask = "classify";
+
+struct ClassifyConfig : finetune::FineTuningConfig {
+  std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
+  finetune::FileLayout layout;
+  int64_t max_sequence_length = 128;
+
+  classify::LabelFormat label_format;
+  std::vector<std::string> labels;              // empty: those of the training file
+  std::map<std::string, double> class_weights;  // by label
+  std::string weighting = "none";               // "balanced"; empty: class_weights
+  std::string positive_label;                   // empty: the second
+  double threshold = 0.5;
+  std::string best_by;  // empty: the first of classify::metric_names()
+};
+
+// Lists the keys of a recipe.
+ClassifyConfig read_classify_recipe(Keys& recipe);
+
+// Error: lists all faults of the recipe; another task's recipe is one.
+ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
+
+// The facts that `onebit inspect` shows.
+training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
+
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
+// another task's run.
+std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
+
+// A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
+// than max_sequence_length.
+training::ModelDescription classifier_description(const ClassifyConfig& config,
+                                                  training::ModelDescription checkpoint);
+
+}  // namespace onebit::classify

@@ -1,0 +1,124 @@
+#include "onebit/apps/classify/classify_prediction.h"
+
+#include "onebit/apps/classify/example_stream.h"
+#include "onebit/data/batches/length_sweep.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
+#include "onebit/training/finetune/gathered_items.h"
+
+namespace onebit::classify {
+namespace {
+
+using classify::Problem;
+
+// Batches per piece of a file; each piece is sorted by length.
+constexpr int64_t kBatchesOfPiece = 32;
+// The bytes of text at which a piece ends in any case.
+constexpr size_t kBytesOfPiece = size_t{16} << 20;
+
+constexpr finetune::ClassifierKind kKind = {.architecture = model::kClassifierArchitecture,
+                                            .items = "texts",
+                                            .command = "onebit classify train"};
+
+// As transformers interprets a folder that names no problem_type.
+Problem problem_of(const training::ModelDescription& description) {
+  const std::string& name = description.classifier.problem_type;
+  if (const auto problem = classify::problem_named(name)) return *problem;
+  require(name.empty(), "the model's config.json has the problem_type \"{}\", which is not known",
+          name);
+  return finetune::labels_of(description.classifier).size() == 1 ? Problem::kRegression
+                                                                 : Problem::kSingleLabel;
+}
+
+// Error: the head has outputs that nothing would read, or too few to choose from.
+void require_head_of(Problem problem, size_t outputs, const Path& path) {
+  require(problem != Problem::kRegression || outputs == 1,
+          "{}: the model predicts {} numbers for a text (problem_type \"regression\"), onebit's "
+          "models predict one; if these are labels, set problem_type in its config.json to "
+          "single_label_classification or multi_label_classification",
+          path.string(), outputs);
+  require(problem != Problem::kSingleLabel || outputs >= 2,
+          "{}: the model's classifier has a single class, so it has nothing to choose from; if it "
+          "predicts a number, set problem_type in its config.json to regression",
+          path.string());
+}
+
+batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
+  return {.sequences = batch, .rows = batch * length, .longest = length};
+}
+
+}  // namespace
+
+std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+                                   const finetune::EncodedExamples& examples, int64_t batch,
+                                   training::DeviceBatchBuffer& buffer,
+                                   comm::Communicator& communicator) {
+  const auto outputs = static_cast<size_t>(model.head().outputs);
+  std::vector<float> all(static_cast<size_t>(examples.size()) * outputs);
+  const auto values_of = [&](uint32_t example) {
+    return std::span(all).subspan(example * outputs, outputs);
+  };
+  const batches::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
+                                   communicator.rank());
+  batches::PackedRows rows;
+  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
+    finetune::build_batch(examples, sweep.items(index), rows);
+    return model.predict(context, buffer.upload(context, rows));
+  });
+  return all;
+}
+
+ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
+                                     const ClassifyPredictionOptions& options)
+    : context_(context),
+      options_(options),
+      description_(finetune::describe_classifier(path, kKind)),
+      bounds_(bounds_of(options.batch,
+                        finetune::sequence_length(options.max_sequence_length,
+                                                  finetune::kUsualLength, description_, path))),
+      labels_(finetune::labels_of(description_.classifier)),
+      problem_(problem_of(description_)),
+      model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
+      buffer_(context.device(), bounds_) {
+  require_head_of(problem_, labels_.size(), path);
+  weights_ = finetune::load_fine_tuned(context, table_, options.compute, path,
+                                       {model::kPooler, model::kClassifierHead});
+  model_.plan(context_, training::limits_of(bounds_), {}, false);
+}
+
+std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example> examples,
+                                              bool has_pairs) {
+  require(!has_pairs || description_.config.segments >= 2,
+          "the model has no second segment (type_vocab_size 1), so it cannot read pairs of texts");
+  const finetune::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
+                                          {.max_sequence_length = bounds_.longest,
+                                           .has_pairs = has_pairs,
+                                           .threads = context_.threads()});
+  cut_ += encoded.cut();
+  const auto communicator = comm::make_single_rank();
+  return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
+}
+
+int64_t ClassifyPredictor::for_each_output(finetune::ExampleReader& reader,
+                                           const std::function<void(std::span<const float>)>& add) {
+  std::vector<finetune::Example> piece(static_cast<size_t>(kBatchesOfPiece * options_.batch));
+  int64_t examples = 0;
+  for (bool is_last = false; !is_last;) {
+    size_t count = 0;
+    for (size_t bytes = 0; count < piece.size() && bytes < kBytesOfPiece; ++count) {
+      is_last = !reader.next(piece[count]);
+      if (is_last) break;
+      bytes += piece[count].text.size() + piece[count].text_pair.size();
+    }
+    const std::vector<float> all = outputs(std::span(piece).first(count), reader.has_pairs());
+    for (size_t i = 0; i < count; ++i) {
+      add(std::span(all).subspan(i * labels_.size(), labels_.size()));
+    }
+    examples += static_cast<int64_t>(count);
+  }
+  return examples;
+}
+
+}  // namespace onebit::classify

@@ -1,0 +1,66 @@
+// Outputs of a classifier for texts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/classify/labels.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/model/classification_model.h"
+#include "onebit/training/finetune/encoded_examples.h"
+#include "onebit/training/training/device_batch.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::classify {
+
+// Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
+// The model and `buffer` must be planned for `batch` of the longest examples. Collective.
+std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+                                   const finetune::EncodedExamples& examples, int64_t batch,
+                                   training::DeviceBatchBuffer& buffer,
+                                   comm::Communicator& communicator);
+
+struct ClassifyPredictionOptions {
+  std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
+  int64_t batch = 32;
+  DType compute = DType::kF32;
+};
+
+// A fine-tuned model loaded from disk.
+class ClassifyPredictor {
+ public:
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind; a head that
+  // does not fit its problem; fewer positions than options.max_sequence_length.
+  ClassifyPredictor(Context& context, const Path& path, const ClassifyPredictionOptions& options);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+  classify::Problem problem() const { return problem_; }
+
+  // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
+  std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
+  // The number of examples so far that were truncated.
+  int64_t cut() const { return cut_; }
+  // Reads the examples of a file in pieces of bounded size, and calls add(outputs) for each
+  // example, in order. Returns their number.
+  int64_t for_each_output(finetune::ExampleReader& reader,
+                          const std::function<void(std::span<const float>)>& add);
+
+ private:
+  Context& context_;
+  ClassifyPredictionOptions options_;
+  training::ModelDescription description_;
+  batches::BatchBounds bounds_;
+  std::vector<std::string> labels_;
+  classify::Problem problem_;
+  ParameterTable table_;
+  ConstantWeights weights_;
+  model::ClassificationModel model_;
+  training::DeviceBatchBuffer buffer_;
+  int64_t cut_ = 0;
+};
+
+}  // namespace onebit::classify

@@ -1,0 +1,244 @@
+#include "onebit/apps/classify/classify_task.h"
+
+#include <algorithm>
+
+#include "onebit/apps/classify/classify_batch.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/listed.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/classifier_labels.h"
+#include "onebit/training/finetune/cut_texts.h"
+#include "onebit/training/finetune/stream_source.h"
+
+namespace onebit::classify {
+namespace {
+
+using classify::Problem;
+
+constexpr size_t kMaxLabelsShown = 10;
+
+model::LabelKind kind_of(Problem problem) {
+  return problem == Problem::kSingleLabel  ? model::LabelKind::kClass
+         : problem == Problem::kMultiLabel ? model::LabelKind::kLabels
+                                           : model::LabelKind::kValues;
+}
+
+using ClassifySource = finetune::ItemSource<classify::ExampleStream, ClassifyBatch>;
+
+std::string counted(const finetune::Examples& examples) {
+  return fmt::format("{} {}", examples.all.size(), examples.has_pairs ? "pairs of texts" : "texts");
+}
+
+}  // namespace
+
+ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
+                           comm::Communicator& communicator)
+    : finetune::FineTuningTask(options.model,
+                               parse_classify_recipe(options.recipe, options.recipe_place)) {
+  const training::ModelDescription checkpoint =
+      training::read_model_description(training::find_model_folder(options.model));
+  description_ = classifier_description(config_, checkpoint);
+  examples_ = finetune::read_examples(options.train, config_.layout);
+  finetune::choose_labels(checkpoint.classifier,
+                          checkpoint.architecture == model::kClassifierArchitecture);
+  open_train_data(options, context.threads());
+  choose_metrics();
+  open_dev_data(options.dev, context.threads());
+  facts_.name = kClassifyTask;
+  facts_.use = "onebit classify predict --model {} --input FILE --output FILE";
+  facts_.sequences =
+      fmt::format("{} of at most {} tokens, without padding",
+                  examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
+  choose_steps(examples_.all.size(), communicator.world_size());
+}
+
+void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoint,
+                                 bool is_classifier) {
+  const Problem problem = config_.label_format.problem;
+  const bool are_given = !config_.labels.empty();
+  if (are_given) {
+    finetune::check_given_labels(config_.labels, problem == Problem::kSingleLabel ? 2 : 1,
+                                 config_.engine.place, "classify.labels");
+  }
+  const bool same_problem =
+      checkpoint.problem_type.empty() || checkpoint.problem_type == classify::name_of(problem);
+  finetune::LabelChoice choice = finetune::choose_labels(
+      are_given ? config_.labels : classify::find_labels(examples_, config_.label_format),
+      are_given, same_problem ? checkpoint : training::ClassifierDescription(), is_classifier);
+  description_.classifier.labels = std::move(choice.labels);
+  keeps_head_ = choice.keeps_head;
+  if (!choice.decision.empty()) facts_.decisions.push_back(std::move(choice.decision));
+}
+
+void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int threads) {
+  const std::vector<std::string>& labels = description_.classifier.labels;
+  targets_ = classify::targets_of(examples_, config_.label_format, labels);
+  require(!examples_.has_pairs || description_.config.segments >= 2,
+          "{}: contains pairs of texts, and the model has no second segment (type_vocab_size 1)",
+          examples_.source);
+  encoded_ = std::make_unique<finetune::EncodedExamples>(
+      examples_.all, description_.vocabulary, description_.casing,
+      finetune::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                              .has_pairs = examples_.has_pairs,
+                              .threads = threads});
+  const bool has_labels = targets_.problem != Problem::kRegression;
+  facts_.data_rows.push_back(
+      {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
+                                    has_labels ? fmt::format(", {} labels ({})", labels.size(),
+                                                             listed(labels, kMaxLabelsShown))
+                                               : ", a number each")});
+  finetune::report_cut({.source = examples_.source,
+                        .cut = encoded_->cut(),
+                        .all = encoded_->size(),
+                        .max_sequence_length = config_.max_sequence_length,
+                        .pairs = examples_.has_pairs},
+                       facts_.decisions);
+  if (examples_.skipped > 0) {
+    facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
+                                           examples_.skipped, examples_.source));
+  }
+  if (!examples_.left_out.empty()) facts_.decisions.push_back(examples_.left_out);
+}
+
+void ClassifyTask::choose_metrics() {
+  const std::vector<std::string>& labels = description_.classifier.labels;
+  if (!config_.positive_label.empty()) {
+    score_options_.positive = classify::index_of_label(
+        labels, config_.positive_label, config_.engine.place + ": key `classify.positive_label`");
+  }
+  score_options_.threshold = config_.threshold;
+  const auto found = training::find_kept_by(
+      classify::metric_names(targets_.problem, targets_.outputs), config_.best_by);
+  require(found.has_value(),
+          "{}: key `classify.best_by` is {}, which needs two labels; there are {}: use f1_macro",
+          config_.engine.place, config_.best_by, labels.size());
+  facts_.kept_by = *found;
+}
+
+void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads) {
+  for (const DevFile& file : files) {
+    auto dev = std::make_unique<ClassifyDev>(file, config_, description_, threads);
+    require(dev->has_pairs() == examples_.has_pairs,
+            "{}: of this file and {}, one contains pairs of texts, the other single texts",
+            file.path.string(), examples_.source);
+    facts_.data_rows.push_back(
+        {"evaluated on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
+    finetune::report_cut({.source = file.path.string(),
+                          .cut = dev->cut(),
+                          .all = dev->examples(),
+                          .max_sequence_length = config_.max_sequence_length,
+                          .pairs = dev->has_pairs()},
+                         facts_.decisions);
+    if (!dev->left_out().empty()) facts_.decisions.push_back(dev->left_out());
+    facts_.evaluations = {.by_steps = true, .by_epochs = true};
+    facts_.evaluation_bounds.include(dev->bounds());
+    facts_.held_out_checksums.push_back(dev->checksum());
+    dev_.push_back(std::move(dev));
+  }
+}
+
+std::vector<float> ClassifyTask::class_weights() const {
+  if (config_.weighting == "none") return {};
+  const std::vector<std::string>& labels = description_.classifier.labels;
+  return classify::scaled_weights(
+      config_.weighting == "balanced"
+          ? classify::balanced_weights(targets_, labels, examples_.source)
+          : classify::named_weights(config_.class_weights, labels),
+      targets_);
+}
+
+void ClassifyTask::declare(ParameterTable& table) {
+  model_ = std::make_unique<model::ClassificationModel>(
+      description_.config,
+      model::ClassifierHead{.outputs = targets_.outputs,
+                            .kind = kind_of(targets_.problem),
+                            .dropout = description_.classifier.dropout,
+                            .weights = class_weights()},
+      table);
+}
+
+finetune::DataIdentity ClassifyTask::identity() const {
+  return {{{"labels", description_.classifier.labels},
+           {"examples", examples_.all.size()},
+           {"data", finetune::checksum(examples_)}},
+          examples_.source,
+          "texts or labels"};
+}
+
+std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
+                                                                 Json identity) {
+  return std::make_unique<ClassifySource>(
+      classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source),
+      std::move(identity));
+}
+
+std::string ClassifyTask::fill(ParameterTable& table) {
+  finetune::InitialValues first = {.model = model_folder_,
+                                   .heads = {model::kPooler, model::kClassifierHead},
+                                   .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {model::kClassifierHead};
+  return finetune::fill_from_model(table, first);
+}
+
+training::Sums ClassifyTask::forward_backward(Context& context, const model::DeviceBatch& batch,
+                                              const training::StepItems& items,
+                                              const model::TrainingPass& pass) {
+  const auto result = model_->forward_backward(context, batch, items.weight(items.samples), pass);
+  return {result.loss_sum, static_cast<double>(result.correct)};
+}
+
+training::StepMetrics ClassifyTask::metrics(const training::StepSums& step) const {
+  const auto samples = static_cast<double>(step.items.samples);
+  const double epoch =
+      static_cast<double>(step.samples) / static_cast<double>(examples_.all.size());
+  training::StepMetrics result = {.loss = step.sums[0] / samples, .metrics = {{"epoch", epoch}}};
+  if (targets_.problem == Problem::kSingleLabel) {
+    result.metrics.push_back({"accuracy", step.sums[1] / samples});
+  }
+  return result;
+}
+
+training::Evaluation ClassifyTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                            comm::Communicator& communicator) {
+  const Stopwatch watch;
+  std::vector<metrics::Metric> record;
+  scores_.clear();
+  for (const auto& dev : dev_) {
+    scores_.push_back(dev->evaluate(context, *model_, score_options_, buffer, communicator));
+    const std::string prefix = scores_.size() == 1 ? "" : dev->file().name + "_";
+    for (metrics::Metric metric : scores_.back().metrics) {
+      metric.name = prefix + metric.name;
+      record.push_back(std::move(metric));
+    }
+    record.push_back({prefix + "examples", static_cast<double>(dev->examples()), true});
+  }
+  return evaluation_of(std::move(record), watch);
+}
+
+std::string ClassifyTask::describe(const std::vector<metrics::Metric>& record) const {
+  std::vector<metrics::Metric> shown = record;
+  // The micro F1 of single labels is their accuracy.
+  std::erase_if(shown, [&](const metrics::Metric& metric) {
+    return targets_.problem == Problem::kSingleLabel && metric.name.ends_with("f1_micro") &&
+           metric.name != facts_.kept_by.metric;
+  });
+  return metrics::text_of(shown, facts_.kept_by.metric);
+}
+
+void ClassifyTask::write_beside_model(const Path& folder) const {
+  Json files = Json::array();
+  for (size_t i = 0; i < scores_.size(); ++i) {
+    Json scores = {{"file", dev_[i]->file().path.string()}};
+    scores.update(classify::json_of(scores_[i]));
+    files.push_back(std::move(scores));
+  }
+  write_scores(folder, files);
+}
+
+training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
+                                           comm::Communicator& communicator) {
+  return finetune::run_fine_tuning<ClassifyTask>(context, options, communicator);
+}
+
+}  // namespace onebit::classify

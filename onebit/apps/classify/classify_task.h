@@ -1,0 +1,68 @@
+// Fine-tuning on labelled texts, from any BERT to an ordinary BertForSequenceClassification folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/classify/classify_config.h"
+#include "onebit/apps/classify/classify_dev.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
+
+namespace onebit::classify {
+
+struct ClassifyTrainingOptions : training::RunOptions {
+  Path model;  // resolved by find_model_folder()
+  Path train;
+  std::vector<DevFile>
+      dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
+};
+
+class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::ClassificationModel> {
+ public:
+  // Reads the recipe, the model's description and the examples, and encodes them with the context's
+  // threads.
+  ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
+               comm::Communicator& communicator);
+
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
+
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  std::string describe(const std::vector<metrics::Metric>& record) const override;
+  void write_beside_model(const Path& folder) const override;
+
+ private:
+  void open_train_data(const ClassifyTrainingOptions& options, int threads);
+  void finetune::choose_labels(const training::ClassifierDescription& checkpoint,
+                               bool is_classifier);
+  void choose_metrics();
+  void open_dev_data(const std::vector<DevFile>& files, int threads);
+  std::vector<float> class_weights() const;
+  finetune::DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
+
+  bool keeps_head_ = false;  // the checkpoint's classifier has these labels
+  finetune::Examples examples_;
+  classify::Targets targets_;
+  std::unique_ptr<finetune::EncodedExamples> encoded_;
+  std::vector<std::unique_ptr<ClassifyDev>> dev_;
+  classify::ScoreOptions score_options_;
+  std::vector<classify::Scores> scores_;  // of the last evaluation, by file
+};
+
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events,
+// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
+// of the files (example_reader.h, labels.h); `output` contains a run and resume was not requested.
+training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
+                                           comm::Communicator& communicator);
+
+}  // namespace onebit::classify

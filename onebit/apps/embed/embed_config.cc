@@ -1,0 +1,106 @@
+#include "onebit/apps/embed/embed_config.h"
+
+#include "onebit/apps/embed/scores.h"
+
+namespace onebit::embed {
+namespace {
+
+using embed::Kind;
+using model::Pooling;
+
+void read_columns(Keys& section, embed::FileLayout& layout) {
+  using finetune::FileFormat;
+  embed::Columns& columns = layout.columns;
+  section.choice("format", layout.format,
+                 {{"auto", std::optional<FileFormat>()},
+                  {"tsv", FileFormat::kTsv},
+                  {"csv", FileFormat::kCsv},
+                  {"jsonl", FileFormat::kJsonLines}},
+                 "format of the files; auto: by their endings");
+  section.text("anchor", columns.anchor,
+               {"column of the first text: its name, its number from 1 or a key of JSON lines",
+                "anchor, query, question, sentence1 or text"});
+  section.text("positive", columns.positive,
+               {"column of the text that matches it, or is compared with it",
+                "positive, answer, sentence2 or text_pair"});
+  section.text("negative", columns.negative,
+               {"column of a text that does not match the anchor", "negative, if present"});
+  section.text("score", columns.score,
+               {"column of how similar the two texts are", "score or similarity, if present"});
+  section.require(columns.negative.empty() || columns.score.empty(), "negative",
+                  "and data.score are both given; an example has one of them");
+  section.number("score_scale", layout.score_scale, above(0),
+                 "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
+  section.choice(
+      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  finetune::read_bad_records(section, layout.left_out);
+  layout.column_fix = "set data.anchor, data.positive, data.negative and data.score";
+  layout.scale_fix = "set data.score_scale to the greatest score";
+}
+
+void read_data(Keys section, EmbedConfig& config) {
+  read_columns(section, config.layout);
+  section.integer("max_sequence_length", config.max_sequence_length, at_least(3),
+                  "tokens of a text, special ones included; longer texts are truncated");
+  finetune::read_training_length(section, "texts of one pass in evaluation", config);
+}
+
+void read_embed(Keys section, EmbedConfig& config) {
+  section.choice(
+      "pooling", config.pooling,
+      {{"auto", std::optional<Pooling>()}, {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}},
+      "of the last hidden states into one vector: their mean, or that of [CLS]; auto: as "
+      "the model's folder specifies for sentence-transformers, else mean");
+  section.choice("normalize", config.normalize,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether vectors are normalized to length 1; auto: as that folder specifies, else "
+                 "yes. Losses and scores use cosines and do not depend on it");
+  section.number("scale", config.scale, above(0),
+                 "factor of the cosines in the ranking loss: 1 / temperature");
+  section.word("best_by", config.best_by,
+               metrics::distinct_names({embed::metric_names(Kind::kPairs),
+                                        embed::metric_names(Kind::kTriplets),
+                                        embed::metric_names(Kind::kScored)}),
+               {"the metric that decides which model is kept",
+                "mrr of pairs, triplet_accuracy of triplets, spearman of scored pairs"});
+}
+
+const char* name_of(const std::optional<Pooling>& pooling) {
+  if (!pooling) return "auto";
+  return *pooling == Pooling::kMean ? "mean" : "cls";
+}
+
+}  // namespace
+
+EmbedConfig read_embed_recipe(Keys& recipe) {
+  EmbedConfig config;
+  finetune::read_fine_tuning(recipe, kEmbedTask, config);
+  read_data(recipe.section("data", "which columns are read, and how long texts may be"), config);
+  read_embed(recipe.section("embed", "how vectors are made, their loss, and the best model"),
+             config);
+  return config;
+}
+
+EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place) {
+  training::require_recipe_of(kEmbedTask, recipe, place);
+  return read_whole(recipe, place, read_embed_recipe);
+}
+
+training::RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place) {
+  const EmbedConfig config = parse_embed_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"pooling", name_of(config.pooling)},
+            {"epochs", finetune::epochs_shown(config)},
+            {"max_sequence_length", config.max_sequence_length}};
+  };
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
+}
+
+std::optional<EmbedConfig> embed_config_of_run(const Path& model) {
+  const std::optional<training::StoredRecipe> stored = finetune::recipe_of_run(model, kEmbedTask);
+  if (!stored) return std::nullopt;
+  return parse_embed_recipe(stored->recipe, stored->place);
+}
+
+}  // namespace onebit::embed

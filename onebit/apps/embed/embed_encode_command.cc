@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "onebit/apps/embed/embed_command.h"
+#include "onebit/apps/embed/vector_file.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
+
+namespace onebit::embed {
+namespace {
+
+struct Arguments {
+  EmbedModelOptions model;
+  std::string input, output, format = "auto";
+  embed::TextLayout layout;
+  commands::DeviceOptions device;
+};
+
+// The progress of encoding: rewritten in place on a terminal, otherwise a line from time to time.
+class Progress {
+ public:
+  void add(int64_t texts) {
+    texts_ += texts;
+    if (since_shown_.seconds() < (is_terminal_ ? 1 : 30)) return;
+    since_shown_.restart();
+    const std::string line = text();
+    if (is_terminal_) {
+      show(fmt::format("\r{}\033[K", line));
+      std::fflush(stderr);
+      is_open_ = true;
+    } else {
+      log_info("{}", line);
+    }
+  }
+  ~Progress() {
+    if (is_open_) show("\r\033[K");
+  }
+  std::string text() const {
+    return fmt::format("{} texts, {:.1f} per second", texts_,
+                       static_cast<double>(texts_) / std::max(since_start_.seconds(), 1e-9));
+  }
+
+ private:
+  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
+  bool is_open_ = false;
+  int64_t texts_ = 0;
+  Stopwatch since_start_, since_shown_;
+};
+
+void read_format(Arguments& given) {
+  using embed::TextFormat;
+  if (given.format == "lines") given.layout.format = TextFormat::kLines;
+  if (given.format == "tsv") given.layout.format = TextFormat::kTsv;
+  if (given.format == "csv") given.layout.format = TextFormat::kCsv;
+  if (given.format == "jsonl") given.layout.format = TextFormat::kJsonLines;
+}
+
+int run(Arguments& given) {
+  given.model.settle();
+  read_format(given);
+  const embed::VectorFormat format = embed::vector_format_of(given.output);
+  commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
+  Context context = commands::make_context(given.device, 0, 1);
+  std::optional<Progress> progress;
+  given.model.encoder.encoded = [&](int64_t texts) { progress->add(texts); };
+  embed::TextEncoder encoder(context, given.model.model, given.model.encoder);
+  embed::TextReader reader(given.input, given.layout);
+  embed::VectorFile file(given.output, format, encoder.hidden());
+  report_encoder(encoder, given.model.model);
+  progress.emplace();
+  encoder.for_each_vector(reader, [&](std::span<const float> vector) { file.add(vector); });
+  const std::string summary = progress->text();
+  progress.reset();  // ends its line
+  file.finish();
+  finetune::warn_of_truncation(reader.name(), encoder.cut(), file.count());
+  fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.hidden(),
+             summary);
+  return commands::kSuccess;
+}
+
+}  // namespace
+
+void add_embed_encode(commands::Command embed, commands::Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const commands::Command command = embed.add_subcommand(
+      "encode", "Write the vectors of the texts of a file of any size, in its order");
+  add_embed_model_options(command, given->model);
+  command
+      .add_option("--input,-i", given->input,
+                  fmt::format("Texts: .txt, one per line, or a column of TSV, CSV or JSON lines "
+                              "({}); - for standard input, with --format",
+                              commands::kPlainOrPacked))
+      .required();
+  command
+      .add_option("--output,-o", given->output,
+                  "vectors.npy, .safetensors (a tensor \"embeddings\") or .jsonl to write")
+      .required();
+  command
+      .add_option("--format", given->format,
+                  "Format of the input: lines (one text per line), tsv (no quotes), csv or jsonl")
+      .check(commands::one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
+      .default_str("by file extension");
+  command.add_option("--text", given->layout.column,
+                     "Column of the text: its name, its number from 1, or a key of JSON lines; "
+                     "default: text, sentence, or the only one");
+  finetune::add_header_flags(command, given->layout.header);
+  commands::add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::embed

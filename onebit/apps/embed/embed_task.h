@@ -1,0 +1,82 @@
+// Fine-tuning of a BERT whose vectors of texts are compared, from any BERT to a folder that
+// sentence-transformers opens.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/embed/embed_config.h"
+#include "onebit/apps/embed/embed_dev.h"
+#include "onebit/math/model/ranking_loss.h"
+#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
+
+namespace onebit::embed {
+
+// A sample is an example of two or three texts. Pairs and triplets are trained with a ranking loss
+// (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
+// their cosine (model/similarity_loss.h).
+class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingModel> {
+ public:
+  // Reads the recipe, the model's description and the examples, and encodes them with the context's
+  // threads. Collective.
+  EmbedTask(Context& context, const finetune::FineTuningOptions& options,
+            comm::Communicator& communicator);
+
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
+
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  void join_pass(const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  void write_beside_model(const Path& folder) const override;
+
+ private:
+  void describe_vectors(const Path& folder);
+  void open_train_data(int threads);
+  void open_dev_data(const Path& dev, int threads);
+  void choose_metric();
+  void prepare_ranking(const training::StreamShare& share);
+  finetune::DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
+  bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }
+  // The vectors of a micro-step of all ranks, and the range of this rank's examples in them.
+  struct Gathered {
+    ConstView vectors;
+    Range own;
+  };
+  Gathered gather(ConstView vectors, int64_t micro_step);
+  // Both compute the gradient of a micro-batch's vectors and return the sums that metrics() takes.
+  training::Sums rank(const Gathered& gathered, double gradient_scale, View gradients);
+  static training::Sums compare(ConstView vectors, ConstView scores, double gradient_scale,
+                                View gradients);
+
+  embed::Examples examples_;
+  std::unique_ptr<finetune::EncodedExamples> encoded_;
+  std::unique_ptr<EmbedDev> dev_;
+  embed::Scores scores_;  // of the last evaluation
+  // Gathers the vectors of all ranks, separate from the exchange of gradients.
+  std::unique_ptr<comm::Communicator> communicator_;
+  Context host_;
+  std::optional<model::RankingLoss> ranking_;
+  batches::StepParts step_parts_;
+  Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
+};
+
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
+// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
+// of embed::read_examples(); `output` contains a run and resume was not requested.
+training::RunSummary run_embed_training(Context& context,
+                                        const finetune::FineTuningOptions& options,
+                                        comm::Communicator& communicator);
+
+}  // namespace onebit::embed

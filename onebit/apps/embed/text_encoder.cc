@@ -1,0 +1,164 @@
+#include "onebit/apps/embed/text_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/data/batches/length_sweep.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/model/unit_vector.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
+#include "onebit/training/finetune/gathered_items.h"
+
+namespace onebit::embed {
+namespace {
+
+// Batches per part of a file (each part is sorted by length), and the bytes of text at which a part
+// ends in any case.
+constexpr int64_t kBatchesOfPart = 64;
+constexpr size_t kBytesOfPart = size_t{16} << 20;
+
+training::ModelDescription describe(const Path& path) {
+  const Path folder = training::find_model_folder(path);
+  training::ModelDescription description = training::read_model_description(folder);
+  description.sentence = formats::read_sentence_files(folder);
+  return description;
+}
+
+formats::SentenceFiles settle(const training::ModelDescription& description,
+                              const TextEncoderOptions& options, const Path& path) {
+  const int64_t positions = description.config.max_positions;
+  formats::SentenceFiles made =
+      description.sentence.value_or(formats::SentenceFiles{.normalize = false});
+  const int64_t limit = made.max_sequence_length > 0 ? made.max_sequence_length : positions;
+  made.max_sequence_length = finetune::sequence_length(
+      options.max_sequence_length, description.sentence ? limit : finetune::kUsualLength,
+      description, path);
+  if (options.pooling) made.pooling = in_files(*options.pooling);
+  if (options.normalize) made.normalize = *options.normalize;
+  return made;
+}
+
+std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
+  const std::string wanted = options.prompt.value_or(files.default_prompt);
+  std::string prompt = options.prompt ? wanted : "";
+  for (const auto& [name, text] : files.prompts) {
+    if (name == wanted) prompt = text;
+  }
+  require(
+      prompt.empty() || files.pools_prompt,
+      "the model's Pooling has include_prompt false, which leaves the tokens of a prompt out of "
+      "the mean; onebit does not do that");
+  return prompt;
+}
+
+}  // namespace
+
+formats::SentencePooling in_files(model::Pooling pooling) {
+  return pooling == model::Pooling::kMean ? formats::SentencePooling::kMean
+                                          : formats::SentencePooling::kFirst;
+}
+
+model::Pooling in_model(formats::SentencePooling pooling) {
+  return pooling == formats::SentencePooling::kMean ? model::Pooling::kMean
+                                                    : model::Pooling::kFirst;
+}
+
+std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
+                                const finetune::EncodedExamples& texts, int64_t batch,
+                                training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator,
+                                const std::function<void(int64_t texts)>& encoded) {
+  const auto hidden = static_cast<size_t>(model.hidden());
+  std::vector<float> all(static_cast<size_t>(texts.size()) * hidden);
+  const auto values_of = [&](uint32_t text) {
+    return std::span(all).subspan(text * hidden, hidden);
+  };
+  const batches::LengthSweep sweep(texts.lengths(), batch, communicator.world_size(),
+                                   communicator.rank());
+  batches::PackedRows rows;
+  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
+    finetune::build_batch(texts, sweep.items(index), rows);
+    Tensor vectors = model.encode(context, buffer.upload(context, rows));
+    if (encoded) encoded(rows.sequences());
+    return vectors;
+  });
+  return all;
+}
+
+TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options)
+    : context_(context),
+      description_(describe(path)),
+      made_(settle(description_, options, path)),
+      prompt_(prompt_of(made_, options)),
+      batch_(options.batch),
+      encoded_(options.encoded),
+      bounds_{.sequences = batch_,
+              .rows = batch_ * made_.max_sequence_length,
+              .longest = made_.max_sequence_length},
+      model_(description_.config, in_model(made_.pooling), table_),
+      buffer_(context.device(), bounds_) {
+  weights_ = finetune::load_fine_tuned(context, table_, options.compute, path, {});
+  model_.plan(context_, training::limits_of(bounds_), {}, false);
+}
+
+std::string TextEncoder::description() const {
+  return fmt::format("{} of at most {} tokens, {}",
+                     made_.pooling == formats::SentencePooling::kMean ? "mean" : "first",
+                     made_.max_sequence_length, made_.normalize ? "length 1" : "any length");
+}
+
+std::vector<std::string> TextEncoder::prompt_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : made_.prompts) {
+    if (!text.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts) {
+  std::vector<finetune::Example> prompted;
+  if (!prompt_.empty()) {
+    prompted.assign(texts.begin(), texts.end());
+    for (finetune::Example& one : prompted) one.text.insert(0, prompt_);
+    texts = prompted;
+  }
+  const finetune::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
+                                          {.max_sequence_length = made_.max_sequence_length,
+                                           .has_pairs = false,
+                                           .threads = context_.threads()});
+  cut_ += encoded.cut();
+  const auto communicator = comm::make_single_rank();
+  std::vector<float> all =
+      encode_texts(context_, model_, encoded, batch_, buffer_, *communicator, encoded_);
+  require(std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }),
+          "the model gives vectors with numbers that are not finite: its values are damaged, or "
+          "its training diverged");
+  if (!made_.normalize) return all;
+  const auto numbers = static_cast<size_t>(hidden());
+  for (size_t first = 0; first < all.size(); first += numbers) {
+    model::to_unit_length(all.data() + first, hidden(), all.data() + first);
+  }
+  return all;
+}
+
+int64_t TextEncoder::for_each_vector(embed::TextReader& reader,
+                                     const std::function<void(std::span<const float>)>& add) {
+  std::vector<finetune::Example> part(static_cast<size_t>(kBatchesOfPart * batch_));
+  const auto numbers = static_cast<size_t>(hidden());
+  int64_t texts = 0;
+  for (bool is_last = false; !is_last;) {
+    size_t count = 0;
+    for (size_t bytes = 0; count < part.size() && bytes < kBytesOfPart; ++count) {
+      is_last = !reader.next(part[count].text);
+      if (is_last) break;
+      bytes += part[count].text.size();
+    }
+    const std::vector<float> all = vectors(std::span(part).first(count));
+    for (size_t i = 0; i < count; ++i) add(std::span(all).subspan(i * numbers, numbers));
+    texts += static_cast<int64_t>(count);
+  }
+  return texts;
+}
+
+}  // namespace onebit::embed

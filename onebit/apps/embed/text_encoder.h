@@ -1,0 +1,87 @@
+// Vectors of texts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/embed/text_reader.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/model/embedding_model.h"
+#include "onebit/training/finetune/encoded_examples.h"
+#include "onebit/training/training/device_batch.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::embed {
+
+// Convert between the model's enumerator and that of its files.
+formats::SentencePooling in_files(model::Pooling pooling);
+model::Pooling in_model(formats::SentencePooling pooling);
+
+// Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive; the ranks
+// share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
+// encoded(number of its texts) after each batch of this rank. Collective.
+std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
+                                const finetune::EncodedExamples& texts, int64_t batch,
+                                training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator,
+                                const std::function<void(int64_t texts)>& encoded = {});
+
+struct TextEncoderOptions {
+  // Absent: as the model's folder specifies for sentence-transformers; else 128 tokens (at most the
+  // model's positions), mean pooling, vectors that are not normalized, no prompt.
+  std::optional<int64_t> max_sequence_length;
+  std::optional<model::Pooling> pooling;
+  std::optional<bool> normalize;
+  // Put before every text: the name of one of the folder's prompts, or the text itself.
+  std::optional<std::string> prompt;
+  int64_t batch = 32;
+  DType compute = DType::kF32;
+  std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
+};
+
+// A model loaded from disk: any BERT, whether or not it was trained for this.
+class TextEncoder {
+ public:
+  // `path` is resolved by find_model_folder(). Errors: those of formats::read_sentence_files();
+  // fewer positions than options.max_sequence_length; a prompt whose tokens would not be pooled.
+  TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options);
+
+  int64_t hidden() const { return model_.hidden(); }
+  // The chosen settings in words: "mean of at most 128 tokens, length 1".
+  std::string description() const;
+  // Whether the folder specifies its vectors; if not, the model may not be meant for them.
+  bool is_described() const { return description_.sentence.has_value(); }
+  // What is put before every text; empty: nothing.
+  const std::string& prompt() const { return prompt_; }
+  // The names of the folder's prompts that are not empty.
+  std::vector<std::string> prompt_names() const;
+
+  // f32 [texts, hidden]. Error: a number that is not finite.
+  std::vector<float> vectors(std::span<const finetune::Example> texts);
+  // The number of texts so far that were truncated.
+  int64_t cut() const { return cut_; }
+  // Reads the texts of a file in parts of bounded size, and calls add(vector) for each text, in
+  // order. Returns their number.
+  int64_t for_each_vector(embed::TextReader& reader,
+                          const std::function<void(std::span<const float>)>& add);
+
+ private:
+  Context& context_;
+  training::ModelDescription description_;
+  formats::SentenceFiles made_;  // the settings in use
+  std::string prompt_;
+  int64_t batch_;
+  std::function<void(int64_t texts)> encoded_;
+  batches::BatchBounds bounds_;
+  ParameterTable table_;
+  ConstantWeights weights_;
+  model::EmbeddingModel model_;
+  training::DeviceBatchBuffer buffer_;
+  int64_t cut_ = 0;
+};
+
+}  // namespace onebit::embed

@@ -1,0 +1,93 @@
+#include "onebit/apps/pretrain/fill_mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "onebit/apps/pretrain/pretraining_batch.h"
+#include "onebit/apps/pretrain/pretraining_heads.h"
+#include "onebit/data/text/utf8.h"
+#include "onebit/training/training/device_batch.h"
+
+namespace onebit::pretrain {
+namespace {
+
+// [CLS] text [SEP] as one sequence whose masked rows are the [MASK] tokens.
+batches::Batch batch_of(const std::vector<int32_t>& text_ids, const text::Vocabulary& vocabulary) {
+  batches::Batch batch;
+  batch.tokens = {vocabulary.cls_id()};
+  batch.tokens.insert(batch.tokens.end(), text_ids.begin(), text_ids.end());
+  batch.tokens.push_back(vocabulary.sep_id());
+  const int32_t rows = static_cast<int32_t>(batch.tokens.size());
+  batch.segments.assign(batch.tokens.size(), 0);
+  batch.positions.resize(batch.tokens.size());
+  std::iota(batch.positions.begin(), batch.positions.end(), 0);
+  batch.sequence_starts = {0, rows};
+  batch.row_keys.assign(batch.positions.begin(), batch.positions.end());
+  for (int32_t row = 0; row < rows; ++row) {
+    if (batch.tokens[static_cast<size_t>(row)] == vocabulary.mask_id()) {
+      batch.masked_rows.push_back(row);
+      batch.masked_targets.push_back(-1);
+    }
+  }
+  return batch;
+}
+
+FilledMask best_of(const float* logits, const text::Vocabulary& vocabulary, int64_t candidates) {
+  const int32_t size = vocabulary.size();
+  const float largest = *std::max_element(logits, logits + size);
+  double sum = 0;
+  for (int32_t id = 0; id < size; ++id) sum += std::exp(static_cast<double>(logits[id] - largest));
+  std::vector<int32_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  const auto end = order.begin() + std::min<int64_t>(candidates, size);
+  std::partial_sort(order.begin(), end, order.end(), [&](int32_t a, int32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
+  FilledMask filled;
+  for (auto id = order.begin(); id != end; ++id) {
+    filled.candidates.push_back(
+        {.token = vocabulary.token(*id),
+         .id = *id,
+         .probability = std::exp(static_cast<double>(logits[*id] - largest)) / sum});
+  }
+  return filled;
+}
+
+}  // namespace
+
+MaskFiller::MaskFiller(Context& context, const Path& path)
+    : context_(context),
+      description_(training::read_model_description(training::find_model_folder(path))),
+      model_(description_.config, table_, model::PreTrainingHeads::kMaskedWords),
+      tokenizer_(description_.vocabulary, description_.casing) {
+  weights_ =
+      training::load_for_inference(context, table_, DType::kF32, training::find_model_folder(path),
+                                   all_present(model::PreTrainingHeads::kMaskedWords));
+}
+
+std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {
+  const auto invalid = text::first_invalid_utf8(text);
+  require(!invalid, "the text is not UTF-8 from byte {} on: convert it (iconv)", *invalid);
+  std::vector<int32_t> ids;
+  tokenizer_.encode(text, ids);
+  const batches::Batch batch = batch_of(ids, *description_.vocabulary);
+  require(!batch.masked_rows.empty(),
+          "the text has no [MASK]: write [MASK], between spaces, where a word is to be predicted");
+  require(batch.rows() <= description_.config.max_positions,
+          "the text has {} tokens, the model has {} positions: shorten it", batch.rows(),
+          description_.config.max_positions);
+  const batches::BatchBounds bounds{
+      .sequences = 1, .rows = batch.rows(), .longest = batch.rows(), .masked_rows = batch.masked()};
+  model_.plan(context_, training::limits_of(bounds), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), bounds);
+  const Tensor logits = model_.predict_masked(context_, upload(context_, buffer, batch));
+  std::vector<FilledMask> filled;
+  for (int64_t mask = 0; mask < batch.masked(); ++mask) {
+    filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,
+                             *description_.vocabulary, candidates));
+  }
+  return filled;
+}
+
+}  // namespace onebit::pretrain

@@ -1,0 +1,57 @@
+#include <memory>
+
+#include "onebit/apps/pretrain/pretrain_command.h"
+#include "onebit/apps/pretrain/pretraining_task.h"
+#include "onebit/apps/pretrain/store_argument.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
+
+namespace onebit::pretrain {
+namespace {
+
+struct Arguments {
+  commands::RecipeOptions recipe;
+  std::string initialize_from;
+  std::vector<std::string> data, valid;
+};
+
+int run(const Arguments& given) {
+  pretrain::PretrainingOptions options;
+  for (const auto& store : given.data) options.data.push_back(parse_weighted_store(store));
+  for (const auto& store : given.valid) {
+    options.valid.push_back(parse_named_store(store, given.valid.size() == 1));
+  }
+  if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
+  return commands::train_on_ranks(given.recipe, options,
+                                  [&](Context& context, comm::Communicator& communicator) {
+                                    pretrain::run_pretraining(context, options, communicator);
+                                  });
+}
+
+}  // namespace
+
+void add_pretrain(commands::Command program, commands::Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const commands::Command command = program.add_subcommand(
+      "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
+  command
+      .add_option("--data,-d", given->data,
+                  "Store to train on; several may be given, folder=weight mixes them by "
+                  "weight")
+      .type_name(kWeightedStore)
+      .required();
+  command
+      .add_option("--valid", given->valid,
+                  "Store of held-out text; several may be given, name=folder: the first "
+                  "is the domain to learn, the others show what is forgotten")
+      .type_name(kNamedStore);
+  command
+      .add_option("--initialize-from", given->initialize_from,
+                  "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
+                  "and casing come from it (phase 2 of a recipe: the run of phase 1)")
+      .type_name(commands::kInput);
+  commands::add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::pretrain

@@ -1,0 +1,132 @@
+#include "onebit/apps/pretrain/pretraining_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/data/batches/masking.h"
+#include "onebit/ground/base/config_keys.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/training/training/task_kind.h"
+
+namespace onebit::pretrain {
+namespace {
+
+// Enough predictions for the masked share of a full sequence, so that none is truncated.
+int64_t predictions_of(double probability, int64_t finetune::sequence_length) {
+  constexpr double kRounding = 1e-9;  // of the product
+  const double share =
+      std::clamp(probability, 0.0, 1.0) * static_cast<double>(finetune::sequence_length);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(share - kRounding)));
+}
+
+// Called after the engine and the model were read.
+void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
+  config.layer_drop = model::read_layer_drop(recipe);
+  if (!config.layer_drop.enabled) return;
+  Keys section = recipe.section("progressive_layer_drop", "");
+  section.require(
+      config.model.pre_layer_norm, "enabled",
+      "is true, and the model is post-LN: its layers end with a norm and cannot be left "
+      "out; set model.pre_layer_norm to true, or this to false");
+  const engine::EngineConfig& engine = config.engine;
+  if (engine.run.steps == 0) return;
+  const double share =
+      config.drop().mean_layers(0, engine.run.steps) / static_cast<double>(config.model.layers);
+  constexpr double kHardlyAny = 0.99;
+  if (config.model.layers > 1 && share > kHardlyAny) {
+    recipe.warn(
+        "progressive_layer_drop computes {:.1f} % of all layers in {} steps, nearly all: raise "
+        "gamma ({:g} would be 100 / run.steps) or lower theta",
+        100 * share, engine.run.steps, 100 / static_cast<double>(engine.run.steps));
+  }
+  const bool by_bucket = engine.gradient_clipping > 0 && engine.run.clip == engine::Clip::kByBucket;
+  if (by_bucket && engine.optimizer && engine.optimizer->compresses()) {
+    recipe.warn(
+        "run.clip \"by_bucket\" limits a bucket by its mean share of the norm, and "
+        "progressive_layer_drop leaves the buckets of late layers empty in some passes and makes "
+        "them larger in others: these are clipped harder than the rest; \"exact\" clips all alike");
+  }
+}
+
+}  // namespace
+
+PretrainingData parse_pretraining_data(Keys section) {
+  PretrainingData config;
+  batches::PairOptions& pairs = config.pairs;
+  batches::MaskOptions& masks = config.masks;
+  section.integer("sequence_length", pairs.sequence_length,
+                  at_least(batches::kMinSequenceLength).up_to(batches::kMaxSequenceLength),
+                  "tokens of a sequence, [CLS] and every [SEP] included");
+  section.boolean("next_sentence", pairs.next_sentence,
+                  "sequences are pairs, and a head predicts whether the second part follows the "
+                  "first; false: one run of text per sequence, masked words only");
+  section.number("short_sequence_probability", pairs.short_sequence_probability,
+                 at_least(0).up_to(1), "share of sequences with a random shorter length");
+  section.number("masked_lm_probability", masks.probability, above(0).below(1),
+                 "share of the tokens to predict");
+  const int64_t share = predictions_of(masks.probability, pairs.sequence_length);
+  masks.max_predictions = share;
+  section.integer("max_predictions_per_sequence", masks.max_predictions, at_least(1),
+                  {"the most tokens to predict in a sequence",
+                   "masked_lm_probability x sequence_length, rounded up"});
+  if (masks.max_predictions < share) {
+    section.note("max_predictions_per_sequence",
+                 "{} of a sequence of {} tokens, where masked_lm_probability {:g} asks for {}; "
+                 "without the key their number follows the length",
+                 masks.max_predictions, pairs.sequence_length, masks.probability, share);
+  }
+  section.boolean("whole_word_masking", masks.whole_words, "mask all pieces of a word or none");
+  section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
+                  About("held-out sequences of one pass").without_influence());
+  section.integer("evaluation_samples", config.evaluation_samples, at_least(0),
+                  About("held-out sequences of an evaluation; 0: all").without_influence());
+  return config;
+}
+
+model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
+  return {.rows = sequences * data.pairs.sequence_length,
+          .sequences = sequences,
+          .longest = data.pairs.sequence_length,
+          .masked = sequences * batches::prediction_count(data.pairs.sequence_length, data.masks)};
+}
+
+PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
+                                          const model::StartingModel* start) {
+  training::require_task(recipe, kPretrainingTask);
+  PretrainingConfig config;
+  config.engine = engine::parse_engine_config(recipe, {.progressive_layer_drop = true});
+  config.session = training::read_session_config(recipe);
+  recipe.section("run", "").need("steps",
+                                 "give the number of optimizer steps of the whole run, at least 1");
+  Keys model = recipe.section("model", "the BERT encoder");
+  config.model = model::read_config(model, vocabulary_size, start);
+  config.memory = model::read_memory_options(model);
+  read_layer_drop(recipe, config);
+  // A model's embeddings may have more rows than its vocabulary has tokens.
+  model.require(start != nullptr || !vocabulary_size || config.model.vocab_size == *vocabulary_size,
+                config_keys::kVocabSize,
+                "is {}, the token store's vocabulary has {} tokens; leave the key out to use the "
+                "store's",
+                config.model.vocab_size, vocabulary_size.value_or(0));
+  Keys data = recipe.section("data", "how sequences are cut from text and masked");
+  config.data = parse_pretraining_data(data);
+  data.require(config.data.pairs.sequence_length <= config.model.max_positions, "sequence_length",
+               "is {}, the model has {} positions (model.max_position_embeddings)",
+               config.data.pairs.sequence_length, config.model.max_positions);
+  data.require(!config.data.pairs.next_sentence || config.model.segments >= 2, "next_sentence",
+               "is true, and the model has {} token type where a pair needs 2 "
+               "(model.type_vocab_size): set it to false",
+               config.model.segments);
+  return config;
+}
+
+PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+                                           std::optional<int64_t> vocabulary_size,
+                                           const model::StartingModel* start) {
+  training::require_recipe_of(kPretrainingTask, recipe, place);
+  return read_whole(recipe, place, [&](Keys& keys) {
+    return read_pretraining_recipe(keys, vocabulary_size, start);
+  });
+}
+
+}  // namespace onebit::pretrain

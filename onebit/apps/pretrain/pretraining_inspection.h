@@ -1,0 +1,14 @@
+// The part of `onebit inspect` about a pre-training recipe and a model's sizes.
+#pragma once
+
+#include "onebit/math/model/pretraining_model.h"
+#include "onebit/training/training/task_kind.h"
+
+namespace onebit::pretrain {
+
+// Sizes of the encoder, and the number of parameters with these heads of pre-training.
+Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads);
+
+training::RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place);
+
+}  // namespace onebit::pretrain

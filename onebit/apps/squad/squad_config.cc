@@ -1,0 +1,70 @@
+#include "onebit/apps/squad/squad_config.h"
+
+namespace onebit::squad {
+namespace {
+
+using Windows = std::optional<squad::WindowsWithoutAnswer>;
+
+void read_data(Keys section, SquadConfig& config) {
+  squad::FeatureOptions& features = config.features;
+  section.integer("max_sequence_length", features.max_sequence_length, at_least(1),
+                  "tokens of a window, question and special tokens included");
+  section.integer("doc_stride", features.doc_stride, at_least(1),
+                  "tokens from the start of a window to that of the next");
+  section.integer("max_question_length", features.max_question_length, at_least(1),
+                  "tokens of a question; longer ones are truncated");
+  section.choice("windows_without_answer", config.without_answer,
+                 {{"auto", Windows()},
+                  {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
+                  {"cls", Windows(squad::WindowsWithoutAnswer::kToCls)}},
+                 "left out, or point to [CLS]; auto: cls where some question has no answer");
+  finetune::read_bad_records(section, config.left_out);
+  finetune::read_training_length(section, "windows of one pass in evaluation", config);
+}
+
+void read_answers(Keys section, squad::DecodeOptions& decode) {
+  section.integer("n_best_size", decode.n_best, at_least(1),
+                  "candidates kept, and starts and ends tried in each window");
+  section.integer("max_answer_length", decode.max_answer_length, at_least(1),
+                  "tokens of an answer");
+  section.number("null_score_diff_threshold", decode.null_threshold, {},
+                 "version 2.0: no answer where its score is better by more than this");
+  section.choice(
+      "text", decode.text,
+      {{"offsets", squad::AnswerText::kOffsets}, {"projection", squad::AnswerText::kProjection}},
+      "from the positions of its tokens, or by aligning words as the published programs do");
+}
+
+}  // namespace
+
+SquadConfig read_squad_recipe(Keys& recipe) {
+  SquadConfig config;
+  finetune::read_fine_tuning(recipe, kSquadTask, config);
+  read_data(recipe.section("data", "how questions and contexts are split into windows"), config);
+  read_answers(recipe.section("answers", "how answers are found"), config.decode);
+  return config;
+}
+
+SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
+  training::require_recipe_of(kSquadTask, recipe, place);
+  return read_whole(recipe, place, read_squad_recipe);
+}
+
+training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
+  const SquadConfig config = parse_squad_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"epochs", finetune::epochs_shown(config)},
+            {"max_sequence_length", config.features.max_sequence_length},
+            {"doc_stride", config.features.doc_stride}};
+  };
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
+}
+
+std::optional<SquadConfig> squad_config_of_run(const Path& model) {
+  // A model of another task fails when it is opened, since it has no answer head.
+  const std::optional<training::StoredRecipe> stored = finetune::recipe_of_run(model, kSquadTask);
+  if (!stored) return std::nullopt;
+  return parse_squad_recipe(stored->recipe, stored->place);
+}
+
+}  // namespace onebit::squad

@@ -1,0 +1,43 @@
+// The questions on which a SQuAD run is evaluated.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "onebit/apps/squad/score.h"
+#include "onebit/apps/squad/squad_prediction.h"
+
+namespace onebit::squad {
+
+struct DevScore {
+  double exact = 0, f1 = 0;  // in percent
+  int64_t questions = 0;
+};
+
+class SquadDev {
+ public:
+  SquadDev(const Path& path, const training::ModelDescription& description,
+           squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
+           corpus::LeftOut left_out, int threads);
+
+  batches::BatchBounds bounds() const {
+    return {.sequences = batch_, .rows = batch_ * longest_, .longest = longest_};
+  }
+  const squad::Dataset& dataset() const { return predict_; }
+  // Computes EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
+  DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
+                    training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
+  // Writes predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the
+  // last evaluate().
+  void write_answers(const Path& folder) const;
+
+ private:
+  squad::Dataset predict_, score_;
+  squad::DecodeOptions decode_;
+  int64_t batch_, longest_;
+  int threads_;
+  squad::Features features_;
+  std::vector<squad::DecodedAnswer> answers_;
+};
+
+}  // namespace onebit::squad

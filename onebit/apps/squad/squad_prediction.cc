@@ -1,0 +1,84 @@
+#include "onebit/apps/squad/squad_prediction.h"
+
+#include "onebit/data/text/utf8.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/gathered_items.h"
+
+namespace onebit::squad {
+
+squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                                 const squad::Features& features, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator) {
+  squad::SpanLogits logits(features);
+  const squad::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
+  squad::SpanBatch rows;
+  finetune::predict_items(
+      sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); },
+      [&](int64_t index) {
+        sweep.build(index, rows);
+        return model.predict(context, buffer.upload(context, rows));
+      });
+  return logits;
+}
+
+SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute)
+    : context_(context),
+      description_(training::read_model_description(training::find_model_folder(path))),
+      model_(description_.config, table_) {
+  weights_ = finetune::load_fine_tuned(context, table_, compute, path, {model::kAnswerHead});
+}
+
+SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
+                                                 const SquadPredictionOptions& options,
+                                                 comm::Communicator& communicator) {
+  squad::FeatureOptions wanted = options.features;
+  wanted.use = squad::Use::kPredict;
+  wanted.threads = context_.threads();
+  const int64_t positions = description_.config.max_positions;
+  if (!options.is_window_chosen && wanted.max_sequence_length > positions) {
+    // The usual proportions of a window.
+    const auto in_proportion = [&](int64_t& size) {
+      size = std::max<int64_t>(1, positions * size / wanted.max_sequence_length);
+    };
+    in_proportion(wanted.max_question_length);
+    in_proportion(wanted.doc_stride);
+    wanted.max_sequence_length = positions;
+  }
+  require(wanted.max_sequence_length <= positions,
+          "a sequence length of {} was requested, the model has {} positions",
+          wanted.max_sequence_length, positions);
+  auto features = std::make_unique<squad::Features>(dataset, description_.vocabulary,
+                                                    description_.casing, wanted);
+  const squad::SpanSweep sweep(*features, options.batch, 1, 0);
+  model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
+  squad::SpanLogits logits =
+      predict_logits(context_, model_, *features, options.batch, buffer, communicator);
+  return {std::move(features), std::move(logits)};
+}
+
+squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
+                                         const SquadPredictionOptions& options) {
+  const auto require_text = [](std::string_view text, const char* name) {
+    const auto invalid = text::first_invalid_utf8(text);
+    require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
+    require(text.find_first_not_of(" \t\r\n") != std::string_view::npos, "the {} is empty", name);
+  };
+  require_text(context, "context");
+  require_text(question, "question");
+  squad::Dataset dataset;
+  dataset.source = "the question";
+  dataset.paragraphs.push_back({"", std::string(context)});
+  dataset.questions.push_back({.id = "asked", .text = std::string(question)});
+  SquadPredictionOptions one = options;
+  one.batch = 1;
+  const auto communicator = comm::make_single_rank();
+  const Computed computed = compute(dataset, one, *communicator);
+  require(!computed.features->windows().empty(), "the context is empty: there is nothing to read");
+  return squad::decode_answer(*computed.features, computed.logits, 0, options.decode);
+}
+
+}  // namespace onebit::squad

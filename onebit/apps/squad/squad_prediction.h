@@ -1,0 +1,59 @@
+// Answers of a question-answering model to the questions of a SQuAD file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/apps/squad/answer_decoder.h"
+#include "onebit/apps/squad/span_stream.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/model/question_answering_model.h"
+#include "onebit/training/training/device_batch.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::squad {
+
+// Returns the logits of every window on all ranks, which share the work. The model and `buffer`
+// must be planned for `batch` sequences of features.options().max_sequence_length. Collective.
+squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                                 const squad::Features& features, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator);
+
+struct SquadPredictionOptions {
+  squad::FeatureOptions features;  // `use` is ignored and taken as kPredict
+  // If not, a model with fewer positions takes smaller windows of the same proportions.
+  bool is_window_chosen = false;
+  squad::DecodeOptions decode;
+  int64_t batch = 32;
+};
+
+// A fine-tuned model loaded from disk.
+class SquadPredictor {
+ public:
+  // `path` is resolved by find_model_folder(). Error: a model without "qa_outputs".
+  SquadPredictor(Context& context, const Path& path, DType compute = DType::kF32);
+
+  const training::ModelDescription& description() const { return description_; }
+  // Builds features and computes their logits. Collective. `dataset` must outlive the result.
+  struct Computed {
+    std::unique_ptr<squad::Features> features;
+    squad::SpanLogits logits;
+  };
+  Computed compute(const squad::Dataset& dataset, const SquadPredictionOptions& options,
+                   comm::Communicator& communicator);
+  // Answers one question on one text.
+  squad::DecodedAnswer ask(std::string_view context, std::string_view question,
+                           const SquadPredictionOptions& options);
+
+ private:
+  Context& context_;
+  training::ModelDescription description_;
+  ParameterTable table_;
+  ConstantWeights weights_;
+  model::QuestionAnsweringModel model_;
+};
+
+}  // namespace onebit::squad

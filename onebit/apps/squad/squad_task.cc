@@ -1,0 +1,157 @@
+#include "onebit/apps/squad/squad_task.h"
+
+#include <utility>
+
+#include "onebit/apps/squad/squad_batch.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/stream_source.h"
+
+namespace onebit::squad {
+namespace {
+
+using SquadSource = finetune::ItemSource<squad::SpanStream, SquadBatch>;
+
+training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
+  training::ModelDescription description =
+      finetune::with_recipe(config, config.features.max_sequence_length,
+                            training::read_model_description(training::find_model_folder(model)));
+  description.architecture = model::kAnswerArchitecture;
+  return description;
+}
+
+void report_problems(const squad::Dataset& dataset, bool is_first) {
+  const std::string problems = squad::problem_summary(dataset);
+  if (!problems.empty() && is_first) log_warning("{}: {}", dataset.source, problems);
+}
+
+}  // namespace
+
+SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& options,
+                     comm::Communicator& communicator)
+    : finetune::FineTuningTask(options.model,
+                               parse_squad_recipe(options.recipe, options.recipe_place)) {
+  description_ = describe_model(options.model, config_);
+  const bool is_first = communicator.rank() == 0;
+  open_train_data(options.train, context.threads(), is_first);
+  if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
+  choose_steps(train_features_->windows().size(), communicator.world_size());
+  facts_.name = kSquadTask;
+  facts_.use = "onebit squad ask --model {} \"A question?\" --context FILE";
+  facts_.kept_by = {.metric = "f1"};
+  facts_.sequences = fmt::format("windows of at most {} tokens, without padding",
+                                 config_.features.max_sequence_length);
+}
+
+void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
+  train_data_ = squad::read_dataset(path, squad::Use::kTrain, config_.left_out);
+  report_problems(train_data_, is_first);
+  squad::FeatureOptions features = config_.features;
+  features.use = squad::Use::kTrain;
+  features.threads = threads;
+  using squad::WindowsWithoutAnswer;
+  // The model folder keeps this, since whether a system abstains must not depend on its input.
+  const bool unanswerable = squad::has_unanswerable(train_data_);
+  description_.may_be_unanswerable = unanswerable;
+  features.without_answer = config_.without_answer.value_or(
+      unanswerable ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
+  train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
+                                                      description_.casing, features);
+  facts_.data_rows.push_back(
+      {"training data",
+       fmt::format("{}: {} questions, {} windows", path.string(), train_data_.questions.size(),
+                   train_features_->windows().size())});
+  facts_.decisions.push_back(fmt::format(
+      "{} windows of {} questions; {} windows without their answer {}; {} questions truncated",
+      train_features_->windows().size(), train_data_.questions.size(),
+      train_features_->windows_dropped(),
+      features.without_answer == WindowsWithoutAnswer::kDrop ? "left out" : "(they point to [CLS])",
+      train_features_->questions_cut()));
+  facts_.decisions.push_back(squad::describe_abstaining(unanswerable, "the training data"));
+}
+
+void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
+  dev_ = std::make_unique<SquadDev>(path, description_, config_.features, config_.decode,
+                                    config_.prediction_batch, config_.left_out, threads);
+  report_problems(dev_->dataset(), is_first);
+  if (const bool found = squad::has_unanswerable(dev_->dataset());
+      found != description_.may_be_unanswerable) {
+    facts_.decisions.push_back(fmt::format(
+        "{} {} questions without an answer, unlike the training data, which decide whether the "
+        "model abstains",
+        path.string(), found ? "has" : "has no"));
+  }
+  facts_.evaluations = {.by_steps = true, .by_epochs = true};
+  facts_.evaluation_bounds = dev_->bounds();
+  facts_.held_out_checksums = {squad::checksum(dev_->dataset())};
+  facts_.data_rows.push_back({"evaluated on", fmt::format("{}: {} questions", path.string(),
+                                                          dev_->dataset().questions.size())});
+}
+
+void SquadTask::declare(ParameterTable& table) {
+  model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
+}
+
+finetune::DataIdentity SquadTask::identity() const {
+  return {{{"windows", train_features_->windows().size()}, {"data", squad::checksum(train_data_)}},
+          train_data_.source,
+          "questions or passages"};
+}
+
+std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
+                                                              Json identity) {
+  return std::make_unique<SquadSource>(squad::SpanStream(*train_features_, share.dealt()),
+                                       std::move(identity));
+}
+
+std::string SquadTask::fill(ParameterTable& table) {
+  return finetune::fill_from_model(
+      table,
+      {.model = model_folder_, .heads = {model::kAnswerHead}, .seed = config_.engine.run.seed});
+}
+
+training::Sums SquadTask::forward_backward(Context& context, const model::DeviceBatch& batch,
+                                           const training::StepItems& items,
+                                           const model::TrainingPass& pass) {
+  return {model_->forward_backward(context, batch, items.weight(items.samples), pass).loss_sum};
+}
+
+training::StepMetrics SquadTask::metrics(const training::StepSums& step) const {
+  const auto windows = static_cast<double>(train_features_->windows().size());
+  return {.loss = step.sums[0] / static_cast<double>(step.items.samples),
+          .metrics = {{"epoch", static_cast<double>(step.samples) / windows}}};
+}
+
+training::Evaluation SquadTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                         comm::Communicator& communicator) {
+  const Stopwatch watch;
+  const DevScore score = dev_->evaluate(context, *model_, buffer, communicator);
+  const auto questions = static_cast<double>(score.questions);
+  return {.key = "squad",
+          .metrics = {{"exact_match", score.exact},
+                      {"f1", score.f1},
+                      {"questions", questions, true},
+                      {"seconds", watch.seconds()}},
+          .line = fmt::format("EM {:.2f}, F1 {:.2f}", score.exact, score.f1),
+          .record = {{"exact", score.exact}, {"f1", score.f1}, {"questions", questions, true}}};
+}
+
+std::string SquadTask::describe(const std::vector<metrics::Metric>& record) const {
+  const auto value = [&](const char* name) { return metrics::value_of(record, name); };
+  return fmt::format("EM {:.2f}, F1 {:.2f} on {} questions", value("exact"), value("f1"),
+                     static_cast<int64_t>(value("questions")));
+}
+
+void SquadTask::write_beside_model(const Path& folder) const {
+  dev_->write_answers(folder);
+}
+
+training::RunSummary run_squad_training(Context& context,
+                                        const finetune::FineTuningOptions& options,
+                                        comm::Communicator& communicator) {
+  return finetune::run_fine_tuning<SquadTask>(context, options, communicator);
+}
+
+}  // namespace onebit::squad

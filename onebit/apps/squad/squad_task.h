@@ -1,0 +1,56 @@
+// Fine-tuning on SQuAD, from any BERT to an ordinary question-answering folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/squad/squad_config.h"
+#include "onebit/apps/squad/squad_dev.h"
+#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
+
+namespace onebit::squad {
+
+class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAnsweringModel> {
+ public:
+  // Reads the recipe, the model's description and the questions, and builds their windows with the
+  // context's threads.
+  SquadTask(Context& context, const finetune::FineTuningOptions& options,
+            comm::Communicator& communicator);
+
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
+
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  std::string describe(const std::vector<metrics::Metric>& record) const override;
+  void write_beside_model(const Path& folder) const override;
+
+ private:
+  void open_train_data(const Path& path, int threads, bool is_first);
+  void open_dev_data(const Path& path, int threads, bool is_first);
+  finetune::DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
+
+  squad::Dataset train_data_;
+  std::unique_ptr<squad::Features> train_features_;
+  std::unique_ptr<SquadDev> dev_;
+};
+
+// Trains, and writes into `output`: the best model by F1 (the last one without dev) as a Hugging
+// Face folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on
+// dev; metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the
+// same options. Errors, among others: no question of the file can be used; `output` contains a run
+// and resume was not requested.
+training::RunSummary run_squad_training(Context& context,
+                                        const finetune::FineTuningOptions& options,
+                                        comm::Communicator& communicator);
+
+}  // namespace onebit::squad

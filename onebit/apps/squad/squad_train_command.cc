@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/apps/squad/squad_command.h"
+#include "onebit/apps/squad/squad_task.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
+
+namespace onebit::squad {
+
+void add_squad_train(commands::Command squad, commands::Action& chosen) {
+  auto given = std::make_shared<finetune::FineTuningArguments>();
+  const commands::Command command = squad.add_subcommand(
+      "train",
+      "Fine-tune a BERT on questions; under mpirun, data parallel on all ranks. Leaves in --output "
+      "the best model by F1 as a Hugging Face folder, and its answers to --dev");
+  finetune::add_fine_tuning_options(
+      command, *given, fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked),
+      "SQuAD file to evaluate on at the end of each epoch and every run.evaluate_every "
+      "steps");
+  commands::add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] {
+    chosen = [given] { return finetune::fine_tune(*given, squad::run_squad_training); };
+  });
+}
+
+}  // namespace onebit::squad

@@ -1,0 +1,40 @@
+// Tagged sentences on which a tagger is evaluated during training.
+#pragma once
+
+#include <vector>
+
+#include "onebit/apps/tag/encoded_sentences.h"
+#include "onebit/apps/tag/scores.h"
+#include "onebit/apps/tag/tag_config.h"
+#include "onebit/apps/tag/tag_set.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/model/tagging_model.h"
+#include "onebit/training/training/device_batch.h"
+
+namespace onebit::tag {
+
+class TagDev {
+ public:
+  // `description` contains the labels, which are tags of `scheme`. Errors: those of
+  // tag::read_sentences() and TagSet::evaluation_targets().
+  TagDev(const Path& path, const TagConfig& config, const training::ModelDescription& description,
+         tag::Scheme scheme, int threads);
+
+  const tag::Sentences& sentences() const { return sentences_; }
+  const tag::EncodedSentences& encoded() const { return encoded_; }
+  const tag::EvaluationTargets& targets() const { return targets_; }
+  batches::BatchBounds bounds() const;
+  // The scores are equal on all ranks. Collective.
+  tag::Scores evaluate(Context& context, model::TaggingModel& model,
+                       training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
+
+ private:
+  std::vector<std::string> labels_;
+  tag::Scheme scheme_;
+  int64_t batch_;
+  tag::Sentences sentences_;
+  tag::EvaluationTargets targets_;
+  tag::EncodedSentences encoded_;
+};
+
+}  // namespace onebit::tag

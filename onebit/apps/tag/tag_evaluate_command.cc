@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/apps/tag/scores.h"
+#include "onebit/apps/tag/tag_command.h"
+#include "onebit/apps/tag/tag_set.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/output_files.h"
+#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
+
+namespace onebit::tag {
+namespace {
+
+struct Arguments {
+  TagModelOptions model;
+  TagFileOptions files;
+  std::string data, output;
+  bool json = false, skips_bad_records = false;
+  commands::DeviceOptions device;
+};
+
+int run(Arguments& given) {
+  given.model.settle(given.files);
+  if (!given.output.empty()) {
+    commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
+  }
+  Context context = commands::make_context(given.device, 0, 1);
+  tag::TagPredictor predictor(context, given.model.model, given.model.prediction);
+  tag::FileLayout layout = given.model.layout;
+  layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+  layout.added_tokens = predictor.added_tokens();
+  layout.tag_names = predictor.labels();
+  const tag::Sentences sentences = tag::read_sentences(given.data, layout);
+  const tag::Scheme scheme = given.model.scheme(predictor.labels(), sentences);
+  const tag::EvaluationTargets targets =
+      tag::TagSet(predictor.labels())
+          .evaluation_targets(sentences, scheme,
+                              "tags of entities in another scheme are rewritten by --scheme");
+  const std::string unknown_tags = targets.warning(sentences.source);
+  if (!unknown_tags.empty()) log_warning("{}", unknown_tags);
+  const std::vector<float> outputs = predictor.outputs(sentences.all);
+  report_reading(predictor, sentences.source, sentences.widened, sentences.notes);
+  const tag::Scores scores = tag::score({.sentences = sentences,
+                                         .targets = targets.targets,
+                                         .labels = predictor.labels(),
+                                         .outputs = outputs},
+                                        scheme);
+  Json json = {{"file", given.data}};
+  json.update(tag::json_of(scores));
+  if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");
+  fmt::print("{}", given.json ? json_text(json) + "\n" : tag::text_of(scores));
+  return commands::kSuccess;
+}
+
+}  // namespace
+
+void add_tag_evaluate(commands::Command tag, commands::Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  const commands::Command command = tag.add_subcommand(
+      "evaluate",
+      "Judge a model on tagged sentences: precision, recall and F1 of entities, accuracy");
+  add_tag_model_options(command, given->model);
+  command
+      .add_option("--data,-d", given->data,
+                  fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})",
+                              commands::kPlainOrPacked))
+      .required();
+  command.add_option("--output,-o", given->output, "Also write the figures as JSON");
+  command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  commands::add_skip_bad_records(command, given->skips_bad_records);
+  add_tag_file_options(command, given->files, true);
+  commands::add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::tag

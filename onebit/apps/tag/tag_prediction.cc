@@ -1,0 +1,102 @@
+#include "onebit/apps/tag/tag_prediction.h"
+
+#include "onebit/apps/tag/tag_config.h"
+#include "onebit/apps/tag/window_stream.h"
+#include "onebit/data/batches/length_sweep.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
+#include "onebit/training/finetune/gathered_items.h"
+
+namespace onebit::tag {
+namespace {
+
+// Batches per part of a file (each part is sorted by length), and the number of words at which a
+// part ends in any case.
+constexpr int64_t kBatchesOfPart = 32;
+constexpr size_t kWordsOfPart = 100'000;
+
+constexpr finetune::ClassifierKind kKind = {
+    .architecture = model::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
+
+// Every word has a piece, so that a sequence has no more words than pieces.
+batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
+  return {
+      .sequences = batch, .rows = batch * length, .longest = length, .tagged_rows = batch * length};
+}
+
+}  // namespace
+
+std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator) {
+  const auto outputs = static_cast<size_t>(model.outputs());
+  std::vector<float> all(static_cast<size_t>(sentences.words()) * outputs);
+  const auto values_of = [&](uint32_t item) {
+    const tag::Window& window = sentences.windows()[item];
+    return std::span(all).subspan(window.first_word * outputs, window.words.owned * outputs);
+  };
+  const batches::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
+                                   communicator.rank());
+  tag::TagBatch rows;
+  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
+    tag::build_batch(sentences, sweep.items(index), rows);
+    return model.predict(
+        context,
+        buffer.upload(context, rows, {{&model::DeviceBatch::tagged_rows, rows.tagged_rows}}));
+  });
+  return all;
+}
+
+TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options)
+    : context_(context),
+      options_(options),
+      description_(finetune::describe_classifier(path, kKind)),
+      bounds_(bounds_of(options.batch,
+                        finetune::sequence_length(options.max_sequence_length,
+                                                  finetune::kUsualLength, description_, path))),
+      labels_(finetune::labels_of(description_.classifier)),
+      model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
+      buffer_(context.device(), bounds_) {
+  weights_ =
+      finetune::load_fine_tuned(context, table_, options.compute, path, {model::kClassifierHead});
+  model_.plan(context_, training::limits_of(bounds_), {}, false);
+}
+
+std::vector<float> TagPredictor::outputs(std::span<const tag::Sentence> sentences) {
+  const tag::EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
+                                      {.max_sequence_length = bounds_.longest,
+                                       .stride = stride_of(options_.stride, bounds_.longest),
+                                       .threads = context_.threads()});
+  split_ += encoded.split();
+  cut_words_ += encoded.cut_words();
+  const auto communicator = comm::make_single_rank();
+  return predict_words(context_, model_, encoded, options_.batch, buffer_, *communicator);
+}
+
+void TagPredictor::for_each_sentence(tag::SentenceReader& reader, const Add& add) {
+  std::vector<tag::Sentence> part;
+  for (bool is_last = false; !is_last;) {
+    part.clear();
+    size_t words = 0;
+    while (part.size() < static_cast<size_t>(kBatchesOfPart * options_.batch) &&
+           words < kWordsOfPart) {
+      tag::Sentence sentence;
+      is_last = !reader.next(sentence);
+      if (is_last) break;
+      words += sentence.words.size();
+      part.push_back(std::move(sentence));
+    }
+    const std::vector<float> all = outputs(part);
+    auto from = std::span<const float>(all);
+    for (const tag::Sentence& sentence : part) {
+      const size_t count = sentence.words.size() * labels_.size();
+      add(sentence, from.first(count));
+      from = from.subspan(count);
+    }
+  }
+}
+
+}  // namespace onebit::tag

@@ -1,0 +1,71 @@
+// Outputs of a tagger for the words of sentences.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/tag/encoded_sentences.h"
+#include "onebit/apps/tag/sentence_reader.h"
+#include "onebit/exchange/comm/communicator.h"
+#include "onebit/math/model/tagging_model.h"
+#include "onebit/training/training/device_batch.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::tag {
+
+// Returns the logits of every word, f32 [words, outputs], on all ranks, which share the work. The
+// model and `buffer` must be planned for `batch` of the longest sequences. Collective.
+std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator);
+
+struct TagPredictionOptions {
+  std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
+  std::optional<int64_t> stride;               // absent: half of it
+  int64_t batch = 32;
+  DType compute = DType::kF32;
+};
+
+// A fine-tuned model loaded from disk.
+class TagPredictor {
+ public:
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions
+  // than options.max_sequence_length.
+  TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+  // The tokenizer's added tokens, for FileLayout; null: none.
+  std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
+    return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
+  }
+
+  // The logits, f32 [words, labels], in the order of the sentences' words.
+  std::vector<float> outputs(std::span<const tag::Sentence> sentences);
+  // Numbers over the sentences so far: sentences that needed several sequences, and words whose
+  // last pieces were left out.
+  int64_t split() const { return split_; }
+  int64_t cut_words() const { return cut_words_; }
+  // Reads the sentences of a file in parts of bounded size, and calls add(sentence, outputs) for
+  // each, in order.
+  using Add = std::function<void(const tag::Sentence&, std::span<const float>)>;
+  void for_each_sentence(tag::SentenceReader& reader, const Add& add);
+
+ private:
+  Context& context_;
+  TagPredictionOptions options_;
+  training::ModelDescription description_;
+  batches::BatchBounds bounds_;
+  std::vector<std::string> labels_;
+  ParameterTable table_;
+  ConstantWeights weights_;
+  model::TaggingModel model_;
+  training::DeviceBatchBuffer buffer_;
+  int64_t split_ = 0, cut_words_ = 0;
+};
+
+}  // namespace onebit::tag

@@ -1,0 +1,221 @@
+#include "onebit/apps/tag/tag_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/apps/tag/tag_batch.h"
+#include "onebit/apps/tag/tag_set.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/number.h"
+#include "onebit/math/model/head_names.h"
+#include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/classifier_labels.h"
+#include "onebit/training/finetune/stream_source.h"
+
+namespace onebit::tag {
+namespace {
+
+using tag::Scheme;
+
+constexpr size_t kMaxLabelsShown = 10;
+
+using TagSource = finetune::ItemSource<tag::WindowStream, TaggedBatch>;
+
+std::string counted(const tag::Sentences& sentences) {
+  return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
+}
+
+}  // namespace
+
+TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
+                 comm::Communicator& communicator)
+    : finetune::FineTuningTask(options.model,
+                               parse_tag_recipe(options.recipe, options.recipe_place)) {
+  const training::ModelDescription checkpoint =
+      training::read_model_description(training::find_model_folder(options.model));
+  description_ = finetune::with_recipe(config_, config_.max_sequence_length, checkpoint);
+  description_.architecture = model::kTaggerArchitecture;
+  description_.classifier.problem_type.clear();
+  name_tags(checkpoint);
+  config_.layout.added_tokens =
+      text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
+  sentences_ = tag::read_sentences(options.train, config_.layout);
+  scheme_ = config_.layout.scheme ? *config_.layout.scheme : tag::find_scheme(sentences_);
+  finetune::choose_labels(checkpoint.classifier,
+                          checkpoint.architecture == model::kTaggerArchitecture);
+  open_train_data(context.threads());
+  choose_metric();
+  if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
+  facts_.name = kTagTask;
+  facts_.use = "onebit tag predict --model {} --input FILE --output FILE";
+  facts_.counts_items = true;  // words
+  facts_.sequences =
+      fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
+  choose_steps(encoded_->windows().size(), communicator.world_size());
+}
+
+// Whole numbers in JSON lines are tags by their place in the labels.
+void TagTask::name_tags(const training::ModelDescription& checkpoint) {
+  if (!config_.labels.empty()) {
+    config_.layout.tag_names = config_.labels;
+  } else if (checkpoint.architecture == model::kTaggerArchitecture) {
+    config_.layout.tag_names = checkpoint.classifier.labels;
+  }
+}
+
+void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger) {
+  const bool are_given = !config_.labels.empty();
+  if (are_given) {
+    finetune::check_given_labels(config_.labels, 2, config_.engine.place, "tag.labels");
+    tag::check_labels(config_.labels, scheme_, config_.engine.place + ": key `tag.labels`");
+  }
+  finetune::LabelChoice choice = finetune::choose_labels(
+      are_given ? config_.labels : tag::find_tags(sentences_), are_given, checkpoint, is_tagger);
+  description_.classifier.labels = std::move(choice.labels);
+  keeps_head_ = choice.keeps_head;
+  if (!choice.decision.empty()) facts_.decisions.push_back(std::move(choice.decision));
+}
+
+void TagTask::open_train_data(int threads) {
+  const std::vector<std::string>& labels = description_.classifier.labels;
+  targets_ = tag::TagSet(labels).targets_of(sentences_, "add it to tag.labels");
+  encoded_ = std::make_unique<tag::EncodedSentences>(
+      sentences_.all, description_.vocabulary, description_.casing,
+      tag::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                         .stride = stride_of(config_.stride, config_.max_sequence_length),
+                         .threads = threads});
+  facts_.data_rows.push_back(
+      {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
+                                    labels.size(), listed(labels, kMaxLabelsShown))});
+  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
+    return whole_number<int64_t>(label).has_value();
+  });
+  if (are_numbers) {
+    facts_.decisions.emplace_back(
+        "the tags are whole numbers: if they stand for tags of entities, give these in tag.labels, "
+        "in the order of the numbers");
+  } else if (!config_.layout.scheme) {
+    facts_.decisions.push_back(
+        scheme_ == Scheme::kPlain
+            ? "the tags are scored by accuracy: they are not those of entities"
+            : fmt::format("the tags are those of entities in the scheme {}",
+                          tag::name_of(scheme_)));
+  }
+  report(sentences_, *encoded_);
+}
+
+// Reports how the data were changed on their way to the model.
+void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded) {
+  const auto say = [&](int64_t count, const std::string& what) {
+    if (count > 0)
+      facts_.decisions.push_back(fmt::format("{}: {} {}", sentences.source, count, what));
+  };
+  for (const std::string& note : sentences.notes) {
+    facts_.decisions.push_back(fmt::format("{}: {}", sentences.source, note));
+  }
+  say(sentences.rewritten,
+      fmt::format("tags were rewritten in the scheme {}", tag::name_of(scheme_)));
+  say(sentences.widened, "entities begin or end inside a word and were extended to all of it");
+  say(encoded.split(),
+      fmt::format("sentences are longer than {} tokens and were split into several sequences, "
+                  "each word predicted once (data.stride)",
+                  config_.max_sequence_length));
+  say(encoded.cut_words(), "words have more pieces than a sequence, and the last were left out");
+}
+
+void TagTask::choose_metric() {
+  const auto names = tag::metric_names(scheme_);
+  const auto found = training::find_kept_by(names, config_.best_by);
+  require(found.has_value(), "{}: key `tag.best_by` is {}, which {} does not have: use {}",
+          config_.engine.place, config_.best_by,
+          scheme_ == Scheme::kPlain ? "a file of plain tags" : "a file of entities",
+          names.front().name);
+  facts_.kept_by = *found;
+}
+
+void TagTask::open_dev_data(const Path& dev, int threads) {
+  dev_ = std::make_unique<TagDev>(dev, config_, description_, scheme_, threads);
+  const tag::Sentences& sentences = dev_->sentences();
+  const tag::Scheme found = tag::find_scheme(sentences);
+  const bool one_is_plain = found == tag::Scheme::kPlain || scheme_ == tag::Scheme::kPlain;
+  require(one_is_plain || found == scheme_,
+          "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
+          "(--scheme {}), which rewrites both",
+          sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
+  facts_.data_rows.push_back(
+      {"evaluated on", fmt::format("{}: {}", sentences.source, counted(sentences))});
+  report(sentences, dev_->encoded());
+  facts_.evaluations = {.by_steps = true, .by_epochs = true};
+  facts_.evaluation_bounds = dev_->bounds();
+  facts_.held_out_checksums = {tag::checksum(sentences)};
+  const std::string unknown_tags = dev_->targets().warning(sentences.source);
+  if (!unknown_tags.empty()) facts_.decisions.push_back(unknown_tags);
+}
+
+void TagTask::declare(ParameterTable& table) {
+  model_ = std::make_unique<model::TaggingModel>(
+      description_.config,
+      model::TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
+                        .dropout = description_.classifier.dropout},
+      table);
+}
+
+finetune::DataIdentity TagTask::identity() const {
+  return {{{"labels", description_.classifier.labels},
+           {"sequences", encoded_->windows().size()},
+           {"data", tag::checksum(sentences_)}},
+          sentences_.source,
+          "words or tags"};
+}
+
+std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
+                                                            Json identity) {
+  return std::make_unique<TagSource>(
+      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source),
+      std::move(identity));
+}
+
+std::string TagTask::fill(ParameterTable& table) {
+  finetune::InitialValues first = {
+      .model = model_folder_, .heads = {model::kClassifierHead}, .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {model::kClassifierHead};
+  return finetune::fill_from_model(table, first);
+}
+
+training::Sums TagTask::forward_backward(Context& context, const model::DeviceBatch& batch,
+                                         const training::StepItems& items,
+                                         const model::TrainingPass& pass) {
+  const auto result = model_->forward_backward(context, batch, items.weight(items.items), pass);
+  return {result.loss_sum, static_cast<double>(result.correct)};
+}
+
+training::StepMetrics TagTask::metrics(const training::StepSums& step) const {
+  const auto words = static_cast<double>(step.items.items);
+  const double epoch =
+      static_cast<double>(step.samples) / static_cast<double>(encoded_->windows().size());
+  return {.loss = step.sums[0] / words,
+          .metrics = {{"epoch", epoch}, {"accuracy", step.sums[1] / words}}};
+}
+
+training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                       comm::Communicator& communicator) {
+  const Stopwatch watch;
+  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
+  std::vector<metrics::Metric> record = scores_.metrics;
+  record.push_back({"words", static_cast<double>(scores_.words), true});
+  return evaluation_of(std::move(record), watch);
+}
+
+void TagTask::write_beside_model(const Path& folder) const {
+  Json scores = {{"file", dev_->sentences().source}};
+  scores.update(tag::json_of(scores_));
+  write_scores(folder, scores);
+}
+
+training::RunSummary run_tag_training(Context& context, const finetune::FineTuningOptions& options,
+                                      comm::Communicator& communicator) {
+  return finetune::run_fine_tuning<TagTask>(context, options, communicator);
+}
+
+}  // namespace onebit::tag

@@ -1,0 +1,61 @@
+// Fine-tuning on tagged sentences, from any BERT to an ordinary BertForTokenClassification folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/apps/tag/tag_config.h"
+#include "onebit/apps/tag/tag_dev.h"
+#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_task.h"
+
+namespace onebit::tag {
+
+class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> {
+ public:
+  // Reads the recipe, the model's description and the sentences, and encodes them with the
+  // context's threads.
+  TagTask(Context& context, const finetune::FineTuningOptions& options,
+          comm::Communicator& communicator);
+
+  void declare(ParameterTable& table) override;
+  std::string fill(ParameterTable& table) override;
+
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  void write_beside_model(const Path& folder) const override;
+
+ private:
+  void name_tags(const training::ModelDescription& checkpoint);
+  void finetune::choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
+  void open_train_data(int threads);
+  void choose_metric();
+  void open_dev_data(const Path& dev, int threads);
+  void report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded);
+  finetune::DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
+
+  bool keeps_head_ = false;  // the checkpoint's classifier has these labels
+  tag::Sentences sentences_;
+  tag::Scheme scheme_ = tag::Scheme::kPlain;  // of the labels
+  std::vector<int32_t> targets_;              // [words]
+  std::unique_ptr<tag::EncodedSentences> encoded_;
+  std::unique_ptr<TagDev> dev_;
+  tag::Scores scores_;  // of the last evaluation
+};
+
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints
+// and recipe.json. Every rank calls it with the same options. Errors, among others: those of the
+// files (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume is false.
+training::RunSummary run_tag_training(Context& context, const finetune::FineTuningOptions& options,
+                                      comm::Communicator& communicator);
+
+}  // namespace onebit::tag

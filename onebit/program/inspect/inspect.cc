@@ -1,0 +1,182 @@
+#include "onebit/program/inspect/inspect.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "onebit/apps/pretrain/pretraining_heads.h"
+#include "onebit/apps/pretrain/pretraining_inspection.h"
+#include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/data/formats/safetensors.h"
+#include "onebit/data/text/casing.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
+#include "onebit/exchange/checkpoint/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/state_shard.h"
+#include "onebit/ground/base/run_files.h"
+#include "onebit/ground/recipe/overrides.h"
+#include "onebit/program/inspect/store_inspection.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::inspect {
+namespace {
+
+Json tensors_of(const formats::TensorSource& source) {
+  Json tensors = Json::array();
+  for (const auto& entry : source.entries()) {
+    Json shape = Json::array();
+    for (int axis = 0; axis < entry.shape.rank(); ++axis) shape.push_back(entry.shape[axis]);
+    tensors.push_back({{"name", entry.name},
+                       {"type", std::string(onebit::name_of(entry.dtype))},
+                       {"shape", std::move(shape)},
+                       {"size_bytes", entry.size_bytes()}});
+  }
+  return tensors;
+}
+
+Json inspect_model(const Path& folder, bool verify) {
+  if (verify) formats::require_unchanged(folder);
+  const training::ModelDescription description = training::read_model_description(folder);
+  Json json = {{"kind", "model"},
+               {"path", folder.string()},
+               {"architecture", description.architecture},
+               {"casing", name_of(description.casing)}};
+  const bool masked_words_alone =
+      description.architecture == pretrain::architecture_of(model::PreTrainingHeads::kMaskedWords);
+  json.update(pretrain::model_sizes(description.config, masked_words_alone
+                                                            ? model::PreTrainingHeads::kMaskedWords
+                                                            : model::PreTrainingHeads::kBoth));
+  const auto source = formats::open_hugging_face_tensors(folder);
+  if (verify) source->verify_checksum();
+  json["verified"] = verify;
+  int64_t bytes = 0;
+  for (const auto& entry : source->entries()) bytes += entry.size_bytes();
+  json["tensors"] = {{"count", source->entries().size()}, {"size_bytes", bytes}};
+  return json;
+}
+
+// If the hosts of a run have separate disks, each disk stores only some of the shards.
+void require_all_shards(const Path& folder, const Json& state) {
+  if (state.contains("disks")) return;
+  const int ranks = state.value("world_size", 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Path shard = folder / checkpoint::shard_name(rank, ranks);
+    require(std::filesystem::exists(shard),
+            "{}: does not exist, and the run had {} ranks; restore it from a copy, or resume from "
+            "another checkpoint",
+            shard.string(), ranks);
+  }
+}
+
+Json inspect_checkpoint(const Path& folder, bool verify) {
+  const Json state = checkpoint::read_checkpoint_state(folder);
+  if (verify) require_all_shards(folder, state);
+  const Json client = state.value("client_state", Json::object());
+  Json json = {{"kind", "checkpoint"},
+               {"path", folder.string()},
+               {"step", state.value("step", Json())},
+               {"ranks", state.value("world_size", Json())},
+               {"samples", client.value("samples", Json())},
+               {"state", Json::array()}};
+  std::vector<Path> shards;
+  for (const auto& item : std::filesystem::directory_iterator(folder)) {
+    if (item.path().extension() == ".safetensors") shards.push_back(item.path());
+  }
+  std::sort(shards.begin(), shards.end());
+  for (const Path& shard : shards) {
+    const formats::SafetensorsFile file(shard);
+    if (verify) {
+      file.verify_checksum();
+      checkpoint::require_of_checkpoint(state, folder, shard.filename().string());
+    }
+    for (Json& tensor : tensors_of(file)) {
+      tensor["file"] = shard.filename().string();
+      json["state"].push_back(std::move(tensor));
+    }
+  }
+  json["model"] = inspect_model(folder / run_files::kModel, verify);
+  if (verify) checkpoint::require_of_checkpoint(state, folder, checkpoint::model_file_name());
+  json["verified"] = verify;
+  return json;
+}
+
+// Error: lists all damaged checkpoints, and the intact ones.
+void verify_all(const checkpoint::CheckpointFolder& folder) {
+  std::vector<std::string> whole, flaws;
+  for (const std::string& tag : folder.tags()) {
+    try {
+      inspect_checkpoint(folder.folder(tag), true);
+      whole.push_back(tag);
+    } catch (const Error& error) {
+      flaws.emplace_back(error.what());
+    }
+  }
+  require(flaws.empty(), "{}\n{} of {} checkpoints are intact{}{}", fmt::join(flaws, "\n"),
+          whole.size(), whole.size() + flaws.size(), whole.empty() ? "" : ": ",
+          fmt::join(whole, ", "));
+}
+
+Json inspect_run(const Path& path, bool verify) {
+  const checkpoint::CheckpointFolder folder(path);
+  if (verify) verify_all(folder);
+  const auto latest = folder.latest();
+  return {{"kind", "run"},
+          {"path", path.string()},
+          {"checkpoints", folder.tags()},
+          {"latest", latest ? Json(*latest) : Json()},
+          {"verified", verify},
+          {"model", inspect_model(training::find_model_folder(path), verify)}};
+}
+
+// The part that recipes of all tasks share.
+Json engine_part(const engine::EngineConfig& config, const Path& path, const char* task) {
+  // A recipe whose three batch sizes imply several ranks (a run's resolved one) is shown for these.
+  const int ranks = engine::ranks_of(config.batch);
+  const engine::BatchSizes batch = engine::solve_batch_sizes(config.batch, ranks, path.string());
+  return {{"kind", "recipe"},
+          {"path", path.string()},
+          {"task", task},
+          {"ranks", ranks},
+          {"batch",
+           {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
+          {"steps", config.run.steps > 0 ? Json(config.run.steps) : Json()},
+          {"compute", std::string(onebit::name_of(config.compute))},
+          {"optimizer", config.recipe.given().at("optimizer")},
+          {"scheduler", config.recipe.given().value("scheduler", Json())},
+          {"notices", config.recipe.notices()}};
+}
+
+Json inspect_recipe(const Path& path) {
+  const Json recipe = load_recipe(path, {});
+  const std::string place = path.string();
+  const training::TaskKind& task = task_of(recipe, place);
+  const training::RecipeFacts facts = task.inspect(recipe, place);
+  Json json = engine_part(facts.engine, path, task.name);
+  const Json& sizes = json.at("batch");
+  json.update(facts.of_task({.train = sizes.at("train").get<int64_t>(),
+                             .micro = sizes.at("micro").get<int64_t>(),
+                             .accumulation = sizes.at("accumulation").get<int64_t>()}));
+  return json;
+}
+
+}  // namespace
+
+Json inspect(const Path& path, const InspectOptions& options) {
+  const bool verify = options.verify;
+  require(std::filesystem::exists(path), "{}: no such file or folder", path.string());
+  if (looks_like_store(path)) return inspect_store(path, options);
+  require(!options.statistics, "{}: is not a store; statistics exist only for stores",
+          path.string());
+  if (std::filesystem::is_regular_file(path)) {
+    require(!verify, "{}: a recipe has no checksum to verify", path.string());
+    require(path.extension() == ".json",
+            "{}: the only single files that can be inspected are recipes (.json); give the folder "
+            "that contains it",
+            path.string());
+    return inspect_recipe(path);
+  }
+  if (std::filesystem::exists(path / run_files::kState)) return inspect_checkpoint(path, verify);
+  if (checkpoint::CheckpointFolder(path).latest()) return inspect_run(path, verify);
+  return inspect_model(training::find_model_folder(path), verify);
+}
+
+}  // namespace onebit::inspect

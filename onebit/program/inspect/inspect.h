@@ -1,0 +1,18 @@
+// Inspects a path: a store, a recipe, a model, a checkpoint or a run.
+#pragma once
+
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json_fwd.h"
+
+namespace onebit::inspect {
+
+// An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
+// numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
+// their checksums; `statistics` reads all of a store. Errors: no such path, or none of these kinds;
+// statistics of anything other than a store.
+struct InspectOptions {
+  bool verify = false, statistics = false;
+};
+Json inspect(const Path& path, const InspectOptions& options);
+
+}  // namespace onebit::inspect

@@ -1,0 +1,58 @@
+#include "onebit/program/inspect/task_list.h"
+
+#include <algorithm>
+
+#include "onebit/apps/classify/classify_config.h"
+#include "onebit/apps/embed/embed_config.h"
+#include "onebit/apps/pretrain/pretraining_config.h"
+#include "onebit/apps/pretrain/pretraining_inspection.h"
+#include "onebit/apps/squad/squad_config.h"
+#include "onebit/apps/tag/tag_config.h"
+#include "onebit/training/training/run_options.h"
+
+namespace onebit::inspect {
+namespace {
+
+engine::EngineConfig read_pretraining(Keys& recipe) {
+  return pretrain::read_pretraining_recipe(recipe, std::nullopt).engine;
+}
+
+engine::EngineConfig read_squad(Keys& recipe) {
+  return squad::read_squad_recipe(recipe).engine;
+}
+
+engine::EngineConfig read_classify(Keys& recipe) {
+  return classify::read_classify_recipe(recipe).engine;
+}
+
+engine::EngineConfig read_tag(Keys& recipe) {
+  return tag::read_tag_recipe(recipe).engine;
+}
+
+engine::EngineConfig read_embed(Keys& recipe) {
+  return embed::read_embed_recipe(recipe).engine;
+}
+
+constexpr training::TaskKind kTasks[] = {
+    {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe},
+    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe},
+    {classify::kClassifyTask, read_classify, classify::inspect_classify_recipe},
+    {tag::kTagTask, read_tag, tag::inspect_tag_recipe},
+    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe},
+};
+
+}  // namespace
+
+std::span<const training::TaskKind> tasks() {
+  return kTasks;
+}
+
+const training::TaskKind& task_of(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  const std::string name = training::read_task_name(keys, std::string(training::kDefaultTask));
+  keys.check_part();
+  return *std::find_if(std::begin(kTasks), std::end(kTasks),
+                       [&](const training::TaskKind& task) { return name == task.name; });
+}
+
+}  // namespace onebit::inspect

@@ -1,0 +1,17 @@
+// Every task that a recipe may name, one line each.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "onebit/training/training/task_kind.h"
+
+namespace onebit::inspect {
+
+// In the order of training::kTaskNames.
+std::span<const training::TaskKind> tasks();
+
+// The task of a recipe; the default one if the recipe names none. Error: an unknown name.
+const training::TaskKind& task_of(const Json& recipe, const std::string& place);
+
+}  // namespace onebit::inspect

@@ -1,0 +1,35 @@
+// The heads of all tasks in checkpoints (model/head_names.h). A task reads the encoder and its own
+// heads only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/ground/base/file.h"
+#include "onebit/training/training/model_folder.h"
+
+namespace onebit::finetune {
+
+// The prefixes of all heads except `own`.
+std::vector<std::string> heads_other_than(const std::vector<std::string>& own);
+
+// The initial values of a run that fine-tunes a model.
+struct InitialValues {
+  Path model;                      // resolved by find_model_folder()
+  std::vector<std::string> heads;  // of the task: drawn with `seed` where the model lacks them
+  std::vector<std::string> replaced = {};  // those of them that are drawn in any case
+  uint64_t seed = 0;
+};
+// Fills the table and returns a description of the values' origin. Errors: those of
+// training::load_values().
+std::string fill_from_model(ParameterTable& table, const InitialValues& first);
+
+// Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
+// computes in `compute`. The values must not change while the result lives, and the context must
+// outlive it. Error: a tensor is missing.
+[[nodiscard]] ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
+                                              DType compute, const Path& model,
+                                              const std::vector<std::string>& heads);
+
+}  // namespace onebit::finetune

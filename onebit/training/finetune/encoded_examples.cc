@@ -1,0 +1,83 @@
+#include "onebit/training/finetune/encoded_examples.h"
+
+#include <algorithm>
+
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/parallel_for.h"
+
+namespace onebit::finetune {
+
+PartLengths cut_longest_first(PartLengths lengths, int64_t most) {
+  if (lengths.first + lengths.second <= most) return lengths;
+  const bool first_is_longer = lengths.first > lengths.second;
+  int64_t shorter = std::min(lengths.first, lengths.second);
+  int64_t longer = std::max(shorter, most - shorter);
+  if (shorter + longer > most) {
+    shorter = most / 2;
+    longer = shorter + most % 2;
+  }
+  return first_is_longer ? PartLengths{longer, shorter} : PartLengths{shorter, longer};
+}
+
+EncodedExamples::EncodedExamples(std::span<const Example> examples,
+                                 const std::shared_ptr<const text::Vocabulary>& vocabulary,
+                                 text::Casing casing, const EncodeOptions& options)
+    : sequences_(examples.size()), lengths_(examples.size()) {
+  const int64_t special = options.has_pairs ? 3 : 2;
+  require(options.max_sequence_length > special,
+          "a sequence length of {} leaves no room for text: {} tokens are special",
+          options.max_sequence_length, special);
+  const int64_t most = options.max_sequence_length - special;
+  const auto encode = [&](text::Tokenizer& tokenizer, const Example& example, Sequence& sequence) {
+    std::vector<int32_t> first, second;
+    tokenizer.encode(example.text, first);
+    if (options.has_pairs) tokenizer.encode(example.text_pair, second);
+    const PartLengths whole = {static_cast<int64_t>(first.size()),
+                               static_cast<int64_t>(second.size())};
+    const PartLengths kept = cut_longest_first(whole, most);
+    sequence.is_cut = !(kept == whole);
+    const auto add = [&](const std::vector<int32_t>& ids, int64_t count) {
+      sequence.tokens.insert(sequence.tokens.end(), ids.begin(), ids.begin() + count);
+      sequence.tokens.push_back(vocabulary->sep_id());
+    };
+    sequence.tokens.reserve(static_cast<size_t>(kept.first + kept.second + special));
+    sequence.tokens.push_back(vocabulary->cls_id());
+    add(first, kept.first);
+    sequence.first_part = static_cast<int64_t>(sequence.tokens.size());
+    if (options.has_pairs) add(second, kept.second);
+  };
+  parallel_for(options.threads, static_cast<int64_t>(examples.size()), 16,
+               [&](int64_t begin, int64_t end) {
+                 text::Tokenizer tokenizer(vocabulary, casing);
+                 for (int64_t i = begin; i < end; ++i) {
+                   const auto index = static_cast<size_t>(i);
+                   encode(tokenizer, examples[index], sequences_[index]);
+                 }
+               });
+  for (size_t i = 0; i < sequences_.size(); ++i) {
+    lengths_[i] = static_cast<int32_t>(sequences_[i].tokens.size());
+    cut_ += sequences_[i].is_cut ? 1 : 0;
+  }
+}
+
+int64_t EncodedExamples::longest() const {
+  return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+}
+
+void EncodedExamples::append(uint32_t example, uint64_t sample, batches::PackedRows& rows) const {
+  const Sequence& sequence = sequences_[example];
+  const int64_t first_row = rows.rows();
+  rows.tokens.insert(rows.tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
+  rows.segments.resize(static_cast<size_t>(first_row + sequence.first_part), 0);
+  rows.segments.resize(rows.tokens.size(), 1);
+  rows.end_sequence(first_row, sample);
+}
+
+void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
+                 batches::PackedRows& batch) {
+  batch.clear_rows();
+  for (const uint32_t example : which) examples.append(example, example, batch);
+}
+
+}  // namespace onebit::finetune

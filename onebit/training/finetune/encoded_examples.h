@@ -1,0 +1,66 @@
+// Texts as sequences for the model: [CLS] text [SEP], or [CLS] text [SEP] text_pair [SEP] with the
+// second part in segment 1 (Devlin et al. 2019, section 4.1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/text/casing.h"
+#include "onebit/data/text/vocabulary.h"
+#include "onebit/training/finetune/example_reader.h"
+
+namespace onebit::finetune {
+
+struct EncodeOptions {
+  int64_t max_sequence_length = 128;  // special tokens included
+  bool has_pairs = false;
+  int threads = 1;
+};
+
+// Lengths after truncating two parts to `most` tokens together, the longer one first, as Hugging
+// Face's `tokenizers` does with longest_first: if both are too long, each keeps half, and the
+// second one the odd token, unless the first was longer.
+struct PartLengths {
+  int64_t first, second;
+
+  bool operator==(const PartLengths&) const = default;
+};
+PartLengths cut_longest_first(PartLengths lengths, int64_t most);
+
+// Readable from any number of threads.
+class EncodedExamples {
+ public:
+  // Error: a length without room for the special tokens.
+  EncodedExamples(std::span<const Example> examples,
+                  const std::shared_ptr<const text::Vocabulary>& vocabulary, text::Casing casing,
+                  const EncodeOptions& options);
+
+  int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
+  // Tokens of each sequence.
+  const std::vector<int32_t>& lengths() const { return lengths_; }
+  int64_t longest() const;
+  // The number of examples that were longer than max_sequence_length and were truncated.
+  int64_t cut() const { return cut_; }
+  // Appends a sequence as global sample `sample`.
+  void append(uint32_t example, uint64_t sample, batches::PackedRows& rows) const;
+
+ private:
+  struct Sequence {
+    std::vector<int32_t> tokens;  // including the special ones
+    int64_t first_part = 0;       // of them, [CLS] and [SEP] included
+    bool is_cut = false;
+  };
+
+  std::vector<Sequence> sequences_;
+  std::vector<int32_t> lengths_;
+  int64_t cut_ = 0;
+};
+
+// Fills `batch` with the examples `which`, for a prediction: their samples are their numbers.
+void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
+                 batches::PackedRows& batch);
+
+}  // namespace onebit::finetune

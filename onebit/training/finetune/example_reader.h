@@ -1,0 +1,66 @@
+// Reads labelled texts, or pairs of texts, from a file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/training/finetune/columns.h"
+
+namespace onebit::finetune {
+
+struct FileLayout {
+  std::optional<FileFormat> format;  // absent: by the file's ending
+  Columns columns;
+  bool skip_short = false, fill_short = false;  // see RecordOptions
+  corpus::LeftOut left_out = corpus::LeftOut::kNothing;
+  std::string column_fix = "give the columns with --text, --text-pair and --label";  // for errors
+};
+
+struct Example {
+  std::string text, text_pair;
+  Field label;        // empty if it was not requested
+  uint64_t line = 0;  // in its file
+};
+
+// Reads one example at a time: memory does not depend on the size of the file.
+class ExampleReader {
+ public:
+  // Errors: those of RecordReader and choose_columns().
+  ExampleReader(const Path& path, const FileLayout& layout, bool with_labels);
+
+  // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a
+  // text that is not a string.
+  bool next(Example& example);
+
+  const std::string& name() const { return records_.name(); }
+  bool has_pairs() const { return !columns_.text_pair.empty(); }
+  const ChosenColumns& columns() const { return columns_; }
+  int64_t skipped() const { return records_.skipped(); }
+  const corpus::LeftOutRecords& left_out() const { return records_.left_out(); }
+
+ private:
+  void take(Example& example);
+  void take_text(Field& field, const std::string& column, std::string& text) const;
+
+  RecordReader records_;
+  ChosenColumns columns_;
+  std::vector<Field> fields_;
+};
+
+struct Examples {
+  std::string source;  // the file, for errors
+  std::vector<Example> all;
+  bool has_pairs = false;
+  int64_t skipped = 0;
+  std::string left_out;  // LeftOutRecords::summary()
+};
+
+// Reads a whole file. Error: it contains no example.
+Examples read_examples(const Path& path, const FileLayout& layout);
+
+// A checksum of texts and labels in order: shows whether a run is resumed with the same data.
+uint32_t checksum(const Examples& examples);
+
+}  // namespace onebit::finetune

@@ -1,0 +1,81 @@
+#include "onebit/training/finetune/fine_tuning_config.h"
+
+#include "onebit/ground/base/config_keys.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/recipe/keys.h"
+#include "onebit/training/training/task_kind.h"
+
+namespace onebit::finetune {
+namespace {
+
+Keys model_section(Keys& recipe) {
+  return recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice");
+}
+
+Limits dropout_limits() {
+  return at_least(0).below(1);
+}
+
+}  // namespace
+
+void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config) {
+  training::require_task(recipe, task);
+  config.engine = engine::parse_engine_config(recipe);
+  config.session = training::read_session_config(recipe);
+  Keys model = model_section(recipe);
+  config.memory = model::read_memory_options(model);
+  model.number(config_keys::kHiddenDropout, config.hidden_dropout, dropout_limits(),
+               {"dropout after embeddings and sublayers", "the checkpoint's"});
+  model.number(config_keys::kAttentionDropout, config.attention_dropout, dropout_limits(),
+               {"dropout of attention probabilities", "the checkpoint's"});
+}
+
+void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
+  model_section(recipe).number(
+      config_keys::kClassifierDropout, config.classifier_dropout, dropout_limits(),
+      {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
+}
+
+void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
+  bool skip = false;
+  data.boolean("skip_bad_records", skip,
+               "leave out, and count, records that cannot be read; else each is an error");
+  left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+}
+
+void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
+  data.number("epochs", config.epochs, above(0),
+              "passes over the training file; instead of run.steps");
+  const bool has_steps = config.engine.run.steps > 0;
+  data.require(!has_steps || !data.has("epochs"), "epochs",
+               "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
+  if (has_steps) data.leave_out("epochs");
+  data.integer("prediction_batch", config.prediction_batch, at_least(1), batch_meaning);
+}
+
+Json epochs_shown(const FineTuningConfig& config) {
+  return config.engine.run.steps > 0 ? Json() : Json(config.epochs);
+}
+
+training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
+                                       training::ModelDescription checkpoint) {
+  const std::string& place = config.engine.place;
+  model::BertConfig& shape = checkpoint.config;
+  if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
+  if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
+  model::validate(shape, place + ": model");
+  require(max_sequence_length <= shape.max_positions,
+          "{}: `data.max_sequence_length` is {}, the model has {} positions", place,
+          max_sequence_length, shape.max_positions);
+  if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
+  return checkpoint;
+}
+
+std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task) {
+  std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
+  const bool is_ours =
+      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == task;
+  return is_ours ? stored : std::nullopt;
+}
+
+}  // namespace onebit::finetune

@@ -1,0 +1,51 @@
+// The keys of all recipes that fine-tune a model: the engine's (engine/config.h), the section
+// `model` with the settings that the checkpoint leaves open, and in `data` the length of training.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "onebit/data/corpus/left_out_records.h"
+#include "onebit/exchange/engine/config.h"
+#include "onebit/math/model/memory_plan.h"
+#include "onebit/training/training/model_folder.h"
+#include "onebit/training/training/run_folder.h"
+#include "onebit/training/training/session_config.h"
+
+namespace onebit::finetune {
+
+struct FineTuningConfig {
+  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
+  training::SessionConfig session;
+  model::MemoryOptions memory;
+  // Override the checkpoint's dropout, the last one that of the classifier if the task has one.
+  std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
+  double epochs = 3;  // unless run.steps is given
+  int64_t prediction_batch = 32;
+};
+
+// Lists the key "task", the engine's keys and the section `model`. Reports, among other faults, a
+// recipe of another task than `task`.
+void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
+// Lists the key of `model` that only classifiers have.
+void read_classifier_dropout(Keys& recipe, FineTuningConfig& config);
+// Lists the key `skip_bad_records` of the section `data`.
+void read_bad_records(Keys& data, corpus::LeftOut& left_out);
+// Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
+// the latter. Reports a recipe with both run.steps and epochs.
+void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);
+
+// The value of "epochs" in `onebit inspect`: null if the recipe contains run.steps.
+Json epochs_shown(const FineTuningConfig& config);
+
+// The checkpoint's description with the recipe's dropout. Error, with the recipe's place: fewer
+// positions than `max_sequence_length`.
+training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
+                                       training::ModelDescription checkpoint);
+
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of a
+// run of another task than `task`.
+std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task);
+
+}  // namespace onebit::finetune

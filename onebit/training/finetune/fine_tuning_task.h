@@ -1,0 +1,96 @@
+// The common part of tasks that fine-tune a model: a recipe, a checkpoint to start from, and a file
+// of examples that is in memory as a whole, so that the sample counter is the position in it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/exchange/engine/config.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/run_files.h"
+#include "onebit/ground/metrics/metric.h"
+#include "onebit/training/finetune/data_identity.h"
+#include "onebit/training/training/epochs.h"
+#include "onebit/training/training/run_folder.h"
+#include "onebit/training/training/session.h"
+#include "onebit/training/training/training_loop.h"
+
+namespace onebit::finetune {
+
+// `Config` is a FineTuningConfig (fine_tuning_config.h); `Model` has the plan() of the classes in
+// onebit/model.
+template <typename Config, typename Model>
+class FineTuningTask : public training::Task {
+ public:
+  const engine::EngineConfig& config() const final { return config_.engine; }
+  const training::SessionConfig& session_config() const final { return config_.session; }
+  const training::ModelDescription& description() const final { return description_; }
+
+  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
+                                              const Json* saved) final {
+    const DataIdentity here = identity();
+    if (saved != nullptr) decided(here.continued(*saved, config_.engine.place));
+    return make_source(share, here.members());
+  }
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) final {
+    return model_->plan(context, limits, config_.memory, true);
+  }
+  std::string describe(const std::vector<metrics::Metric>& record) const override {
+    return metrics::text_of(record, facts_.kept_by.metric);
+  }
+
+ protected:
+  // `model` is resolved by find_model_folder().
+  FineTuningTask(Path model, Config config)
+      : model_folder_(std::move(model)), config_(std::move(config)) {}
+
+  // The identity of the training file.
+  virtual DataIdentity identity() const = 0;
+  // The batches of the training file; checkpoints keep `identity` as the position.
+  virtual std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                             Json identity) = 0;
+
+  // Computes run.steps if the recipe gives epochs, each of `samples` samples.
+  void choose_steps(uint64_t samples, int world_size) {
+    if (config_.engine.run.steps > 0) return;
+    facts_.decisions.push_back(
+        training::choose_steps(config_.engine, config_.epochs, samples, world_size));
+  }
+
+  // The evaluation on the dev files since `watch` was made.
+  training::Evaluation evaluation_of(std::vector<metrics::Metric> record,
+                                     const Stopwatch& watch) const {
+    training::Evaluation evaluation = {.key = "dev", .metrics = record};
+    evaluation.metrics.push_back({"seconds", watch.seconds()});
+    evaluation.line = describe(record);
+    evaluation.record = std::move(record);
+    return evaluation;
+  }
+
+  static void write_scores(const Path& folder, const Json& scores) {
+    write_file_atomically(folder / run_files::kScores, json_text(scores, 2) + "\n");
+  }
+
+  Path model_folder_;
+  Config config_;
+  training::ModelDescription description_;
+  std::unique_ptr<Model> model_;  // null before declare()
+};
+
+// Constructs the task with these options and trains it into options.output. Error: it contains a
+// run, and resume was not requested.
+template <typename Task, typename Options>
+training::RunSummary run_fine_tuning(Context& context, const Options& options,
+                                     comm::Communicator& communicator) {
+  training::check_run_folder(options.output, options.resume);
+  Options on_device = options;
+  on_device.recipe = engine::for_device(options.recipe, context.device());
+  Task task(context, on_device, communicator);
+  return training::run_training(context, task, on_device, communicator);
+}
+
+}  // namespace onebit::finetune

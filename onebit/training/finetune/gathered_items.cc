@@ -1,0 +1,54 @@
+#include "onebit/training/finetune/gathered_items.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace onebit::finetune {
+
+void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
+                  const ValuesOf& values_of) {
+  if (communicator.world_size() == 1) return;
+  std::vector<std::vector<uint32_t>> items;
+  std::vector<int64_t> sizes_bytes;
+  int64_t all_bytes = 0;
+  for (int rank = 0; rank < communicator.world_size(); ++rank) {
+    items.push_back(sweep.items_of(rank));
+    int64_t size_bytes = 0;
+    for (const uint32_t item : items.back()) {
+      size_bytes += static_cast<int64_t>(values_of(item).size_bytes());
+    }
+    sizes_bytes.push_back(size_bytes);
+    all_bytes += size_bytes;
+  }
+  std::vector<float> mine, all(static_cast<size_t>(all_bytes) / sizeof(float));
+  for (const uint32_t item : items[static_cast<size_t>(communicator.rank())]) {
+    const std::span<const float> values = values_of(item);
+    mine.insert(mine.end(), values.begin(), values.end());
+  }
+  communicator.all_gather_v(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)),
+                            sizes_bytes);
+  auto from = all.begin();
+  for (const auto& of_rank : items) {
+    for (const uint32_t item : of_rank) {
+      const std::span<float> to = values_of(item);
+      std::copy_n(from, to.size(), to.begin());
+      from += static_cast<ptrdiff_t>(to.size());
+    }
+  }
+}
+
+void predict_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
+                   const ValuesOf& values_of, const std::function<Tensor(int64_t index)>& predict) {
+  for (int64_t index = 0; index < sweep.batches(); ++index) {
+    const Tensor values = predict(index);
+    const float* from = values.data<float>();
+    for (const uint32_t item : sweep.items(index)) {
+      const std::span<float> to = values_of(item);
+      std::copy_n(from, to.size(), to.begin());
+      from += to.size();
+    }
+  }
+  gather_items(sweep, communicator, values_of);
+}
+
+}  // namespace onebit::finetune

@@ -1,0 +1,102 @@
+// Reads the records of a TSV, CSV or JSON-lines file one after the other. TSV has no quotes: a tab
+// always ends a field, as in GLUE's files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/data/corpus/file_lines.h"
+#include "onebit/data/corpus/left_out_records.h"
+#include "onebit/ground/base/json_fwd.h"
+
+namespace onebit::finetune {
+
+enum class FileFormat { kTsv, kCsv, kJsonLines };
+
+// The format by the file's ending: .tsv, .txt, .csv, .jsonl, .ndjson, also followed by that of a
+// compressed file (corpus/byte_stream.h). Error: another ending.
+FileFormat format_of(const Path& path);
+
+struct Field {
+  enum class Kind { kText, kNumber, kList };  // kNumber also for JSON's true and false
+  Kind kind = Kind::kText;
+  std::string text = {};               // a number as in the file, but 3 for 3.0
+  std::vector<std::string> list = {};  // of a JSON array of strings and numbers
+};
+
+struct RecordOptions {
+  FileFormat format = FileFormat::kTsv;
+  bool has_header = true;  // of TSV and CSV
+  // Records with too few fields are counted and left out, and surplus fields are ignored: GLUE's
+  // files are published like this.
+  bool skip_short = false;
+  // Fields that such records lack are empty, for predictions, which need every record.
+  bool fill_short = false;
+  corpus::LeftOut left_out = corpus::LeftOut::kNothing;
+};
+
+class RecordReader {
+ public:
+  // Reads the names of the columns. Errors: unreadable, empty.
+  RecordReader(const Path& path, const RecordOptions& options);
+
+  // The names in the header, or the keys of the first JSON line; empty without a header.
+  const std::vector<std::string>& names() const { return names_; }
+  bool has_column(const std::string& name) const;
+  // The same, except for a key that is null in the first JSON line.
+  bool has_value(const std::string& name) const;
+  // Selects the fields that next() returns: columns by name, by number from 1, or by key. Errors: a
+  // column that does not exist (lists those that do); a name that two columns have.
+  void select(const std::vector<std::string>& columns);
+  // Makes each of `keys` an error (corpus::MisreadFile) in a JSON line that gives it a value: the
+  // choice of columns looked for it in the first line, which lacks it. `fix` ends the message.
+  void expect_no(std::vector<std::string> keys, std::string fix);
+
+  // Reads the next record's selected fields; false after the last. Empty lines at the end of the
+  // file are not records. Errors, with file:line: another number of fields than the header (or the
+  // first record) has; not JSON; a missing key; a value of another kind.
+  bool next(std::vector<Field>& fields);
+  // Leaves out the record that next() has returned, in which its user found `error`.
+  void leave_out(const Error& error) { left_out_.add(error); }
+  const corpus::LeftOutRecords& left_out() const { return left_out_; }
+  // The place of the record that next() has returned: "train.tsv:12".
+  std::string place() const;
+  uint64_t line() const { return record_line_; }
+  const std::string& name() const { return lines_.name(); }
+  // Records with too few fields, which were left out or filled.
+  int64_t skipped() const { return skipped_; }
+
+ private:
+  bool next_line();
+  bool take_record(std::vector<Field>& fields);
+  void read_first_keys();
+  void split_line();
+  bool take_columns(std::vector<Field>& fields);
+  void check_count();
+  void take_keys(std::vector<Field>& fields) const;
+  Json parsed_line() const;
+  size_t column_index(const std::string& column) const;
+
+  RecordOptions options_;
+  corpus::FileLines lines_;
+  std::vector<std::string> names_, null_names_;
+  std::vector<std::string> keys_;  // selected keys of JSON lines
+  std::vector<std::string> unexpected_;
+  std::string unexpected_fix_;
+  uint64_t first_line_ = 0;
+  std::vector<size_t> selected_;  // of TSV and CSV
+  size_t fields_expected_ = 0;    // 0: not known yet
+  std::string line_;
+  std::vector<std::string> split_;
+  uint64_t record_line_ = 0;
+  bool is_peeked_ = false;  // line_ was read for its names and has not been returned yet
+  // A line that was read ahead, and the number of empty lines before it.
+  std::string held_;
+  bool has_held_ = false;
+  uint64_t empty_lines_ = 0;
+  int64_t skipped_ = 0;
+  corpus::LeftOutRecords left_out_;
+};
+
+}  // namespace onebit::finetune

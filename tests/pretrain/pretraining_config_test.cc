@@ -1,0 +1,129 @@
+#include "onebit/apps/pretrain/pretraining_config.h"
+#include "onebit/ground/base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/base/message_of.h"
+
+namespace onebit::pretrain {
+namespace {
+
+PretrainingData parse(const std::string& text) {
+  const Keys keys(parse_json(text, "recipe"), "recipe", "data");
+  const PretrainingData data = parse_pretraining_data(keys);
+  keys.check();
+  return data;
+}
+
+// A fixed default would silently mask only 4 % of a sequence of 512.
+TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
+  EXPECT_EQ(parse("{}").masks.max_predictions, 20);
+  EXPECT_EQ(parse(R"({"finetune::sequence_length": 20})").masks.max_predictions, 3);
+  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512})").masks.max_predictions, 77);
+  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512, "masked_lm_probability": 0.3})")
+                .masks.max_predictions,
+            154);
+  EXPECT_EQ(parse(R"({"finetune::sequence_length": 8, "masked_lm_probability": 0.01})")
+                .masks.max_predictions,
+            1);
+  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 20})")
+                .masks.max_predictions,
+            20);
+}
+
+// DeepSpeed's scripts use the same number for both lengths: the run then reports how many it masks.
+TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
+  const auto notices_of = [](const std::string& text) {
+    const Keys keys(parse_json(text, "recipe"), "recipe", "data");
+    parse_pretraining_data(keys);
+    return keys.notices();
+  };
+  const auto notices =
+      notices_of(R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 20})");
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].rfind("data.max_predictions_per_sequence: 20 of a sequence of 512", 0), 0u)
+      << notices[0];
+  EXPECT_NE(notices[0].find("0.15 asks for 77"), std::string::npos) << notices[0];
+  for (const char* text :
+       {R"({"finetune::sequence_length": 512})",
+        R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 80})",
+        R"({"finetune::sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
+    EXPECT_TRUE(notices_of(text).empty()) << text;
+  }
+}
+
+TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
+  const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
+  EXPECT_NE(
+      error_of(R"({"finetune::sequence_length": 9000000000000000000})").find("sequence_length"),
+      std::string::npos);
+  for (const char* bad : {"-1", "0", "1e300"}) {
+    EXPECT_NE(error_of(fmt::format(R"({{"masked_lm_probability": {}}})", bad))
+                  .find("`data.masked_lm_probability` is"),
+              std::string::npos);
+  }
+}
+
+PretrainingConfig recipe_of(const std::string& more) {
+  const Json recipe = parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
+                     "run": {"steps": 100000})" +
+                                     more + "}",
+                                 "recipe");
+  return parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+}
+
+// DeepSpeed's own configuration, which leaves some settings to the model.
+TEST(PretrainingRecipe, DeepSpeedsConfigWithLayerDropLoads) {
+  const Json recipe = parse_json(R"({
+      "train_batch_size": 4096, "train_micro_batch_size_per_gpu": 16, "steps_per_print": 1000,
+      "prescale_gradients": true, "gradient_predivide_factor": 8, "gradient_clipping": 1.0,
+      "wall_clock_breakdown": false, "fp16": {"enabled": true, "loss_scale": 0},
+      "optimizer": {"type": "Adam", "params": {"lr": 1e-3, "weight_decay": 0.01,
+        "bias_correction": false}},
+      "progressive_layer_drop": {"enabled": true, "theta": 0.5, "gamma": 0.001},
+      "model": {"pre_layer_norm": true}, "run": {"steps": 200000}})",
+                                 "recipe");
+  const PretrainingConfig config = parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+  EXPECT_EQ(config.layer_drop,
+            (model::LayerDropOptions{.enabled = true, .theta = 0.5, .gamma = 0.001}));
+  EXPECT_NEAR(config.drop().mean_layers(0, 200000), 12 - 5.5 * (0.5 - 0.5 / 200), 1e-2);
+  EXPECT_FALSE(recipe_of("").layer_drop.enabled);
+}
+
+TEST(PretrainingRecipe, LayersOfAPostLnModelCannotBeLeftOut) {
+  const auto error_of = [](const std::string& more) {
+    return message_of([&] { recipe_of(more); });
+  };
+  const std::string drop = R"(, "progressive_layer_drop": {"enabled": true})";
+  const std::string error = error_of(drop);
+  EXPECT_EQ(error.rfind("recipe: key `progressive_layer_drop.enabled` is true, and the model is "
+                        "post-LN",
+                        0),
+            0u)
+      << error;
+  EXPECT_NE(error.find("set model.pre_layer_norm to true"), std::string::npos) << error;
+  EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  EXPECT_EQ(error_of(R"(, "progressive_layer_drop": {"enabled": false})"), "(no error)");
+  EXPECT_EQ(error_of(drop + R"(, "model": {"pre_layer_norm": true})"), "(no error)");
+}
+
+TEST(PretrainingRecipe, WarnsOfALayerDropThatHardlyDropsOrIsClippedByBucket) {
+  const auto warnings_of = [](const std::string& more) {
+    return recipe_of(more + R"(, "model": {"pre_layer_norm": true})").engine.recipe.warnings();
+  };
+  const auto has = [](const std::vector<std::string>& warnings, const char* part) {
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [&](const std::string& one) { return one.find(part) != std::string::npos; });
+  };
+  const char* const usual = R"(, "progressive_layer_drop": {"enabled": true})";
+  EXPECT_FALSE(has(warnings_of(usual), "progressive_layer_drop"));
+  const auto slow = warnings_of(R"(, "progressive_layer_drop": {"enabled": true, "gamma": 1e-8})");
+  EXPECT_TRUE(has(slow, "0.001 would be 100 / run.steps"));
+  const auto clipped = warnings_of(std::string(usual) + R"(, "gradient_clipping": 1.0)");
+  EXPECT_TRUE(has(clipped, "run.clip"));
+}
+
+}  // namespace
+}  // namespace onebit::pretrain
