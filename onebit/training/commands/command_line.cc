@@ -38,7 +38,7 @@ std::string wrong_form(const std::string& text) {
 // returns it for --help.
 template <typename Integer>
 Option add_integer(CLI::App& command, const std::string& names,
-                   const std::function<cli::void(Integer)>& take, const std::string& about,
+                   const std::function<void(Integer)>& take, const std::string& about,
                    const std::function<std::string()>& shown = {}) {
   const std::string name = names.substr(0, names.find(','));
   CLI::Option* const option = command.add_option(
@@ -177,19 +177,19 @@ std::vector<Command> Command::subcommands() const {
   return all;
 }
 
-cli::void Command::require_subcommand() const {
+void Command::require_subcommand() const {
   command_->require_subcommand(1);
 }
 
-cli::void Command::footer(const std::string& text) const {
+void Command::footer(const std::string& text) const {
   command_->footer(text);
 }
 
-cli::void Command::hide() const {
+void Command::hide() const {
   command_->group("");
 }
 
-cli::void Command::callback(const std::function<cli::void()>& parsed) const {
+void Command::callback(const std::function<void()>& parsed) const {
   command_->callback(parsed);
 }
 
@@ -245,13 +245,13 @@ Option Command::add_option(const std::string& names, std::optional<double>& valu
 }
 
 Option Command::add_text_callback(const std::string& names,
-                                  const std::function<cli::void(const std::string&)>& given,
+                                  const std::function<void(const std::string&)>& given,
                                   const std::string& about) const {
   return Option(*command_->add_option_function<std::string>(names, given, about));
 }
 
 Option Command::add_number_callback(const std::string& names,
-                                    const std::function<cli::void(int64_t)>& given,
+                                    const std::function<void(int64_t)>& given,
                                     const std::string& about) const {
   return add_integer<int64_t>(*command_, names, given, about);
 }
@@ -260,7 +260,7 @@ Option Command::add_flag(const std::string& names, bool& value, const std::strin
   return Option(*command_->add_flag(names, value, about));
 }
 
-Option Command::add_flag_callback(const std::string& names, const std::function<cli::void()>& given,
+Option Command::add_flag_callback(const std::string& names, const std::function<void()>& given,
                                   const std::string& about) const {
   return Option(*command_->add_flag_callback(names, given, about));
 }

@@ -87,13 +87,13 @@ class Command {
   explicit Command(CLI::App& command) : command_(&command) {}
 
   Command add_subcommand(const std::string& name, const std::string& about) const;
-  cli::void require_subcommand() const;
+  void require_subcommand() const;
   // The text at the end of --help.
-  cli::void footer(const std::string& text) const;
+  void footer(const std::string& text) const;
   // Leaves the command out of --help.
-  cli::void hide() const;
+  void hide() const;
   // The function that is called if the command was given, after its variables are set.
-  cli::void callback(const std::function<cli::void()>& parsed) const;
+  void callback(const std::function<void()>& parsed) const;
   bool has(const std::string& option) const;
   std::vector<Command> subcommands() const;
 
@@ -110,13 +110,12 @@ class Command {
   Option add_option(const std::string& names, std::optional<double>& value,
                     const std::string& about) const;
   Option add_text_callback(const std::string& names,
-                           const std::function<cli::void(const std::string&)>& given,
+                           const std::function<void(const std::string&)>& given,
                            const std::string& about) const;
-  Option add_number_callback(const std::string& names,
-                             const std::function<cli::void(int64_t)>& given,
+  Option add_number_callback(const std::string& names, const std::function<void(int64_t)>& given,
                              const std::string& about) const;
   Option add_flag(const std::string& names, bool& value, const std::string& about) const;
-  Option add_flag_callback(const std::string& names, const std::function<cli::void()>& given,
+  Option add_flag_callback(const std::string& names, const std::function<void()>& given,
                            const std::string& about) const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace onebit::commands {
 
-cli::void add_device_options(Command command, DeviceOptions& options) {
+void add_device_options(Command command, DeviceOptions& options) {
   command
       .add_option("--device", options.device,
                   "cpu, cuda, or auto (cuda if built in and a device is available)")

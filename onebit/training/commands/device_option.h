@@ -16,7 +16,7 @@ struct DeviceOptions {
 // Each thread has memory of its own: a mistyped number must not exhaust the machine's.
 inline constexpr int kMaxThreads = 1024;
 
-cli::void add_device_options(Command command, DeviceOptions& options);
+void add_device_options(Command command, DeviceOptions& options);
 
 // Makes the context for these options. The process is `local_rank` of `local_ranks` on this
 // machine, which selects its CUDA device or its share of the processors.

@@ -15,7 +15,7 @@ const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
 
 }  // namespace
 
-cli::void add_log_level(Command command) {
+void add_log_level(Command command) {
   command
       .add_text_callback(
           "--log-level", [](const std::string& name) { set_log_level(kLogLevels.at(name)); },

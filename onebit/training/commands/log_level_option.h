@@ -6,6 +6,6 @@
 namespace onebit::commands {
 
 // Adds the option to the command and all its subcommands.
-cli::void add_log_level(Command command);
+void add_log_level(Command command);
 
 }  // namespace onebit::commands

@@ -6,7 +6,7 @@
 
 namespace onebit::commands {
 
-cli::void add_pretrained_model_option(Command command, std::string& model) {
+void add_pretrained_model_option(Command command, std::string& model) {
   command
       .add_option("--model,-m", model,
                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
@@ -15,7 +15,7 @@ cli::void add_pretrained_model_option(Command command, std::string& model) {
       .required();
 }
 
-cli::void add_fine_tuned_model_option(Command command, std::string& model) {
+void add_fine_tuned_model_option(Command command, std::string& model) {
   command
       .add_option("--model,-m", model,
                   "Fine-tuned model: a run or a model folder; for a run, what is not given here is "
@@ -23,13 +23,13 @@ cli::void add_fine_tuned_model_option(Command command, std::string& model) {
       .required();
 }
 
-cli::void add_batch_option(Command command, int64_t& batch, const char* items) {
+void add_batch_option(Command command, int64_t& batch, const char* items) {
   command.add_option("--batch", batch, fmt::format("{} of a batch", items))
       .check(at_least(1))
       .capture_default_str();
 }
 
-cli::void add_compute_option(Command command, DType& compute) {
+void add_compute_option(Command command, DType& compute) {
   command
       .add_text_callback(
           "--compute",

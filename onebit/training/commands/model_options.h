@@ -10,15 +10,15 @@
 namespace onebit::commands {
 
 // --model, the starting point of a training run.
-cli::void add_pretrained_model_option(Command command, std::string& model);
+void add_pretrained_model_option(Command command, std::string& model);
 
 // --model, of a command that takes settings that are not given from the model's run.
-cli::void add_fine_tuned_model_option(Command command, std::string& model);
+void add_fine_tuned_model_option(Command command, std::string& model);
 
 // --batch, counted in `items` ("Sequences").
-cli::void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
+void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
 
 // --compute, of a command that uses a model.
-cli::void add_compute_option(Command command, DType& compute);
+void add_compute_option(Command command, DType& compute);
 
 }  // namespace onebit::commands

@@ -39,8 +39,8 @@ bool same_file(const Path& one, const Path& other) {
 
 }  // namespace
 
-cli::void require_separate_outputs(const std::vector<Path>& outputs,
-                                   const std::vector<Path>& inputs, const Path& model) {
+void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
+                              const Path& model) {
   std::vector<Path> taken = inputs;
   for (const Path& folder : {model, training::find_model_folder(model)}) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -59,7 +59,7 @@ cli::void require_separate_outputs(const std::vector<Path>& outputs,
   }
 }
 
-cli::void require_writable_file(const Path& output) {
+void require_writable_file(const Path& output) {
   if (output.empty() || is_written_into(output)) return;
   require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
           output.string());

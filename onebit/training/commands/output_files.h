@@ -9,11 +9,11 @@ namespace onebit::commands {
 
 // `outputs` are files that will be written; empty paths and devices are skipped. Errors: an output
 // is a folder, another output, one of `inputs`, or a file of the model or run in `model`.
-cli::void require_separate_outputs(const std::vector<Path>& outputs,
-                                   const std::vector<Path>& inputs, const Path& model);
+void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
+                              const Path& model);
 
 // To be called before a command computes what it writes at its end. Empty paths and devices are
 // skipped. Errors: `output` is a folder; no file can be created at that place, which is tried.
-cli::void require_writable_file(const Path& output);
+void require_writable_file(const Path& output);
 
 }  // namespace onebit::commands

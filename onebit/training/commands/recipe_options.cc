@@ -26,7 +26,7 @@ Check is_assignment() {
 // `threads` is the sum over all ranks of this machine. It is compared with the machine's
 // processors, not with those that this rank is bound to, because computing threads spin-wait for
 // each other. Collective: rank 0 warns for the machine with the largest surplus.
-cli::void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
+void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
   int64_t surplus = threads - ::sysconf(_SC_NPROCESSORS_ONLN);
   communicator.all_reduce(std::span(&surplus, 1), comm::Reduction::kMax);
   if (surplus <= 0) return;
@@ -36,7 +36,7 @@ cli::void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
       surplus);
 }
 
-cli::void add_profile_option(Command command, RecipeOptions& options) {
+void add_profile_option(Command command, RecipeOptions& options) {
   const auto profile = [&options](int64_t step) {
     options.profile = training::ProfileRequest{.first_traced_step = step};
   };
@@ -54,7 +54,7 @@ cli::void add_profile_option(Command command, RecipeOptions& options) {
 
 }  // namespace
 
-cli::void add_set_option(Command command, std::vector<std::string>& overrides) {
+void add_set_option(Command command, std::vector<std::string>& overrides) {
   command
       .add_option("--set", overrides,
                   "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
@@ -62,7 +62,7 @@ cli::void add_set_option(Command command, std::vector<std::string>& overrides) {
       .allow_extra_args(false);
 }
 
-cli::void add_recipe_options(Command command, RecipeOptions& options) {
+void add_recipe_options(Command command, RecipeOptions& options) {
   command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
       .type_name(kInput)
       .required();
@@ -96,7 +96,7 @@ cli::void add_recipe_options(Command command, RecipeOptions& options) {
 
 int run_on_ranks(const DeviceOptions& device,
                  const std::function<engine::TransportRequest()>& prepare,
-                 const std::function<cli::void(Context&, comm::Communicator&)>& body) {
+                 const std::function<void(Context&, comm::Communicator&)>& body) {
   comm::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
@@ -114,8 +114,8 @@ int run_on_ranks(const DeviceOptions& device,
 }
 
 int train_on_ranks(const RecipeOptions& given, training::RunOptions& run,
-                   const std::function<cli::void(Context&, comm::Communicator&)>& train,
-                   const std::function<cli::void(Json& recipe)>& complete) {
+                   const std::function<void(Context&, comm::Communicator&)>& train,
+                   const std::function<void(Json& recipe)>& complete) {
   run.recipe_place = given.recipe;
   run.output = given.output;
   run.resume = given.resume;
@@ -133,19 +133,19 @@ int train_on_ranks(const RecipeOptions& given, training::RunOptions& run,
       train);
 }
 
-cli::void set_text(Json& recipe, const char* section, const char* key, const std::string& value) {
+void set_text(Json& recipe, const char* section, const char* key, const std::string& value) {
   if (value.empty()) return;
   Json& keys = recipe[section];
   if (keys.is_null()) keys = Json::object();
   if (keys.is_object()) keys[key] = value;
 }
 
-cli::void add_skip_bad_records(Command command, bool& skips) {
+void add_skip_bad_records(Command command, bool& skips) {
   command.add_flag("--skip-bad-records", skips,
                    "Leave out records that cannot be read, and count them; default: an error");
 }
 
-cli::void set_skip_bad_records(Json& recipe, bool skips) {
+void set_skip_bad_records(Json& recipe, bool skips) {
   if (!skips) return;
   Json& data = recipe["data"];
   if (data.is_null()) data = Json::object();

@@ -11,8 +11,8 @@
 
 namespace onebit::commands {
 
-cli::void choose_transport(comm::World& world, const Context& context,
-                           const engine::TransportRequest& request) {
+void choose_transport(comm::World& world, const Context& context,
+                      const engine::TransportRequest& request) {
   const bool on_cpu = context.device().is_cpu();
   const int index = context.device().index;
   if (world.communicator().rank() == 0 && !on_cpu) {

@@ -12,7 +12,7 @@ namespace onebit::commands {
 // MPI, through host memory unless cuda_aware. The choice is logged. Collective. Errors: NCCL with
 // two ranks on one device; cuda_aware with an MPI that does not accept device pointers; CUDA on
 // some ranks only.
-cli::void choose_transport(comm::World& world, const Context& context,
-                           const engine::TransportRequest& request);
+void choose_transport(comm::World& world, const Context& context,
+                      const engine::TransportRequest& request);
 
 }  // namespace onebit::commands

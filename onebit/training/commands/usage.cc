@@ -135,7 +135,7 @@ std::string explanation(const CLI::App& program, const std::exception& error) {
   return words(wrong_command(program, error), error);
 }
 
-cli::void require_values(const CLI::App& program) {
+void require_values(const CLI::App& program) {
   if (const std::string missing = missing_value(innermost(program)); !missing.empty()) {
     throw UsageError(missing);
   }

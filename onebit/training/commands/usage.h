@@ -31,7 +31,7 @@ inline constexpr const char* kInput = "INPUT";
 // an exception of CLI11.
 std::string explanation(const CLI::App& program, const std::exception& error);
 // Error: an option has another option as its value, so its own value is missing.
-cli::void require_values(const CLI::App& program);
+void require_values(const CLI::App& program);
 
 // Prints help or version if `error` requests them; otherwise one line with the error and the
 // nearest command or option, and one that names the command's --help. Returns the exit status.
