@@ -7,6 +7,7 @@
 #include "onebit/apps/tasks/pretraining_heads.h"
 #include "onebit/apps/tasks/pretraining_inspection.h"
 #include "onebit/apps/tasks/store_inspection.h"
+#include "onebit/apps/tasks/task_list.h"
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/text/casing.h"
