@@ -15,6 +15,7 @@
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/recipe/overrides.h"
 #include "onebit/program/inspect/store_inspection.h"
+#include "onebit/program/inspect/task_list.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::inspect {
