@@ -18,7 +18,7 @@ namespace {
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
   tasks::SquadPredictionOptions prediction;
-  DType compute = DType::kF32;
+  std::optional<DType> compute;
   DeviceOptions device;
 };
 
