@@ -18,8 +18,8 @@ namespace {
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
   tasks::SquadPredictionOptions prediction;
-  DType compute = DType::kF32;
-  commands::DeviceOptions device;
+  std::optional<DType> compute;
+  DeviceOptions device;
 };
 
 // The path `given`, or the file `name` next to `output`.

@@ -186,9 +186,19 @@ formats::MatchReport load_values(ParameterTable& table, const Path& model_folder
   return report;
 }
 
-ConstantWeights load_for_inference(Context& context, ParameterTable& table, DType compute,
-                                   const Path& model_folder, const formats::MatchRules& rules) {
-  table.allocate(context.device(), compute);
+DType usual_compute_type(Device device) {
+  return device.is_cpu() ? DType::kF32 : DType::kBF16;
+}
+
+ConstantWeights load_for_inference(Context& context, ParameterTable& table,
+                                   std::optional<DType> compute, const Path& model_folder,
+                                   const formats::MatchRules& rules) {
+  const DType type = compute.value_or(usual_compute_type(context.device()));
+  if (!compute && type != DType::kF32) {
+    log_info("{}: computes in {}, as is usual on this device (--compute f32 is exact and slower)",
+             model_folder.string(), name_of(type));
+  }
+  table.allocate(context.device(), type);
   load_values(table, model_folder, rules);
   optim::refresh_compute_copy(context, table);
   const View values = table.compute_values();
