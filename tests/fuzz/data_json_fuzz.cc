@@ -1,5 +1,5 @@
-// JSON as other programs write it into data files. What the stricter parser reads, this one reads as
-// the same value.
+// JSON as other programs write it into data files. What the stricter parser reads, this one reads
+// as the same value.
 #include "onebit/corpus/data_json.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The files of a tokenizer in one folder. What onebit writes of a tokenizer that it has read must be
-// read as the same one.
+// The files of a tokenizer in one folder. What onebit writes of a tokenizer that it has read must
+// be read as the same one.
 #include "onebit/formats/tokenizer_files.h"
 
 #include <cstdlib>
