@@ -43,8 +43,9 @@ SENTENCE_FOLDERS = [
      b'{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}',
      b'{"max_seq_length": 256, "do_lower_case": false}',
      b'{"prompts": {"query": "q: "}, "default_prompt_name": "query"}', b""),
-    (b'[{"type": "sentence_transformers.base.modules.transformer.Transformer"}, {"path": "1_Pooling",'
-     b' "type": "x.pooling.Pooling"}, {"type": "x.Normalize", "path": "2_Normalize"}]',
+    (b'[{"type": "sentence_transformers.base.modules.transformer.Transformer"},'
+     b' {"type": "sentence_transformers.x.Pooling", "path": "1_Pooling"},'
+     b' {"type": "sentence_transformers.x.Normalize", "path": "2_Normalize"}]',
      b'{"embedding_dimension": 8, "pooling_mode": "mean", "include_prompt": true}',
      b'{"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}',
      b'{"similarity_fn_name": "cosine", "model_type": "x"}', b'{"model_max_length": 64}'),
@@ -64,9 +65,11 @@ RECORDS = [
     b"\0text\tlabel\na b\t1\nc\t2\n", b"\0anchor\tpositive\tscore\na\tb\t0.5\n", b"\3a\tb\nc\td\n",
     b'\1id,text,label\r\n1,"a ""b"", c\nd",x\r\n2,e,y\r\n',
     b'\2{"text": "a", "label": 3.0}\n{"text": "\\ud83d", "label": NaN}\n',
-    b'\2{"query": "a", "positive": "b", "negative": "c"}\n', b"\0question\tsentence\tlabel\na\tb\t1\n",
+    b'\2{"query": "a", "positive": "b", "negative": "c"}\n',
+    b"\0question\tsentence\tlabel\na\tb\t1\n",
 ]
-DATA_JSON = [b'{"a": [NaN, -Infinity, 1e999, "\\ud83d x \\ud83d\\ude00"], "b": null}', b'[1, 2.5, "x"]']
+DATA_JSON = [b'{"a": [NaN, -Infinity, 1e999, "\\ud83d x \\ud83d\\ude00"], "b": null}',
+             b'[1, 2.5, "x"]']
 RECIPES = [
     b'{"task": "pretrain", # a comment\n "run": {"steps": 5, /* no */ }, // yes\n "fp16": [1, 2,],}',
     b'{"a": "# , ] \\" //", "b": [[], {}]}',
@@ -147,7 +150,8 @@ def folder_seeds():
         folder = GOLDEN / name
         if (folder / "tokenizer_config.json").exists():
             yield "tokenizer", name, b"\0".join(
-                (folder / file).read_bytes() if (folder / file).exists() else b"" for file in TOKENIZER)
+                (folder / file).read_bytes() if (folder / file).exists() else b""
+                for file in TOKENIZER)
     for number, (config, specials, added) in enumerate(ADDED):
         yield "tokenizer", f"added_{number}", b"\0".join((WORDS, b"", config, specials, added))
     for number, files in enumerate(SENTENCE_FOLDERS):
