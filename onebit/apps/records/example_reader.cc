@@ -54,6 +54,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
   for (Example example; reader.next(example);) examples.all.push_back(std::move(example));
   examples.skipped = reader.skipped();
   examples.left_out = reader.left_out().summary();
+  if (layout.columns.text.empty()) examples.unread = reader.unread(layout.column_fix);
   require(
       !examples.all.empty(), "{}: has no example: {}", examples.source,
       !examples.left_out.empty() ? examples.left_out

@@ -39,6 +39,7 @@ class ExampleReader {
   const ChosenColumns& columns() const { return columns_; }
   int64_t skipped() const { return records_.skipped(); }
   const corpus::LeftOutRecords& left_out() const { return records_.left_out(); }
+  std::string unread(const std::string& fix) const { return records_.unread(fix); }
 
  private:
   void take(Example& example);
@@ -55,6 +56,7 @@ struct Examples {
   bool has_pairs = false;
   int64_t skipped = 0;
   std::string left_out;  // LeftOutRecords::summary()
+  std::string unread;    // RecordReader::unread() if the columns were found by their usual names
 };
 
 // Reads a whole file. Error: it contains no example.

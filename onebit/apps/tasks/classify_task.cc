@@ -96,6 +96,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
+  if (!examples_.unread.empty()) facts_.decisions.push_back(examples_.unread);
   if (!examples_.left_out.empty()) facts_.decisions.push_back(examples_.left_out);
 }
 

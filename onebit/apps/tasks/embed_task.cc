@@ -81,6 +81,7 @@ void EmbedTask::open_train_data(int threads) {
               .all = encoded_->size(),
               .max_sequence_length = config_.max_sequence_length},
              facts_.decisions);
+  if (!examples_.texts.unread.empty()) facts_.decisions.push_back(examples_.texts.unread);
   if (!examples_.texts.left_out.empty()) facts_.decisions.push_back(examples_.texts.left_out);
 }
 
