@@ -93,6 +93,21 @@ class Attempt {
   LinkTrial result_;
 };
 
+// Tells the caller of progress, but not too often.
+class Progress {
+ public:
+  explicit Progress(const std::function<void()>& heard) : heard_(heard) {}
+  void tell() {
+    if (told_.seconds() < kTellSeconds) return;
+    heard_();
+    told_.restart();
+  }
+
+ private:
+  const std::function<void()>& heard_;
+  Stopwatch told_;
+};
+
 // Returns whether one has made progress.
 bool wait_for_any(std::vector<Attempt>& attempts) {
   std::vector<pollfd> sources;
@@ -129,20 +144,21 @@ bool all_decided(std::vector<Attempt>& attempts, std::span<const LinkTarget> tar
   return decided;
 }
 
-void try_some(std::span<const LinkTarget> targets, double limit_seconds,
-              const std::function<void()>& progress, std::vector<LinkTrial>& trials) {
+void try_some(std::span<const LinkTarget> targets, double limit_seconds, Progress& progress,
+              std::vector<LinkTrial>& trials) {
   std::vector<Attempt> attempts;
-  for (const LinkTarget& target : targets) attempts.emplace_back(target);
+  for (const LinkTarget& target : targets) {
+    attempts.emplace_back(target);
+    // A process that shares its processor with a thousand others connects for a minute.
+    progress.tell();
+  }
   // Counted in waits without an answer: while this process itself gets no processor, it hears none.
   int idle_ticks = 0;
-  Stopwatch told;
   while (!all_decided(attempts, targets) && idle_ticks * 1e-3 * kTickMilliseconds < limit_seconds) {
     ++idle_ticks;
     if (!wait_for_any(attempts)) continue;
     idle_ticks = 0;
-    if (told.seconds() < kTellSeconds) continue;
-    progress();
-    told.restart();
+    progress.tell();
   }
   for (Attempt& attempt : attempts) {
     if (attempt.is_open()) attempt.end(fmt::format("no answer within {:g} s", limit_seconds));
@@ -217,11 +233,12 @@ class Line {
 std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds,
                                  const std::function<void()>& progress) {
   std::vector<LinkTrial> trials;
+  Progress telling(progress);
   for (size_t begin = 0; begin < targets.size();) {
     // Targets of a group stay together.
     size_t end = std::min(begin + kAtOnce, targets.size());
     while (end < targets.size() && targets[end].group == targets[end - 1].group) ++end;
-    try_some(targets.subspan(begin, end - begin), limit_seconds, progress, trials);
+    try_some(targets.subspan(begin, end - begin), limit_seconds, telling, trials);
     begin = end;
     progress();
   }
