@@ -15,7 +15,7 @@ struct Problem {
 
 using Problems = std::vector<Problem>;
 
-// A table with one line per problem, indented by two columns. Many places that have the same problem
+// A table with one line per problem, indented by two columns. Many places with the same problem
 // share a line.
 std::string table_of(const Problems& problems);
 
