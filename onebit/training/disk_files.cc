@@ -10,6 +10,7 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/json.h"
 #include "onebit/base/partial_file.h"
+#include "onebit/base/regular_file.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
@@ -49,7 +50,7 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
   found.steps = metrics::count_steps(metrics, step);
   found.events = names_in(output / run_files::kTensorBoard);
   if (!files::exists(evaluation)) return found;
-  found.evaluation = read_file(evaluation);
+  found.evaluation = read_regular_file(evaluation, kMaxJsonBytes);
   for (const auto& file : files::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     const bool is_kept = name == run_files::kScores || !run_files::is_of_run(name);
