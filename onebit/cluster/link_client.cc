@@ -25,6 +25,7 @@ namespace {
 constexpr int kTickMilliseconds = 50;
 constexpr size_t kAtOnce = 512;     // connections: a process may have 1024 files open
 constexpr double kTellSeconds = 1;  // between two calls of `progress`
+constexpr double kBusyTimes = 5;    // the limit of hosts that have accepted the connection
 constexpr int kRoundTrips = 20;
 constexpr time_t kPatienceSeconds = 10;
 constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMaxBytes = uint64_t{1} << 30;
@@ -55,6 +56,7 @@ class Attempt {
   }
 
   bool is_open() const { return socket_.is_open(); }
+  bool is_connected() const { return connected_; }
   const LinkTrial& result() const { return result_; }
   pollfd source() const {
     return {socket_.get(), static_cast<short>(connected_ ? POLLIN : POLLOUT), 0};
@@ -154,7 +156,12 @@ void try_some(std::span<const LinkTarget> targets, double limit_seconds, Progres
   }
   // Counted in waits without an answer: while this process itself gets no processor, it hears none.
   int idle_ticks = 0;
-  while (!all_decided(attempts, targets) && idle_ticks * 1e-3 * kTickMilliseconds < limit_seconds) {
+  while (!all_decided(attempts, targets)) {
+    // A port that accepts a connection is open: its program may be waiting for a processor.
+    const bool is_busy = std::ranges::all_of(attempts, [](const Attempt& attempt) {
+      return !attempt.is_open() || attempt.is_connected();
+    });
+    if (idle_ticks * 1e-3 * kTickMilliseconds >= limit_seconds * (is_busy ? kBusyTimes : 1)) break;
     ++idle_ticks;
     if (!wait_for_any(attempts)) continue;
     idle_ticks = 0;
