@@ -49,10 +49,12 @@ void check_name(const std::string& label, const std::string& place) {
 }
 
 const std::string& single_label(const records::Example& example, const std::string& place) {
-  require(example.label.kind != records::Field::Kind::kList,
-          "{}: the label is a list; for several labels an example set classify.problem_type to "
-          "multi_label_classification",
-          place);
+  if (example.label.kind == records::Field::Kind::kList) {
+    throw corpus::MisreadFile(fmt::format(
+        "{}: the label is a list; for several labels an example set classify.problem_type to "
+        "multi_label_classification",
+        place));
+  }
   check_name(example.label.text, place);
   return example.label.text;
 }
@@ -129,6 +131,24 @@ std::optional<Problem> problem_named(std::string_view name) {
     if (name == one.name) return one.problem;
   }
   return std::nullopt;
+}
+
+records::Examples read_labelled(const Path& path, const records::FileLayout& layout,
+                                const LabelFormat& format) {
+  return records::read_examples(path, layout,
+                                [&](const records::Example& example, const std::string& place) {
+                                  switch (format.problem) {
+                                    case Problem::kSingleLabel:
+                                      single_label(example, place);
+                                      break;
+                                    case Problem::kMultiLabel:
+                                      label_list(example, format, place);
+                                      break;
+                                    case Problem::kRegression:
+                                      number_of(example, place);
+                                      break;
+                                  }
+                                });
 }
 
 std::vector<std::string> find_labels(const records::Examples& examples, const LabelFormat& format) {
