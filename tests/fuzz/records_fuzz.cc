@@ -1,6 +1,6 @@
 // Texts in TSV, CSV and JSON lines, as classify and embed read them. The first byte selects the
 // format and the settings.
-#include "onebit/records/example_reader.h"
+#include "onebit/apps/records/example_reader.h"
 
 #include <cstdlib>
 
