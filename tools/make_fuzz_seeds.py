@@ -28,6 +28,54 @@ LABELS = {"numbers": {"id2label": {"0": 0, "1": True}}, "list": {"id2label": ["a
           "ids": {"label2id": {"a": 1, "b": "0"}}, "count": {"num_labels": 3}}
 
 
+TOKENIZER = ["vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+             "added_tokens.json"]
+WORDS = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\n"
+ADDED = [
+    (b'{"do_lower_case": true, "never_split": ["[UNK]"], "mask_token": "<m>"}', b"", b'{"<m>": 8}'),
+    (b'{"do_lower_case": false, "added_tokens_decoder": {"8": {"content": "[E]", "lstrip": true,'
+     b' "single_word": true, "normalized": true, "special": false}}}',
+     b'{"additional_special_tokens": [{"content": "[E]", "lstrip": true}]}', b""),
+]
+SENTENCE_FOLDERS = [
+    (b'[{"type": "sentence_transformers.models.Transformer", "path": ""}, {"path": "1_Pooling",'
+     b' "type": "sentence_transformers.models.Pooling"}]',
+     b'{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}',
+     b'{"max_seq_length": 256, "do_lower_case": false}',
+     b'{"prompts": {"query": "q: "}, "default_prompt_name": "query"}', b""),
+    (b'[{"type": "sentence_transformers.base.modules.transformer.Transformer"},'
+     b' {"type": "sentence_transformers.x.Pooling", "path": "1_Pooling"},'
+     b' {"type": "sentence_transformers.x.Normalize", "path": "2_Normalize"}]',
+     b'{"embedding_dimension": 8, "pooling_mode": "mean", "include_prompt": true}',
+     b'{"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}',
+     b'{"similarity_fn_name": "cosine", "model_type": "x"}', b'{"model_max_length": 64}'),
+]
+# The first byte selects the format: CoNLL, CoNLL-U, JSON lines.
+SENTENCES = [
+    b"\0-DOCSTART- -X- O\n\nEU NNP I-ORG\nis VBZ O\n\nSt. NNP B-LOC\n",
+    b"\0# global.columns = ID FORM NER\n\n1\tNew York\tS-LOC\n2\t\xc3\xa9\tO\r\n",
+    b"\0# id 01\tdomain=en\nAnna _ _ B-PER\nflew _ _ O\n", b"\0word\ttag\nEU\tB_ORG\nrej\to\n",
+    b"\1# text = Au\n1-2\tAu\t_\t_\t_\t_\t_\t_\t_\t_\n1\tb\tb\tADP\tP\t_\t3\tcase\t_\t_\n",
+    b'\2{"tokens": ["In", "Rome"], "tags": ["O", "B-LOC"]}\n{"tokens": ["a"], "tags": ["O"]}\n',
+    b'\2{"text": "\xc3\xa9l in Rome", "entities": [{"start": 0, "end": 2, "label": "P"},'
+    b' [6, 10, "L"]]}\n',
+]
+# The first byte selects TSV, CSV, JSON lines.
+RECORDS = [
+    b"\0text\tlabel\na b\t1\nc\t2\n", b"\0anchor\tpositive\tscore\na\tb\t0.5\n", b"\3a\tb\nc\td\n",
+    b'\1id,text,label\r\n1,"a ""b"", c\nd",x\r\n2,e,y\r\n',
+    b'\2{"text": "a", "label": 3.0}\n{"text": "\\ud83d", "label": NaN}\n',
+    b'\2{"query": "a", "positive": "b", "negative": "c"}\n',
+    b"\0question\tsentence\tlabel\na\tb\t1\n",
+]
+DATA_JSON = [b'{"a": [NaN, -Infinity, 1e999, "\\ud83d x \\ud83d\\ude00"], "b": null}',
+             b'[1, 2.5, "x"]']
+RECIPES = [
+    b'{"task": "pretrain", # a comment\n "run": {"steps": 5, /* no */ }, // yes\n "fp16": [1, 2,],}',
+    b'{"a": "# , ] \\" //", "b": [[], {}]}',
+]
+
+
 class Call:
     """Pickles as a call of a function."""
 
@@ -96,9 +144,33 @@ def sample_seeds():
         yield "sample_store", f"file_{file}", bytes([file]) + struct.pack("<8Q", *range(0, 32, 4))
 
 
+def folder_seeds():
+    """Yields the files of folders, which end at zero bytes."""
+    for name in ("bert",):
+        folder = GOLDEN / name
+        if (folder / "tokenizer_config.json").exists():
+            yield "tokenizer", name, b"\0".join(
+                (folder / file).read_bytes() if (folder / file).exists() else b""
+                for file in TOKENIZER)
+    for number, (config, specials, added) in enumerate(ADDED):
+        yield "tokenizer", f"added_{number}", b"\0".join((WORDS, b"", config, specials, added))
+    for number, files in enumerate(SENTENCE_FOLDERS):
+        yield "sentence_folder", str(number), b"\0".join(files)
+
+
+def text_seeds():
+    """Yields files of texts, tags and settings."""
+    for target, contents in (("sentences", SENTENCES), ("records", RECORDS),
+                             ("data_json", DATA_JSON), ("recipe", RECIPES)):
+        for number, content in enumerate(contents):
+            yield target, str(number), content
+
+
 def seeds():
     """Yields (target, name, content)."""
     yield from sample_seeds()
+    yield from folder_seeds()
+    yield from text_seeds()
     for path in sorted(GOLDEN.rglob("*")):
         name = "_".join(path.relative_to(GOLDEN).parts)
         data = path.read_bytes() if path.is_file() else b""

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -29,6 +30,13 @@ TEST(FolderLock, IsSeenWithoutBeingTaken) {
     EXPECT_THAT(look(), testing::HasSubstr("another process is writing to this folder"));
   }
   EXPECT_EQ(look(), "(no error)");
+}
+
+// Nobody writes into the pipe: opening it would wait for ever.
+TEST(FolderLock, APipeIsNotHeld) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / kLockName).c_str(), 0600), 0);
+  EXPECT_EQ(message_of([&] { refuse_locked(folder.path()); }), "(no error)");
 }
 
 TEST(FolderLock, WithoutTheFolder) {

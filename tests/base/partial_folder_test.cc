@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -264,6 +265,27 @@ TEST(PartialFolder, TakesThePermissionsOfTheFolderThatItReplaces) {
   put(writer.path() / "file");
   writer.finish("file");
   EXPECT_EQ(files::status(parent / "out").permissions(), files::perms(0750));
+}
+
+// The members of the group could no longer read what was theirs.
+TEST(PartialFolder, TakesTheGroupOfTheFolderThatItReplaces) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another group";
+  constexpr gid_t kGroup = 4711;
+  const TemporaryFolder parent;
+  const Path out = parent / "out";
+  files::create_directory(out);
+  ASSERT_EQ(::chown(out.c_str(), 4712, kGroup), 0);
+  ASSERT_EQ(::chmod(out.c_str(), 02750), 0);
+  PartialFolder folder(out, Existing::kRefuse);
+  write_file_atomically(folder.path() / "last", "");
+  folder.finish("last");
+  struct stat found {};
+  ASSERT_EQ(::stat(out.c_str(), &found), 0);
+  EXPECT_EQ(found.st_gid, kGroup);
+  EXPECT_EQ(found.st_uid, 4712u);
+  EXPECT_EQ(found.st_mode & 07777, 02750u);
+  ASSERT_EQ(::stat((out / "last").c_str(), &found), 0);
+  EXPECT_EQ(found.st_gid, kGroup);  // as in every folder with this bit
 }
 
 // As an ordinary user in a folder of root, where an empty folder belongs to the user.

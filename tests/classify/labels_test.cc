@@ -26,6 +26,28 @@ TEST(Labels, ProblemsByTheirNames) {
   EXPECT_EQ(problem_named(""), std::nullopt);
 }
 
+TEST(Labels, AnExampleWithoutAUsableLabelIsLeftOutWhereAsked) {
+  const TextFiles files;
+  const Path path = files.write("t.tsv", "text\tlabel\na\tyes\nb\t\nc\t3\n");
+  EXPECT_THAT(message_of([&] { read_labelled(path, {}, kSingle); }),
+              HasSubstr("t.tsv:3: the label is empty; every example needs one"));
+  EXPECT_THAT(
+      message_of([&] { read_labelled(path, {.left_out = corpus::LeftOut::kMissing}, kSingle); }),
+      HasSubstr("--skip-bad-records leaves such records out"));
+  const finetune::FileLayout bad = {.left_out = corpus::LeftOut::kBad};
+  const finetune::Examples examples = read_labelled(path, bad, kSingle);
+  EXPECT_EQ(examples.all.size(), 2u);
+  EXPECT_THAT(examples.left_out, HasSubstr("1 record was left out: "));
+  EXPECT_EQ(read_labelled(path, bad, kNumbers).all.size(), 1u);
+  EXPECT_EQ(read_labelled(path, bad, kMany).all.size(), 3u);
+  // Lists are no flaw of a record, but another problem than the recipe's.
+  EXPECT_THAT(message_of([&] {
+                read_labelled(files.write("t.jsonl", "{\"text\": \"a\", \"label\": [\"x\"]}\n"),
+                              bad, kSingle);
+              }),
+              HasSubstr("t.jsonl:1: the label is a list; for several labels"));
+}
+
 TEST(Labels, AreSortedAndNumbersByValue) {
   EXPECT_THAT(find_labels(examples_of({"no", "yes", "No", "no"}), kSingle),
               ElementsAre("No", "no", "yes"));

@@ -286,7 +286,8 @@ class Refusals(launched_run.FolderTest):
             done = subprocess.run(["bash", "-c", f"ulimit {limits}; exec \"$@\"", "bash", *words],
                                   capture_output=True, text=True, check=False, cwd=self.folder)
             self.assertEqual(done.returncode, status, done.stderr)
-        self.assertIn("40 hosts need 184 open files, but this user may open only 64", done.stderr)
+        self.assertIn("a launch over 40 hosts needs 184 open files, but this user may open "
+                      "only 64", done.stderr)
 
     def test_inside_a_launcher_it_is_refused(self):
         status, _, error = self.launch("--hosts", "a", env={"OMPI_COMM_WORLD_SIZE": "2",

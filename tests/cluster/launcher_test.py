@@ -128,6 +128,18 @@ class Launcher(launched_run.FolderTest):
         for rank in range(2):
             self.assertIn(f"rank {rank} on localhost reports \"jump 3\"", log)
 
+    def test_a_host_that_takes_long_to_end_its_processes_is_awaited(self):
+        program = self.folder / "slow-to-end"
+        program.write_text("#!/bin/bash\n"
+                           f"[ \"$1 $2\" = 'host watch' ] || exec {self.program} \"$@\"\n"
+                           "echo ready\nwhile read -r line; do echo beat; [ $line != end ] || break; "
+                           "done\nfor i in $(seq 14); do sleep 1; echo beat; done\n"
+                           f"touch {self.folder}/has-ended; echo ended 0; sleep 60\n")
+        program.chmod(0o755)
+        run = self.launch("slow-to-end-run", "--program", program, more=["--set", "run.steps=4"])
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertTrue((self.folder / "has-ended").exists())
+
     def test_what_latest_says_is_no_reason_not_to_go_on(self):
         run = self.launch("latest", more=["--set", "run.steps=40"])
         self.assertEqual(run.wait(), 0, run.text())

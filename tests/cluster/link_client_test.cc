@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <chrono>
+#include <thread>
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
@@ -86,6 +88,26 @@ TEST(LinkClient, OneAddressOfAGroupIsEnough) {
       3600);
   EXPECT_FALSE(trials[0].reached);
   EXPECT_TRUE(trials[1].reached);
+}
+
+// The kernel has accepted the connection for a server that gets no processor for a while.
+TEST(LinkClient, ABusyServerIsAwaited) {
+  const Socket busy(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::listen(busy.get(), 1), 0);
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  ASSERT_EQ(::getsockname(busy.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const LinkTarget there = {.group = 0,
+                            .address = "127.0.0.1",
+                            .port = ntohs(address.sin_port),
+                            .token = "0123456789abcdef"};
+  std::jthread server([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const Socket line(::accept(busy.get(), nullptr, nullptr));
+    ::send(line.get(), there.token.data(), there.token.size(), MSG_NOSIGNAL);
+  });
+  const auto trials = try_links(std::vector<LinkTarget>{there}, 0.5);
+  EXPECT_TRUE(trials[0].reached) << trials[0].failure;
 }
 
 TEST(LinkClient, MeasuresALink) {

@@ -171,5 +171,23 @@ TEST(StartCommand, IsExplained) {
   EXPECT_EQ(split_words(shown, "x"), words_of(command));
 }
 
+TEST(StartCommand, TheListOfManyHostsDoesNotHideTheReasons) {
+  StartRequest many = request();
+  many.hosts.clear();
+  for (int i = 0; i < 1000; ++i) {
+    many.hosts.push_back({.name = fmt::format("host{:04}", i), .slots = {0}});
+  }
+  const StartCommand command = start_command(Starter::kOpenMpi, many);
+  const std::string text = explained(command);
+  EXPECT_THAT(text, HasSubstr(shell_line(command[1].words)));  // what is run has all of them
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    if (text[begin] == '#') {
+      EXPECT_LT(end - begin, 250u) << text.substr(begin, 250);
+    }
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 }  // namespace onebit::cluster

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/math/device/memory.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/run_steps.h"
 
@@ -97,6 +100,80 @@ TEST(ConservationOfACodecCall, SentPlusResidualIsTheInput) {
     const double bound = kEpsilon * (std::abs(input) + std::abs(static_cast<double>(residual[i])));
     ASSERT_NEAR(static_cast<double>(sent[i]) + static_cast<double>(residual[i]), input, bound) << i;
   }
+}
+
+struct Averaged {
+  std::vector<uint8_t> chunk;
+  std::vector<float> sent, residual, momentum;
+};
+
+// An owner's step with a momentum that is at most `limit`, on what three ranks have sent.
+Averaged average_with_limit(Context& context, std::vector<uint8_t>& chunks, int64_t elements,
+                            float limit) {
+  Averaged to{.chunk = std::vector<uint8_t>(static_cast<size_t>(chunk_bytes(elements))),
+              .sent = std::vector<float>(static_cast<size_t>(elements)),
+              .residual = values_of(3, 0, elements),
+              .momentum = values_of(4, 0, elements)};
+  ops::Mirror mirror(context);
+  const auto placed = [&](auto& all) {
+    return mirror(View::of(all.data(), {static_cast<int64_t>(all.size())}));
+  };
+  const View chunk = placed(to.chunk);
+  average(context,
+          {.chunks = mirror(ConstView(View::of(chunks.data(), {3, chunk_bytes(elements)}))),
+           .residual = placed(to.residual),
+           .still = {},
+           .chunk = chunk,
+           .block_squares = {},
+           .momentum = placed(to.momentum),
+           .step = {.beta = 0.9, .weight = 0.1, .limit = limit},
+           .blocks = {0, blocks_in(elements)}});
+  decode(context, {.chunk = chunk,
+                   .elements = elements,
+                   .still = {},
+                   .values = placed(to.sent),
+                   .extras = {},
+                   .blocks = {0, blocks_in(elements)}});
+  mirror.bring_back();
+  return to;
+}
+
+// A sub-block of elements of one size has a scale of pi / 2 times that, which no element has: an
+// owner sends none above its limit, and keeps the rest.
+TEST(ConservationOfACodecCall, AnOwnersScalesAreAtMostItsLimit) {
+  Context context = Context::cpu(1);
+  const int64_t elements = 9001;
+  const float limit = 0.0625f;
+  std::vector<uint8_t> chunks;
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<float> values = values_of(rank, 1, elements), owed = values_of(rank, 2, elements);
+    std::vector<uint8_t> chunk(static_cast<size_t>(chunk_bytes(elements)));
+    encode(context, {.values = View::of(values.data(), {elements}),
+                     .residual = View::of(owed.data(), {elements}),
+                     .still = {},
+                     .extras = {},
+                     .chunk = View::of(chunk.data(), {chunk_bytes(elements)}),
+                     .block_squares = {},
+                     .blocks = {0, blocks_in(elements)}});
+    chunks.insert(chunks.end(), chunk.begin(), chunk.end());
+  }
+  const Averaged got = average_with_limit(context, chunks, elements, limit);
+  const std::vector<float> owed = values_of(3, 0, elements);
+  int64_t at_limit = 0;
+  for (size_t i = 0; i < owed.size(); ++i) {
+    ASSERT_LE(std::abs(got.sent[i]), limit) << i;
+    if (std::abs(got.sent[i]) == limit) ++at_limit;
+    const double input = double{got.momentum[i]} + double{owed[i]};
+    const double bound = kEpsilon * (std::abs(input) + std::abs(double{got.residual[i]}));
+    ASSERT_NEAR(double{got.sent[i]} + double{got.residual[i]}, input, bound) << i;
+  }
+  EXPECT_GT(at_limit, 500);
+  if (memory::cuda_device_count() == 0) return;
+  Context cuda = Context::cuda(0);
+  const Averaged on_device = average_with_limit(cuda, chunks, elements, limit);
+  EXPECT_EQ(on_device.chunk, got.chunk);
+  EXPECT_EQ(on_device.residual, got.residual);
+  EXPECT_EQ(on_device.momentum, got.momentum);
 }
 
 TEST(StillEntries, OweNothingAndReceiveNothing) {

@@ -243,6 +243,16 @@ TEST_F(PrepareTest, ReportsProgress) {
   EXPECT_EQ(seen.back().seconds_left, 0);
 }
 
+TEST_F(PrepareTest, EmptyFilesOfAFolderAreReported) {
+  write("in/a.txt", "");
+  write("in/b.txt", "The king said.\n");
+  write("in/c.md", "x");
+  const PrepareReport report = prepare(options({folder_ / "in"}));
+  EXPECT_EQ(report.manifest.documents, 1u);
+  EXPECT_THAT(report.decisions, testing::IsSupersetOf({HasSubstr("1 file is empty: "),
+                                                       HasSubstr("1 file is not text")}));
+}
+
 TEST_F(PrepareTest, BadInputIsOneClearErrorAndLeavesNothing) {
   const Path good = write("good.txt", "The king said.\n");
   EXPECT_THAT(refused(options({folder_ / "nowhere.txt"})), HasSubstr("nowhere.txt"));
@@ -253,6 +263,9 @@ TEST_F(PrepareTest, BadInputIsOneClearErrorAndLeavesNothing) {
               HasSubstr("bad.jsonl:2"));
   EXPECT_THAT(refused(options({write("blank.txt", "\xC2\xAD\n")})),
               HasSubstr("no sentence was found in"));
+  PrepareOptions bad = options({write("all.jsonl", "{\"text\": 5}\n")});
+  bad.left_out = LeftOut::kBad;
+  EXPECT_THAT(refused(bad), HasSubstr("no sentence was found: 1 record was left out: "));
   PrepareOptions made = options({good});
   made.vocabulary = write("nomask.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
   EXPECT_THAT(refused(made), AllOf(HasSubstr("nomask.txt"), HasSubstr("[MASK]")));

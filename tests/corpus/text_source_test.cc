@@ -117,6 +117,21 @@ TEST_F(TextSourceTest, NamesWhatCannotBeRead) {
               HasSubstr("UTF-16"));
 }
 
+// A folder of many texts usually has some that a script has left empty.
+TEST_F(TextSourceTest, EmptyFilesOfAFolderAreCounted) {
+  write("in/a.txt", "");
+  write("in/b.txt", "b\n");
+  write("in/c.txt", " \n\n");
+  TextSource source(find_input_files({folder_ / "in"}).files, TextFormat::kAuto);
+  std::string text;
+  for (TextBlock block; source.read(block);) text += block.text;
+  EXPECT_THAT(text, HasSubstr("b\n"));
+  EXPECT_THAT(source.empty_files(),
+              AllOf(HasSubstr("2 files are empty; first: "), HasSubstr("in/a.txt")));
+  // They say nothing of the others' format.
+  EXPECT_THAT(source.decision(), HasSubstr("in/b.txt"));
+}
+
 TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
   const std::string text = numbered_lines(300'000);
   for (const Packing packing : kPackings) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <map>
 
@@ -105,6 +106,18 @@ TEST_F(TokenStoreTest, NoticesMissingFiles) {
   for (const char* name : {kTokensName, kSentencesName, kDocumentsName, kVocabularyName}) {
     std::filesystem::rename(path_ / name, folder_ / "away");
     EXPECT_THAT(message_of([&] { TokenStore store(path_); }), HasSubstr(name));
+    std::filesystem::rename(folder_ / "away", path_ / name);
+  }
+}
+
+// Nobody writes into the pipe: opening it would wait for ever.
+TEST_F(TokenStoreTest, RefusesPipes) {
+  for (const char* name :
+       {kManifestName, kTokensName, kSentencesName, kDocumentsName, kVocabularyName}) {
+    std::filesystem::rename(path_ / name, folder_ / "away");
+    ASSERT_EQ(::mkfifo((path_ / name).c_str(), 0600), 0);
+    EXPECT_THAT(message_of([&] { TokenStore store(path_); }),
+                AllOf(HasSubstr(name), HasSubstr("is a pipe")));
     std::filesystem::rename(folder_ / "away", path_ / name);
   }
 }

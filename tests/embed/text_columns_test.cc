@@ -72,6 +72,19 @@ TEST_F(TextColumns, ErrorsNameWhatIsThereAndTheFix) {
               HasSubstr("read without a header"));
 }
 
+// sentence-transformers numbers the negatives it has mined, others write lists of them.
+TEST_F(TextColumns, NegativesUnderAnotherNameAreNotLost) {
+  for (const char* name : {"negative_1", "negatives", "neg", "hard_negatives"}) {
+    EXPECT_THAT(message_of([&] { choose(std::string("anchor\tpositive\t") + name); }),
+                HasSubstr(std::string("the negatives in ") + name + " would not be read"));
+  }
+  EXPECT_EQ(choose("anchor\tpositive\tnegative_1", {.negative = "negative_1"}).kind(),
+            Kind::kTriplets);
+  EXPECT_EQ(choose("anchor\tpositive\tneg", {.anchor = "anchor", .positive = "positive"}).kind(),
+            Kind::kPairs);
+  EXPECT_EQ(choose("anchor\tpositive\tnegative\tnegative_2").kind(), Kind::kTriplets);
+}
+
 TEST_F(TextColumns, TextsToEncodeAreInOne) {
   EXPECT_EQ(text_of(reader("id\tsentence"), ""), "sentence");
   EXPECT_EQ(text_of(reader("passage"), ""), "passage");

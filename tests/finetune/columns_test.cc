@@ -35,6 +35,20 @@ TEST(Columns, UsualNamesAreFound) {
   EXPECT_THAT(chosen("text_pair\ttext\n", {}, false), ElementsAre("text", "text_pair"));
 }
 
+// GLUE's names.
+TEST(Columns, PairsOfUsualNamesAreFound) {
+  EXPECT_THAT(chosen("idx\tquestion\tsentence\tlabel\n", {}),
+              ElementsAre("question", "sentence", "label"));
+  EXPECT_THAT(chosen("hypothesis\tpremise\tlabel\n", {}),
+              ElementsAre("premise", "hypothesis", "label"));
+  EXPECT_THAT(chosen("question1\tquestion2\tlabel\n", {}),
+              ElementsAre("question1", "question2", "label"));
+  EXPECT_THAT(chosen("premise\tlabel\n", {}), ElementsAre("premise", "label"));
+  EXPECT_THAT(chosen("question\ttext\tlabel\n", {}), ElementsAre("text", "label"));
+  EXPECT_THAT(chosen("question\tsentence\tlabel\n", {.text = "sentence"}),
+              ElementsAre("sentence", "label"));
+}
+
 TEST(Columns, GivenNamesComeFirst) {
   EXPECT_THAT(chosen("text\tsentence2\tlabel\ttopic\n", {.text = "sentence2", .label = "topic"}),
               ElementsAre("sentence2", "topic"));

@@ -83,6 +83,21 @@ TEST(ExampleReader, LaterKeysAreNeverLost) {
   EXPECT_EQ(read_examples(path, {.columns = {.text = "sentence1"}}).all.size(), 2u);
 }
 
+TEST(ExampleReader, ColumnsThatAreNotReadAreNamed) {
+  const TextFiles files;
+  const auto unread = [&](const char* name, const char* text, const Columns& columns = {}) {
+    return read_examples(files.write(name, text), {.columns = columns, .column_fix = "give --text"})
+        .unread;
+  };
+  EXPECT_EQ(unread("a.tsv", "text\tlabel\na\t1\n"), "");
+  EXPECT_THAT(unread("a.tsv", "id\ttext\tlabel\n7\ta\t1\n"),
+              HasSubstr("a.tsv: a column is not read: id; to read others, give --text"));
+  EXPECT_THAT(unread("a.jsonl", "{\"text\": \"a\", \"x\": 1, \"label\": 1, \"y\": 2}\n"),
+              HasSubstr("a.jsonl: some columns are not read: x, y"));
+  // Someone who names a column has looked at the others.
+  EXPECT_EQ(unread("a.tsv", "id\ttext\tlabel\n7\ta\t1\n", {.text = "text"}), "");
+}
+
 TEST(ExampleReader, RecordsWithoutATextAreLeftOutAndCounted) {
   const TextFiles files;
   const std::string path =

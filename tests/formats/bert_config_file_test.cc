@@ -69,11 +69,19 @@ TEST(BertConfigFile, ActivationNames) {
   EXPECT_THAT(error_with("hidden_act", "relu"), HasSubstr("one of gelu, gelu_new"));
 }
 
-TEST(BertConfigFile, DoublesAreReadAsFloats) {
-  EXPECT_EQ(parse(R"({"torch_dtype": "float64", "vocab_size": 9, "hidden_size": 8,
-      "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16})")
-                .torch_dtype,
-            DType::kF32);
+TEST(BertConfigFile, TypesOfTheFilesTensors) {
+  const auto type = [](const std::string& name) {
+    Json config = Json::parse(bert_config_text({}));
+    config["torch_dtype"] = name;
+    return parse_bert_config(config, "c").torch_dtype;
+  };
+  // Doubles are read as floats.
+  for (const char* name : {"float64", "torch.float64", "float32", "torch.float32", "auto"}) {
+    EXPECT_EQ(type(name), DType::kF32) << name;
+  }
+  EXPECT_EQ(type("bfloat16"), DType::kBF16);
+  EXPECT_EQ(type("torch.bfloat16"), DType::kBF16);
+  EXPECT_EQ(type("torch.float16"), DType::kF16);
 }
 
 TEST(BertConfigFile, WhatThisBertCannotBe) {

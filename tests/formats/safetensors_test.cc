@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/data/formats/sharded_source.h"
@@ -128,6 +129,23 @@ TEST(Safetensors, GoldenOfTheRealLibrary) {
   EXPECT_THAT(message_of([&] { values_of(file, "bool"); }), HasSubstr("type BOOL are not read"));
   EXPECT_EQ(file.entries()[flags].shape, (Shape{3}));
   EXPECT_THAT(message_of([&] { values_of(file, "rank5"); }), HasSubstr("5 axes"));
+}
+
+TEST(Safetensors, ANumberBeyondF32IsAnError) {
+  const TemporaryFolder folder;
+  const Path path = folder / "f64.safetensors";
+  const double numbers[] = {1.5, 1e300, std::numeric_limits<double>::infinity()};
+  std::string file =
+      file_of(R"({"a":{"dtype":"F64","shape":[3],"data_offsets":[0,24]}})", sizeof numbers);
+  std::memcpy(file.data() + file.size() - sizeof numbers, numbers, sizeof numbers);
+  put(path, file);
+  const SafetensorsFile source(path);
+  std::vector<float> one(1);
+  source.read_f32(0, 2, one);
+  EXPECT_EQ(one[0], std::numeric_limits<float>::infinity());  // as in the file
+  EXPECT_THAT(message_of([&] { values_of(source, "a"); }),
+              AllOf(HasSubstr("f64.safetensors: tensor \"a\""),
+                    HasSubstr("the value 1e+300 is too large for f32")));
 }
 
 TEST(Safetensors, GoldenShards) {

@@ -180,7 +180,8 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error(), HasSubstr("modules.json: the module Dense is not supported"));
   write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"}])");
   EXPECT_THAT(error(), HasSubstr("contains no Pooling module"));
-  write("modules.json", R"([{"type": "x.Transformer", "path": "0_BERT"}])");
+  write("modules.json", R"([{"type": "sentence_transformers.models.BERT", "path": "0_BERT"},
+                            {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])");
   EXPECT_THAT(error(), HasSubstr("the encoder is in"));
   write("modules.json", "{}");
   EXPECT_THAT(error(), HasSubstr("must be a list of modules"));
@@ -194,6 +195,31 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error(), HasSubstr("text is lower-cased"));
   write("sentence_bert_config.json", R"({"max_seq_length": -3})");
   EXPECT_THAT(error(), HasSubstr("max_seq_length"));
+}
+
+// Modules that make other vectors than those that onebit computes.
+TEST_F(SentenceFilesTest, OtherModulesAreNamed) {
+  const std::string models = "sentence_transformers.models.";
+  const Json encoder = {{"type", models + "Transformer"}, {"path", ""}};
+  const Json pooling = {{"type", models + "Pooling"}, {"path", "1_Pooling"}};
+  const Json normalize = {{"type", models + "Normalize"}, {"path", "2_Normalize"}};
+  const auto error_of = [&](const Json& modules) {
+    write_published();
+    write("modules.json", modules.dump());
+    return error();
+  };
+  EXPECT_EQ(error_of({encoder, pooling}), "(no error)");
+  EXPECT_THAT(error_of({encoder, normalize, pooling}),
+              HasSubstr("modules.json: has the modules Transformer, Normalize, Pooling"));
+  EXPECT_THAT(error_of({pooling, encoder}), HasSubstr("the modules Pooling, Transformer"));
+  EXPECT_THAT(error_of({encoder, encoder, pooling}), HasSubstr("Transformer, Transformer"));
+  EXPECT_THAT(error_of({encoder, pooling, normalize, normalize}), HasSubstr("each once"));
+  Json own = encoder;
+  own["type"] = "custom_st.Transformer";
+  EXPECT_THAT(error_of({own, pooling}), HasSubstr("the module custom_st.Transformer is not one"));
+  Json with_arguments = encoder;
+  with_arguments["kwargs"] = {"task"};
+  EXPECT_THAT(error_of({with_arguments, pooling}), HasSubstr("`[0].kwargs` is [\"task\"]"));
 }
 
 }  // namespace

@@ -203,6 +203,26 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
       error_of(with("post_processor",
                     {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}})),
       "(no error)");
+  // The template has ids of its own, which programs use.
+  EXPECT_THAT(
+      error_of([](Json& json) { json["post_processor"]["special_tokens"]["[SEP]"]["ids"] = {2}; }),
+      HasSubstr("`post_processor` gives \"[SEP]\" the id 2, the vocabulary has 3"));
+  EXPECT_THAT(error_of([](Json& json) {
+                json["post_processor"]["special_tokens"]["[CLS]"]["ids"] = {2, 2};
+              }),
+              HasSubstr("gives \"[CLS]\" the id [2,2]"));
+  EXPECT_THAT(error_of([](Json& json) { json["post_processor"].erase("special_tokens"); }),
+              HasSubstr("gives \"[CLS]\" the id null"));
+  EXPECT_THAT(
+      error_of(with("post_processor",
+                    {{"type", "BertProcessing"}, {"cls", {"[CLS]", 1}}, {"sep", {"[SEP]", 3}}})),
+      HasSubstr("gives \"[CLS]\" the id 1, the vocabulary has 2"));
+  EXPECT_THAT(
+      error_of(with("post_processor",
+                    {{"type", "BertProcessing"}, {"cls", {"<s>", 7}}, {"sep", {"[SEP]", 3}}})),
+      HasSubstr("the vocabulary has no such token"));
+  EXPECT_THAT(error_of([](Json& json) { json["post_processor"]["odd"] = 1; }),
+              HasSubstr("key `post_processor.odd` is not known"));
   EXPECT_THAT(error_of(with("truncation", {{"direction", "Left"}, {"max_length", 8}})),
               HasSubstr("truncation.direction"));
   EXPECT_EQ(error_of(with("truncation", {{"direction", "Right"}, {"max_length", 8}})),
@@ -253,6 +273,32 @@ TEST_F(TokenizerFilesTest, Config) {
   write("tokenizer_config.json", kLowerCase);
   EXPECT_THAT(error_of([](Json& json) { json["normalizer"]["lowercase"] = false; }),
               HasSubstr("has do_lower_case true, tokenizer.json has lowercase false"));
+}
+
+// What published folders have beside the rules: arguments of calls, ids that the tokens have.
+TEST_F(TokenizerFilesTest, MembersThatChangeNothingAreRead) {
+  write("vocab.txt", kWords);
+  for (const char* member :
+       {R"("lowercase": true)", R"("do_lower_case": false, "lowercase": false)",
+        R"("never_split": ["[UNK]", "[SEP]", "[MASK]"])",
+        R"("never_split": ["<m>"], "mask_token": "<m>")", R"("trust_remote_code": true)",
+        R"("_from_auto": true)", R"("cache_dir": null)", R"("return_tensors": "pt")",
+        R"("mask_token_id": 4)", R"("add_bos_token": false)", R"("do_subword_tokenize": true)",
+        R"("max_input_chars_per_word": 100)"}) {
+    write("tokenizer_config.json", fmt::format("{{{}}}", member));
+    EXPECT_EQ(message_of([&] { read(); }), "(no error)") << member;
+  }
+  for (const char* member :
+       {R"("lowercase": false)", R"("do_lower_case": false, "lowercase": true)",
+        R"("never_split": ["[UNK]", "a"])", R"("never_split": "[UNK]")", R"("never_split": [3])",
+        R"("add_eos_token": true)", R"("do_word_tokenize": false)",
+        R"("max_input_chars_per_word": 200)"}) {
+    write("tokenizer_config.json", fmt::format("{{{}}}", member));
+    EXPECT_THAT(error(), HasSubstr("tokenizer_config.json: key `")) << member;
+  }
+  write("tokenizer_config.json", R"({"zzz": 1})");
+  EXPECT_THAT(error(), HasSubstr("key `zzz` is not known"));
+  EXPECT_THAT(error(), HasSubstr("remove it if it changes no token"));
 }
 
 // A token in two lines, and an empty one: every line keeps its id.

@@ -5,10 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "onebit/ground/base/error.h"
@@ -42,6 +44,40 @@ class MemoryFile {
 
  private:
   int descriptor_;
+};
+
+// A folder that lives in memory, for readers of several files.
+class MemoryFolder {
+ public:
+  MemoryFolder() {
+    std::string pattern = "/dev/shm/onebit-fuzz-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  ~MemoryFolder() { std::filesystem::remove_all(path_); }
+  MemoryFolder(const MemoryFolder&) = delete;
+  MemoryFolder& operator=(const MemoryFolder&) = delete;
+
+  const Path& path() const { return path_; }
+  void write(const std::string& name, std::string_view content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    FileWriter writer(path_ / name);
+    writer.write(content);
+    writer.finish();
+  }
+  // Makes file i of `names` from part i of `text`, whose parts end at zero bytes. A file whose part
+  // is missing or empty does not exist.
+  void write_parts(std::span<const char* const> names, std::string_view text) const {
+    for (const char* name : names) {
+      const std::string_view part = text.substr(0, text.find('\0'));
+      text.remove_prefix(std::min(text.size(), part.size() + 1));
+      std::filesystem::remove(path_ / name);
+      if (!part.empty()) write(name, part);
+    }
+  }
+
+ private:
+  Path path_;
 };
 
 // Runs `action` and ignores Errors.

@@ -20,9 +20,6 @@ constexpr const char* kFiles[] = {
 class SoundStore {
  public:
   SoundStore() {
-    std::string pattern = "/dev/shm/onebit-fuzz-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    root_ = pattern;
     std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"};
     samples::SampleWriter writer(folder(), text::Vocabulary::from_tokens(tokens, "vocabulary"),
                                  text::Casing::kUncased, false);
@@ -34,12 +31,11 @@ class SoundStore {
     for (int i = 0; i < 4; ++i) writer.add(sample, "sound");
     writer.finish("fuzz", {"fuzz"});
   }
-  ~SoundStore() { std::filesystem::remove_all(root_); }
 
-  Path folder() const { return root_ / "store"; }
+  Path folder() const { return root_.path() / "store"; }
 
  private:
-  Path root_;
+  MemoryFolder root_;
 };
 
 void replace(const Path& path, std::string_view content) {

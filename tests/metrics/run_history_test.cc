@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <fstream>
@@ -107,6 +108,17 @@ TEST(ReadRun, NamesWhatIsNoRun) {
   TemporaryFolder folder;
   EXPECT_THAT(message_of([&] { read_run(folder / "none"); }), HasSubstr("not a folder"));
   EXPECT_THAT(message_of([&] { read_run(folder.path()); }), HasSubstr("no metrics.jsonl here"));
+}
+
+// Nobody writes into the pipe: opening it would wait for ever.
+TEST(ReadRun, RefusesPipes) {
+  for (const char* name : {"metrics.jsonl", "recipe.json", "recipe.resolved.json"}) {
+    TemporaryFolder folder;
+    if (std::string(name) != "metrics.jsonl") put(folder / "metrics.jsonl", "");
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    EXPECT_THAT(message_of([&] { read_run(folder.path()); }),
+                HasSubstr(std::string(name) + ": is a pipe"));
+  }
 }
 
 }  // namespace

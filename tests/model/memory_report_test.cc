@@ -71,6 +71,33 @@ TEST(MemoryReport, CountsTheBitsOfAttentionsDropout) {
   EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {}), none);
 }
 
+// On a GPU a chunk of the masked-word head has 256 MiB of logits, in whole tiles of rows; on a CPU
+// it has 1,024 rows. A vocabulary of 250,000 words keeps these.
+TEST(MemoryReport, CountsTheLogitsOfAChunk) {
+  struct Case {
+    int64_t vocab;
+    DeviceType device;
+    DType compute;
+    int64_t rows;
+  };
+  for (const Case& given : {Case{30522, DeviceType::kCpu, DType::kBF16, 1024},
+                            Case{30522, DeviceType::kCuda, DType::kBF16, 4352},
+                            Case{30522, DeviceType::kCuda, DType::kF32, 2176},
+                            Case{250002, DeviceType::kCuda, DType::kF32, 1024}}) {
+    BertConfig config = preset("bert-base");
+    config.vocab_size = given.vocab;
+    const auto heads = [&](int64_t masked) {
+      const BatchLimits limits{.rows = 64 * 128, .sequences = 64, .masked = masked};
+      return bytes_of(memory_report(config, limits, {}, given.compute,
+                                    PreTrainingHeads::kMaskedWords, given.device),
+                      "heads and logits");
+    };
+    const int64_t row = config.stored_vocab_size() * size_bytes_of(given.compute);
+    EXPECT_GT(heads(given.rows) - heads(given.rows - 1), row) << given.vocab;
+    EXPECT_LT(heads(given.rows + 1) - heads(given.rows), row) << given.vocab;
+  }
+}
+
 TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
   const BatchLimits limits{.rows = 8, .sequences = 1, .masked = 2};
   const auto rows =

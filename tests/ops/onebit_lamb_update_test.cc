@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "tests/ops/mirror.h"
@@ -60,6 +61,7 @@ class OnebitLambUpdateTest : public MirrorTest {
     a.momentum = mirror(a.momentum);
     a.residual = mirror(a.residual);
     a.mean_residual = mirror(a.mean_residual);
+    a.parts_on_device = mirror(a.parts_on_device);
     a.sums = mirror(View::of(sums.data(), {static_cast<int64_t>(a.tensors.size()), kLambSums}));
     onebit_lamb_squares(context(), a);
     mirror.bring_back();
@@ -84,6 +86,8 @@ TEST_P(OnebitLambUpdateTest, SumsFollowTheFormula) {
   Values value = random_values(7, 1, elements, 2);
   Values residual = random_values(7, 3, elements + kBeforeShare, 2);
   const Values mean = random_values(7, 4, owned.momentum.size(), 0.3);
+  const auto part_bytes = static_cast<int64_t>(std::span(owned.parts).size_bytes());
+  const ConstView parts(owned.parts.data(), DType::kU8, {part_bytes}, Device{});
   for (const bool coded : {false, true}) {
     Values new_mean = mean;
     const std::vector<double> found = squares({.value = view_of(value),
@@ -93,6 +97,7 @@ TEST_P(OnebitLambUpdateTest, SumsFollowTheFormula) {
                                                .sums = {},
                                                .tensors = all,
                                                .parts = owned.parts,
+                                               .parts_on_device = coded ? parts : ConstView(),
                                                .momentum_factor = 3,
                                                .beta1 = 0.8,
                                                .sources = 5});

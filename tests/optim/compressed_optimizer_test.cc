@@ -43,6 +43,17 @@ TEST(CompressedOptimizer, LoadsIntoAUsedOneAsIntoAFreshOne) {
   }
 }
 
+// One rank exchanges nothing, and has no counters of exchanges to continue with.
+TEST(CompressedOptimizer, ResumesExactlyOnOneRank) {
+  for (const Recipe& recipe : variants()) {
+    const TrialOptions options{.optimizer = recipe};
+    for (const int at : {3, 15}) {
+      expect_equal(continued(saved_after(at, 1, options), at, 0, 1, options),
+                   saved_after(kSteps, 1, options), fmt::format("update {}", at));
+    }
+  }
+}
+
 // Sums of an unfinished cycle of other ranks are dropped, so are those of this optimizer.
 TEST(CompressedOptimizer, LoadsWhatOtherRanksSavedAsAFreshOneDoes) {
   for (const Recipe& recipe : variants()) {

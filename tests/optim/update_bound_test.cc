@@ -111,12 +111,37 @@ TEST(UpdateBound, EntriesWhoseGradientsAreTinyAtFirst) {
   }
 }
 
+// Of all signs, or of one.
 TEST(UpdateBound, AllGradientsGrowAtOnce) {
   for (const float growth : {10.0f, 100.0f, 1e4f}) {
-    const Gradient grows = [growth](int rank, int64_t step, int64_t place) {
-      return (step <= 60 ? 1 : growth) * usual(rank, step, place);
-    };
-    expect_bounded("growth", grows, 100);
+    for (const float mean : {0.0f, 0.7f}) {
+      const Gradient grows = [growth, mean](int rank, int64_t step, int64_t place) {
+        const float noise = usual(rank, step, place);
+        return step <= 60 ? noise : growth * (mean + (1 - mean) * noise);
+      };
+      expect_bounded("growth", grows, 100);
+    }
+  }
+}
+
+// Adam's updates reach 6.8 then, of gradients of one sign: (1 - 0.9^t) / sqrt(1 - 0.999^t).
+TEST(UpdateBound, WithoutBiasCorrection) {
+  const AdamOptions adam{.weight_decay = 0.01, .bias_correction = false};
+  const double most = (1 - 0.9) / std::sqrt((1 - 0.999) * (1 - 0.9 * 0.9 / 0.999));
+  for (const auto& optimizer : {onebit_adam_recipe({.adam = adam, .freeze = {.step = 2}}),
+                                zero_one_adam_recipe({.adam = adam,
+                                .schedule = {.variance_freeze = 4,
+                                            .variance_scaler = 1,
+                                            .local_scaler = 1,
+                                            .local_limit = 2}}),
+                                zero_one_adam_recipe({.adam = adam,
+                                .schedule = {.variance_freeze = 100000, .variance_scaler = 16}})}) {
+    for (const float noise : {0.1f, 1.0f}) {
+      const Gradient gradient = [noise](int rank, int64_t step, int64_t place) {
+        return 0.7f + noise * static_cast<float>(normal(rank, step, place));
+      };
+      EXPECT_LE(largest_update(gradient, optimizer, 2, 80), 1.01 * most) << noise;
+    }
   }
 }
 

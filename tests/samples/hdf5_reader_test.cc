@@ -94,6 +94,17 @@ TEST_F(Hdf5ReaderTest, OneErrorWhereverItIsDamaged) {
 }
 
 // The packed numbers of NVIDIA's files carry a checksum of zlib.
+// libhdf5 would allocate and fill 16 GiB for the first list.
+TEST_F(Hdf5ReaderTest, ADamagedLengthIsNotAllocated) {
+  std::string bytes = read_file(golden("lists.hdf5"));
+  constexpr size_t kFirstLength = 2048;  // of input_ids
+  ASSERT_EQ(bytes.substr(kFirstLength, 4), std::string("\x18\0\0\0", 4));
+  bytes.replace(kFirstLength, 4, "\xff\xff\xff\x7f");
+  write_file_atomically(folder_ / "long.hdf5", bytes);
+  EXPECT_THAT(message(folder_ / "long.hdf5"),
+              HasSubstr("input_ids: rows 0 to 15 cannot be read: the file is damaged"));
+}
+
 TEST_F(Hdf5ReaderTest, NoticesDamagedPackedNumbers) {
   const std::string bytes = read_file(golden("nvidia.hdf5"));
   const size_t packed = bytes.find("\x78\x5e");

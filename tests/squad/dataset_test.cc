@@ -152,6 +152,44 @@ TEST(Dataset, AnswersMayBeTwoLists) {
             std::string::npos);
 }
 
+// As Hugging Face's datasets writes them, and as the example run_qa.py of transformers reads them.
+TEST(Dataset, QuestionsMayHaveTheirOwnContexts) {
+  const auto row = [](const char* id, const char* context, const Json& texts, const Json& starts) {
+    return Json{{"id", id},
+                {"title", "t"},
+                {"context", context},
+                {"question", "What?"},
+                {"answers", {{"text", texts}, {"answer_start", starts}}}};
+  };
+  const Json rows = {row("a", "In Paris.", {"Paris"}, {3}),
+                     row("b", "In Paris.", Json::array(), Json::array()),
+                     row("c", "In Rome.", {"Rome"}, {3})};
+  const auto expect_read = [](const Dataset& data) {
+    EXPECT_EQ(problem_summary(data), "");
+    ASSERT_EQ(data.questions.size(), 3u);
+    ASSERT_EQ(data.paragraphs.size(), 2u) << "one context is not stored twice";
+    EXPECT_EQ(data.questions[1].paragraph, 0u);
+    EXPECT_EQ(data.questions[2].paragraph, 1u);
+    EXPECT_EQ(data.questions[2].answers[0].first_word, 1);
+    EXPECT_TRUE(data.questions[1].impossible);
+    EXPECT_TRUE(has_unanswerable(data));
+  };
+  expect_read(dataset_from_json(rows, "rows.json", Use::kTrain));
+  expect_read(dataset_from_json({{"data", rows}}, "rows.json", Use::kTrain));
+  const TemporaryFolder folder;
+  std::string lines;
+  for (const Json& one : rows) lines += one.dump() + "\n";
+  write_file_atomically(folder / "rows.jsonl", lines);
+  expect_read(read_dataset(folder / "rows.jsonl", Use::kTrain));
+  write_file_atomically(folder / "rows.jsonl", lines + "{\"question\": \"a\"}\n");
+  EXPECT_NE(message_of([&] {
+              read_dataset(folder / "rows.jsonl", Use::kTrain);
+            }).find("rows.jsonl:4: context: is missing"),
+            std::string::npos);
+  EXPECT_EQ(read_dataset(folder / "rows.jsonl", Use::kTrain, corpus::LeftOut::kBad).problems.size(),
+            1u);
+}
+
 TEST(Dataset, BadQuestionsAreLeftOutWhereTheOptionIsGiven) {
   Json bad = question("a", {{"1895", 10}}), missing = question("b", {{"gone", 43}});
   bad["question"] = {1, 2};

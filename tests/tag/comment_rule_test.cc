@@ -44,6 +44,26 @@ TEST(CommentRule, WhatMayBeBothIsUnclear) {
   }
 }
 
+TEST(CommentRule, AmongTagsOfEntitiesWhatIsNoTagIsAComment) {
+  const RowForm entities = row_form({"a", "O"}, false, 0, 1);
+  EXPECT_TRUE(entities.has_entities);
+  for (const char* line : {"# doc1", "# domain=en", "# [2009-10-17]"}) {
+    EXPECT_EQ(judged(line, entities), HashLine::kComment) << line;
+    EXPECT_EQ(judged(line, row_form({"a", "DET"}, false, 0, 1)), HashLine::kUnclear) << line;
+  }
+  for (const char* line : {"# PER", "# geo-loc", "# Straße"}) {
+    EXPECT_EQ(judged(line, entities), HashLine::kUnclear) << line;
+  }
+  // A word, not a tag.
+  EXPECT_FALSE(row_form({"I"}, false, 0, 0).has_entities);
+}
+
+TEST(CommentRule, ATagOfEntitiesMakesARowAlsoBehindAnotherColumn) {
+  const RowForm second = {.has_tabs = true, .columns = 3, .token_column = 1, .tag_column = 2};
+  EXPECT_EQ(judged("#\tGBP\tO", second), HashLine::kWord);
+  EXPECT_EQ(judged("#\tGBP\tx", second), HashLine::kComment);
+}
+
 TEST(CommentRule, TheOptionDecides) {
   for (const char* line : {"# O", "# doc1", "# key = value"}) {
     EXPECT_EQ(judge_hash_line(line, kTwoBySpaces, Comments::kYes), HashLine::kComment);

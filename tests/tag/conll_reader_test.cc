@@ -107,6 +107,10 @@ TEST(ConllReader, LinesThatCannotBeWordsAreComments) {
               ElementsAre("EU/B-ORG", "EU/B-ORG"));
   // MultiCoNER.
   EXPECT_THAT(with("# id 01\tdomain=en", "EU _ _ B-ORG"), ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  // The same with a space for the tab: as many columns as a row, but no tag of entities.
+  EXPECT_THAT(with("# id 01 domain=en", "EU _ _ B-ORG"), ElementsAre("EU/B-ORG", "EU/B-ORG"));
+  EXPECT_THAT(with("# id 01 domain=en", "EU _ _ B-ORG", {.with_tags = false}),
+              ElementsAre("EU", "EU"));
   // CoNLL-2012.
   EXPECT_THAT(with("#begin document (a); part 000", "a 0 0 EU B-ORG", {.tokens = "4"}),
               ElementsAre("EU/B-ORG", "EU/B-ORG"));
@@ -120,6 +124,9 @@ TEST(ConllReader, LinesThatCannotBeWordsAreComments) {
 }
 
 TEST(ConllReader, AHashIsAWord) {
+  // Of the words in the second column the first has the part of speech #, that of a pound sign.
+  EXPECT_THAT(shown(read("#\tGBP\tO\nNN\tbank\tO\n\n#\t#\tO\n", {.tokens = "2", .tags = "3"})),
+              ElementsAre("GBP/O bank/O", "#/O"));
   EXPECT_THAT(shown(read("#onebit O\n# O\n\n# B-X\na O\n")),
               ElementsAre("#onebit/O #/O", "#/B-X a/O"));
   EXPECT_THAT(shown(read("a\tDET\n\n#\tSYM\n#nlp\tNOUN\n")),
@@ -130,18 +137,31 @@ TEST(ConllReader, AHashIsAWord) {
 }
 
 TEST(ConllReader, AnUnclearHashIsAnErrorThatNamesTheOption) {
-  const std::string text = "# doc1\na O\nb B-X\n\n# doc2\nc O\n";
+  const std::string text = "# doc1\na DET\nb NOUN\n\n# doc2\nc DET\n";
   const std::string message = error_of(text);
   EXPECT_THAT(message,
               HasSubstr("f.conll:1: may be a comment, or the word \"#\" with the tag \"doc1\""));
   EXPECT_THAT(message, HasSubstr("--comments yes or no (data.comments)"));
-  EXPECT_THAT(shown(read(text, {.comments = Comments::kYes})), ElementsAre("a/O b/B-X", "c/O"));
+  EXPECT_THAT(shown(read(text, {.comments = Comments::kYes})),
+              ElementsAre("a/DET b/NOUN", "c/DET"));
   EXPECT_THAT(shown(read(text, {.comments = Comments::kNo})),
-              ElementsAre("#/doc1 a/O b/B-X", "#/doc2 c/O"));
+              ElementsAre("#/doc1 a/DET b/NOUN", "#/doc2 c/DET"));
+  // A type of entity without a prefix.
+  EXPECT_THAT(error_of("a O\n\n# PER\n"), HasSubstr("f.conll:3: may be a comment"));
+}
+
+TEST(ConllReader, ACommentInsideASentenceIsAnErrorThatNamesTheOption) {
   EXPECT_THAT(
       error_of("a O\n# sent_id = 1\nb O\n"),
       HasSubstr("f.conll:2: has 4 columns, the first row of a word (line 1) has 2: a comment "
                 "inside a sentence?"));
+  // As long as a row.
+  const std::string text = "a DT B-NP O\n# sent_id = 1\nb NN I-NP O\n";
+  EXPECT_THAT(error_of(text), HasSubstr("f.conll:2: may be a comment inside a sentence, or the "
+                                        "word \"#\" with the tag \"1\"; give --comments"));
+  EXPECT_THAT(shown(read(text, {.comments = Comments::kYes})), ElementsAre("a/O b/O"));
+  EXPECT_THAT(shown(read(text, {.comments = Comments::kNo})), ElementsAre("a/O #/1 b/O"));
+  EXPECT_THAT(shown(read("a DT B-NP O\n# # B-NP O\n# = SYM O\n")), ElementsAre("a/O #/O #/O"));
 }
 
 std::vector<std::string> notes_of(const std::string& text, Options options = {}) {

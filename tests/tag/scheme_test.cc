@@ -13,7 +13,12 @@ using Tags = std::vector<std::string>;
 
 Sentences sentences_of(const std::vector<Tags>& all) {
   Sentences sentences = {.source = "train.conll", .all = {}};
-  for (const Tags& tags : all) sentences.all.push_back({.text = "", .tags = tags});
+  for (const Tags& tags : all) {
+    Sentence& sentence = sentences.all.emplace_back();
+    sentence.line = sentences.all.size();
+    for (const std::string& tag : tags) sentence.add_word("x" + tag);
+    sentence.tags = tags;
+  }
   return sentences;
 }
 
@@ -78,6 +83,31 @@ TEST(Scheme, BmesAndBmewoAreRefusedWithTheWayOut) {
               HasSubstr("those of BMEWO; write I- for M- and S- for W-"));
   EXPECT_EQ(found({{"M", "W"}}), Scheme::kPlain);
   EXPECT_EQ(found({{"B-LOC", "M-LOC", "NN"}}), Scheme::kPlain);
+}
+
+TEST(Scheme, OtherSpellingsAreRefusedWithTheUsualOne) {
+  const auto message = [](const std::vector<std::vector<std::string>>& tags) {
+    return message_of([&] { found(tags); });
+  };
+  EXPECT_THAT(message({{"B_LOC", "I_LOC", "O"}}), HasSubstr("write B-LOC for B_LOC"));
+  EXPECT_THAT(message({{"LOC-B", "LOC-I", "O"}}), HasSubstr("write B-LOC for LOC-B"));
+  EXPECT_THAT(message({{"b-loc", "i-loc", "o"}}), HasSubstr("write B-loc for b-loc"));
+  EXPECT_THAT(message({{"B-LOC", "o"}}), HasSubstr("write O for o"));
+  EXPECT_EQ(found({{"b", "i", "o"}}), Scheme::kPlain);
+  EXPECT_EQ(found({{"I_LOC", "O"}}), Scheme::kPlain) << "nothing begins";
+  EXPECT_EQ(found({{"B_LOC", "NN"}}), Scheme::kPlain);
+}
+
+// A line that names the columns, or a comment with two words.
+TEST(Scheme, AnOddTagAmongThoseOfEntitiesIsNamedWithItsLine) {
+  const auto message = [](const std::vector<std::vector<std::string>>& tags) {
+    return message_of([&] { found(tags); });
+  };
+  EXPECT_THAT(message({{"tag", "B-LOC", "O"}}), HasSubstr("the tag \"tag\" is none of entities"));
+  EXPECT_THAT(message({{"B-LOC", "O"}, {"I-LOC", "O-LOC"}}),
+              HasSubstr("train.conll:2, word 2 (xO-LOC): the tag \"O-LOC\""));
+  EXPECT_THAT(message({{"B-LOC", "O", "I"}}), HasSubstr("\"I\""));
+  EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "X", "[CLS]"}), Scheme::kPlain);
 }
 
 TEST(Scheme, OfAModelsLabels) {

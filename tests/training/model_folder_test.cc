@@ -104,5 +104,22 @@ TEST_F(ModelFolderTest, AClassifierWithoutLabelsHasThoseOfItsTensor) {
   EXPECT_TRUE(read_model_description(folder_.path()).classifier.labels.empty());
 }
 
+// f32 on a GPU takes many times as long, and nobody who asks for nothing asks for that.
+TEST_F(ModelFolderTest, APredictionComputesInTheUsualTypeOfItsDevice) {
+  EXPECT_EQ(usual_compute_type({DeviceType::kCuda, 0}), DType::kBF16);
+  EXPECT_EQ(usual_compute_type(Device{}), DType::kF32);
+  Context context = Context::cpu(1);
+  const auto type_with = [&](std::optional<DType> compute) {
+    ParameterTable table;
+    const model::PreTrainingModel model(read_model_description(folder_.path()).config, table,
+                                        model::PreTrainingHeads::kBoth);
+    const auto weights = load_for_inference(context, table, compute, folder_.path(),
+                                            {.may_lack = {}, .may_ignore = {}});
+    return table.compute_type();
+  };
+  EXPECT_EQ(type_with(std::nullopt), DType::kF32);
+  EXPECT_EQ(type_with(DType::kBF16), DType::kBF16);
+}
+
 }  // namespace
 }  // namespace onebit::training

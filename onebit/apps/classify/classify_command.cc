@@ -20,9 +20,10 @@ void add_classify_file_options(commands::Command command, ClassifyFileOptions& o
   finetune::add_record_file_options(command, options);
   command.add_option("--text", options.text,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
-                     "default: text, sentence1 or sentence");
-  command.add_option("--text-pair", options.text_pair,
-                     "Column of the second text; default: text_pair or sentence2, if present");
+                     "default: text, sentence1, sentence, premise or question1");
+  command.add_option(
+      "--text-pair", options.text_pair,
+      "Column of the second text; default: the other name of a usual pair, if present");
   if (with_label) {
     command.add_option("--label", options.label, "Column of the label; default: label or labels");
   }

@@ -26,9 +26,10 @@ void read_columns(Keys& section, ClassifyConfig& config) {
                  "format of the files; auto: by their endings");
   section.text("text", columns.text,
                {"column of the text: its name, its number from 1 or a key of JSON lines",
-                "text, sentence1 or sentence"});
-  section.text("text_pair", columns.text_pair,
-               {"column of the second text of a pair", "text_pair or sentence2, if present"});
+                "text, sentence1, sentence, premise or question1"});
+  section.text(
+      "text_pair", columns.text_pair,
+      {"column of the second text of a pair", "the other name of a usual pair, if present"});
   section.text("label", columns.label, {"column of the label", "label or labels"});
   section.choice(
       "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},

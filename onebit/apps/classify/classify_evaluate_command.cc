@@ -40,9 +40,9 @@ std::vector<std::string> labels_of(const finetune::Examples& examples,
 
 Judged evaluate(classify::ClassifyPredictor& predictor, const Path& path,
                 const finetune::FileLayout& layout, const ClassifyModelOptions& options) {
-  const finetune::Examples examples = finetune::read_examples(path, layout);
   const classify::LabelFormat format = {.problem = predictor.problem(),
                                         .separator = options.separator};
+  const finetune::Examples examples = classify::read_labelled(path, layout, format);
   const std::vector<std::string> labels = labels_of(examples, format, predictor);
   const classify::Targets targets = classify::targets_of(examples, format, labels);
   classify::ScoreOptions score = {.threshold = options.decided_threshold};

@@ -39,9 +39,8 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
-  examples_ = finetune::read_examples(options.train, config_.layout);
-  finetune::choose_labels(checkpoint.classifier,
-                          checkpoint.architecture == model::kClassifierArchitecture);
+  examples_ = classify::read_labelled(options.train, config_.layout, config_.label_format);
+  choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
   open_train_data(options, context.threads());
   choose_metrics();
   open_dev_data(options.dev, context.threads());
@@ -98,6 +97,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
+  if (!examples_.unread.empty()) facts_.decisions.push_back(examples_.unread);
   if (!examples_.left_out.empty()) facts_.decisions.push_back(examples_.left_out);
 }
 

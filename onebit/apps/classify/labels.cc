@@ -49,10 +49,12 @@ void check_name(const std::string& label, const std::string& place) {
 }
 
 const std::string& single_label(const finetune::Example& example, const std::string& place) {
-  require(example.label.kind != finetune::Field::Kind::kList,
-          "{}: the label is a list; for several labels an example set classify.problem_type to "
-          "multi_label_classification",
-          place);
+  if (example.label.kind == finetune::Field::Kind::kList) {
+    throw corpus::MisreadFile(fmt::format(
+        "{}: the label is a list; for several labels an example set classify.problem_type to "
+        "multi_label_classification",
+        place));
+  }
   check_name(example.label.text, place);
   return example.label.text;
 }
@@ -131,8 +133,25 @@ std::optional<Problem> problem_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> find_labels(const finetune::Examples& examples,
-                                     const LabelFormat& format) {
+finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
+                                const LabelFormat& format) {
+  return finetune::read_examples(path, layout,
+                                [&](const finetune::Example& example, const std::string& place) {
+                                  switch (format.problem) {
+                                    case Problem::kSingleLabel:
+                                      single_label(example, place);
+                                      break;
+                                    case Problem::kMultiLabel:
+                                      label_list(example, format, place);
+                                      break;
+                                    case Problem::kRegression:
+                                      number_of(example, place);
+                                      break;
+                                  }
+                                });
+}
+
+std::vector<std::string> find_labels(const finetune::Examples& examples, const LabelFormat& format) {
   if (format.problem == Problem::kRegression) return {default_label(0)};
   const bool is_single = format.problem == Problem::kSingleLabel;
   std::set<std::string> found;

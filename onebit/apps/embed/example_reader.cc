@@ -71,6 +71,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
     }
   }
   examples.texts.left_out = reader.left_out().summary();
+  if (layout.columns.anchor.empty()) examples.texts.unread = reader.unread(layout.column_fix);
   require(examples.size() > 0 || examples.texts.left_out.empty(), "{}: has no example: {}",
           examples.source(), examples.texts.left_out);
   require(examples.size() > 0,

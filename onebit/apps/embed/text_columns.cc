@@ -14,6 +14,16 @@ std::string columns_there(const finetune::RecordReader& reader) {
                                 : "there are " + listed(reader.names(), kMaxNamesListed);
 }
 
+// A file with several negatives per anchor would train as pairs without any of them.
+void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
+  for (const std::string& name : reader.names()) {
+    require(!name.starts_with("neg") && !name.starts_with("hard_neg"),
+            "{}: the negatives in {} would not be read: an example has one negative, in the column "
+            "negative; write a record for each of them, or, to read only some columns, {}",
+            reader.name(), name, fix);
+  }
+}
+
 }  // namespace
 
 const char* name_of(Kind kind) {
@@ -78,6 +88,10 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
   if (chosen.negative.empty() && chosen.score.empty()) {
     chosen.negative = usual.find({"negative"});
     chosen.score = usual.find({"score", "similarity"});
+  }
+  const bool are_found = columns.anchor.empty() && columns.positive.empty();
+  if (are_found && chosen.negative.empty() && chosen.score.empty()) {
+    refuse_other_negatives(reader, fix);
   }
   require(chosen.negative.empty() || chosen.score.empty(),
           "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "

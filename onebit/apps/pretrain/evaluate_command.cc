@@ -17,7 +17,7 @@ struct Arguments {
   std::string model, data;
   std::optional<int64_t> sequence_length, max_predictions;
   int64_t batch = 32, samples = 0;
-  DType compute = DType::kF32;
+  std::optional<DType> compute;
   bool json = false, no_next_sentence = false;
   commands::DeviceOptions device;
 };

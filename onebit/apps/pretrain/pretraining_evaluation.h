@@ -18,8 +18,8 @@ struct PretrainingEvaluationOptions {
   // Absent: as in the run, else whether the model has the head for it. False: masked words only.
   std::optional<bool> next_sentence;
   int64_t batch = 32;
-  DType compute = DType::kF32;
-  int64_t max_samples = 0;  // 0: all
+  std::optional<DType> compute = DType::kF32;  // absent: that of the device
+  int64_t max_samples = 0;                     // 0: all
 };
 
 // Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of

@@ -1,16 +1,19 @@
 #include "onebit/apps/squad/dataset.h"
 
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
-#include "onebit/apps/squad/context_words.h"
-#include "onebit/apps/squad/python_space.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/crc32.h"
 #include "onebit/data/corpus/data_json.h"
+#include "onebit/data/corpus/file_lines.h"
+#include "onebit/data/corpus/left_out_records.h"
+#include "onebit/apps/squad/context_words.h"
+#include "onebit/apps/squad/python_space.h"
 #include "onebit/data/text/utf8.h"
-#include "onebit/ground/base/error.h"
-#include "onebit/ground/base/json.h"
 
 namespace onebit::squad {
 namespace {
@@ -93,44 +96,98 @@ class Reader {
   }
 
   Dataset read(const Json& json) {
-    const Place root(json, dataset_.source + ": ");
+    read_file(Place(json, dataset_.source + ": "));
+    return finished();
+  }
+
+  // JSON lines of rows, or a whole file in one line.
+  Dataset read_lines(const Path& path) {
+    corpus::FileLines lines(path);
+    for (std::string line; lines.next(line);) {
+      if (line.empty() || line == "\r") continue;
+      Json row;
+      try {
+        row = corpus::parse_data_json(line, lines.place());
+      } catch (const Error& error) {
+        leave_out("", error);
+        continue;
+      }
+      const Place place(row, lines.place() + ": ");
+      place.has("data") ? read_file(place) : read_row(place);
+    }
+    return finished();
+  }
+
+ private:
+  void read_file(const Place& root) {
     if (root.has("version")) dataset_.version = root.member("version").text_or_number();
-    root.member("data").for_each([&](const Place& article) {
-      const std::string title = article.has("title") ? article.member("title").text() : "";
-      article.member("paragraphs").for_each([&](const Place& paragraph) {
-        read_paragraph(title, paragraph);
-      });
-    });
+    const Place data = root.value().is_array() ? root : root.member("data");
+    data.for_each([&](const Place& entry) { read_entry(entry); });
+  }
+
+  Dataset finished() {
     require(!dataset_.questions.empty(), "{}: contains no question that can be used{}{}",
             dataset_.source, dataset_.problems.empty() ? "" : "; ", problem_summary(dataset_));
     return std::move(dataset_);
   }
 
- private:
-  void read_paragraph(const std::string& title, const Place& paragraph) {
-    const auto number = static_cast<uint32_t>(dataset_.paragraphs.size());
-    const Place context = paragraph.member("context");
+  void read_entry(const Place& entry) {
+    if (!entry.has("paragraphs") && entry.has("question")) return read_row(entry);
+    const std::string title = title_of(entry);
+    entry.member("paragraphs").for_each([&](const Place& paragraph) {
+      const ContextWords words = read_context(title, paragraph);
+      paragraph.member("qas").for_each([&](const Place& place) { add_question(place, words); });
+    });
+  }
+
+  // A question with its context, as Hugging Face's datasets and its examples have them.
+  void read_row(const Place& row) {
+    try {
+      const Place context = row.member("context");
+      const bool is_last = row_words_ && context.value().is_string() &&
+                           dataset_.paragraphs.back().context == context.text();
+      if (!is_last) row_words_ = read_context(title_of(row), row);
+    } catch (const Error& error) {
+      return leave_out("", error);
+    }
+    add_question(row, *row_words_);
+  }
+
+  void leave_out(const std::string& id, const Error& error) {
+    corpus::LeftOutRecords(left_out_).add(error);
+    dataset_.problems.push_back({id, error.what()});
+  }
+
+  static std::string title_of(const Place& place) {
+    return place.has("title") ? place.member("title").text() : "";
+  }
+
+  // The words refer to the last paragraph, so that the next one ends their use.
+  ContextWords read_context(const std::string& title, const Place& place) {
+    row_words_.reset();
+    const Place context = place.member("context");
     // The context is a part of each of its questions, which are left out without one.
     const bool is_missing = context.value().is_null() && left_out_ != corpus::LeftOut::kNothing;
     dataset_.paragraphs.push_back({title, is_missing ? "" : context.text()});
-    const ContextWords words(dataset_.paragraphs.back().context);
-    paragraph.member("qas").for_each([&](const Place& place) {
-      Question question;
-      std::string reason;
-      try {
-        read_question(place, question);
-        question.paragraph = number;
-        reason = reason_against(question, words);
-      } catch (const Error& error) {
-        corpus::LeftOutRecords(left_out_).add(error);
-        reason = error.what();
-      }
-      if (reason.empty()) {
-        dataset_.questions.push_back(std::move(question));
-      } else {
-        dataset_.problems.push_back({question.id, reason});
-      }
-    });
+    return ContextWords(dataset_.paragraphs.back().context);
+  }
+
+  // A question about the last paragraph.
+  void add_question(const Place& place, const ContextWords& words) {
+    Question question;
+    std::string reason;
+    try {
+      read_question(place, question);
+      question.paragraph = static_cast<uint32_t>(dataset_.paragraphs.size() - 1);
+      reason = reason_against(question, words);
+    } catch (const Error& error) {
+      return leave_out(question.id, error);
+    }
+    if (reason.empty()) {
+      dataset_.questions.push_back(std::move(question));
+    } else {
+      dataset_.problems.push_back({question.id, reason});
+    }
   }
 
   void read_question(const Place& place, Question& question) const {
@@ -147,10 +204,12 @@ class Reader {
     });
   }
 
-  // {"text": ["a", "b"], "answer_start": [3, 7]}
+  // {"text": ["a", "b"], "answer_start": [3, 7]}. Files of this form have no is_impossible: empty
+  // lists are its sign, as in transformers.
   void read_answer_lists(const Place& answers, Question& question) const {
     answers.member("text").for_each(
         [&](const Place& text) { question.answers.push_back({.text = text.text()}); });
+    question.impossible = question.impossible || question.answers.empty();
     if (use_ != Use::kTrain) return;
     const Place starts = answers.member("answer_start");
     require(starts.value().is_array() && starts.size() == question.answers.size(),
@@ -212,7 +271,14 @@ class Reader {
   corpus::LeftOut left_out_;
   Dataset dataset_;
   std::unordered_set<std::string> ids_;
+  std::optional<ContextWords> row_words_;  // of the last row's context
 };
+
+bool has_lines(const Path& path) {
+  Path plain = path.filename();
+  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
+  return plain.extension() == ".jsonl" || plain.extension() == ".ndjson";
+}
 
 std::string read_whole(const Path& path) {
   const auto stream = corpus::open_byte_stream(path, path.string());
@@ -237,6 +303,7 @@ Dataset dataset_from_json(const Json& json, const std::string& source, Use use,
 }
 
 Dataset read_dataset(const Path& path, Use use, corpus::LeftOut left_out) {
+  if (has_lines(path)) return Reader(path.string(), use, left_out).read_lines(path);
   return dataset_from_json(corpus::parse_data_json(read_whole(path), path.string()), path.string(),
                            use, left_out);
 }

@@ -55,8 +55,10 @@ struct Dataset {
 
 // Reads a file, plain or compressed (corpus/byte_stream.h). A question with a problem is left out
 // and reported in `problems`: a duplicate id, an empty context or question, and for kTrain no
-// answer at its offset. Ids and the version may be numbers, and the answers of a question one
-// object of two lists, as Hugging Face's datasets writes them. Errors: unreadable, not JSON,
+// answer at its offset. Ids and the version may be numbers. As in Hugging Face's datasets, the
+// answers of a question may be one object of two lists, which are empty where there is none, and
+// `data`, the whole file, or the lines of a .jsonl file may be questions with their contexts.
+// Errors: unreadable, not JSON,
 // another structure (with the place in it), no question left. A question of another structure is a
 // problem, too, where `left_out` is kBad, and one whose context or text is null where it is
 // kMissing.

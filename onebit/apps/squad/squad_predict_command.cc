@@ -18,7 +18,7 @@ namespace {
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
   squad::SquadPredictionOptions prediction;
-  DType compute = DType::kF32;
+  std::optional<DType> compute;
   commands::DeviceOptions device;
 };
 

@@ -24,7 +24,7 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
   return logits;
 }
 
-SquadPredictor::SquadPredictor(Context& context, const Path& path, DType compute)
+SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional<DType> compute)
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {

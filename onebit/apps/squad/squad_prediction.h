@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,9 @@ struct SquadPredictionOptions {
 // A fine-tuned model loaded from disk.
 class SquadPredictor {
  public:
-  // `path` is resolved by find_model_folder(). Error: a model without "qa_outputs".
-  SquadPredictor(Context& context, const Path& path, DType compute = DType::kF32);
+  // `path` is resolved by find_model_folder(); without `compute` the device's type. Error: a model
+  // without "qa_outputs".
+  SquadPredictor(Context& context, const Path& path, std::optional<DType> compute = DType::kF32);
 
   const training::ModelDescription& description() const { return description_; }
   // Builds features and computes their logits. Collective. `dataset` must outlive the result.

@@ -1,6 +1,7 @@
 #include "onebit/apps/tag/comment_rule.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/number.h"
@@ -37,6 +38,14 @@ bool is_key_and_value(std::string_view line) {
   return !key.empty() && key.find_first_of(" \t=#") == std::string_view::npos;
 }
 
+// Names of entities and parts of speech have letters, hyphens and underscores; those without a
+// prefix are tags as well. Other languages' letters are not ASCII.
+bool may_be_tag(std::string_view field) {
+  return std::all_of(field.begin(), field.end(), [](unsigned char one) {
+    return std::isalpha(one) != 0 || one == '-' || one == '_' || one >= 0x80;
+  });
+}
+
 // O, B-LOC, or a prefix alone, of any scheme.
 bool is_entity_tag(std::string_view tag) {
   constexpr std::string_view kPrefixes = "OBIESLUMW";
@@ -44,10 +53,25 @@ bool is_entity_tag(std::string_view tag) {
   return has_prefix && (tag.size() == 1 || (tag.size() > 2 && tag[1] == '-'));
 }
 
+bool has_entity_tag(const std::vector<std::string_view>& fields, size_t token_column,
+                    size_t tag_column) {
+  return tag_column != token_column && tag_column < fields.size() &&
+         is_entity_tag(fields[tag_column]);
+}
+
 }  // namespace
 
 std::vector<std::string_view> split_row(std::string_view line, bool has_tabs) {
   return has_tabs ? split_at_tabs(line) : split_at_spaces(line);
+}
+
+RowForm row_form(const std::vector<std::string_view>& fields, bool has_tabs, size_t token_column,
+                 size_t tag_column) {
+  return {.has_tabs = has_tabs,
+          .columns = fields.size(),
+          .token_column = token_column,
+          .tag_column = tag_column,
+          .has_entities = has_entity_tag(fields, token_column, tag_column)};
 }
 
 HashLine judge_hash_line(std::string_view line, const RowForm& words, Comments rule) {
@@ -60,11 +84,14 @@ HashLine judge_hash_line(std::string_view line, const RowForm& words, Comments r
   }
   const bool has_other_separator = !words.has_tabs && line.find('\t') != std::string_view::npos;
   const std::vector<std::string_view> fields = split_row(line, words.has_tabs);
-  if (has_other_separator || fields.size() != words.columns || words.token_column != 0) {
-    return HashLine::kComment;
+  if (has_other_separator || fields.size() != words.columns) return HashLine::kComment;
+  const bool has_tag = has_entity_tag(fields, words.token_column, words.tag_column);
+  if (words.token_column != 0) return has_tag ? HashLine::kWord : HashLine::kComment;
+  if (fields.size() == 1 || has_tag || is_entity_tag(fields.back())) return HashLine::kWord;
+  if (fields[0] == "#") {
+    if (words.has_entities && !may_be_tag(fields.back())) return HashLine::kComment;
+    return words.has_tabs ? HashLine::kWord : HashLine::kUnclear;
   }
-  if (fields.size() == 1 || is_entity_tag(fields.back())) return HashLine::kWord;
-  if (fields[0] == "#") return words.has_tabs ? HashLine::kWord : HashLine::kUnclear;
   return whole_number<int64_t>(fields.back()) ? HashLine::kUnclear : HashLine::kWord;
 }
 

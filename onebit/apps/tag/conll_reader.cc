@@ -68,14 +68,17 @@ bool ConllReader::read_line() {
 // or, without one, in line_ itself.
 void ConllReader::look_ahead() {
   const auto take_form = [this](const std::string& row) {
-    words_.has_tabs = row.find('\t') != std::string::npos;
-    const std::vector<std::string_view> fields = split_row(row, words_.has_tabs);
-    words_.columns = fields.size();
-    const auto number = whole_number<size_t>(options_.tokens);
-    const auto named = std::find(fields.begin(), fields.end(), options_.tokens);
-    words_.token_column = number                  ? std::max<size_t>(*number, 1) - 1
-                          : named != fields.end() ? static_cast<size_t>(named - fields.begin())
-                                                  : 0;
+    const bool has_tabs = row.find('\t') != std::string::npos;
+    const std::vector<std::string_view> fields = split_row(row, has_tabs);
+    const auto column = [&](const std::string& given, size_t otherwise) {
+      const auto number = whole_number<size_t>(given);
+      const auto named = std::find(fields.begin(), fields.end(), given);
+      return number                  ? std::max<size_t>(*number, 1) - 1
+             : named != fields.end() ? static_cast<size_t>(named - fields.begin())
+                                     : otherwise;
+    };
+    words_ = row_form(fields, has_tabs, column(options_.tokens, 0),
+                      column(options_.tags, fields.size() - 1));
   };
   std::string line;
   while (lines_.next(line)) {
@@ -160,10 +163,7 @@ bool ConllReader::take_line(Sentence& sentence) {
 // Also reads the column names that a comment gives.
 bool ConllReader::is_comment(bool in_sentence) {
   if (!line_.starts_with('#')) return false;
-  if (in_sentence) {
-    // A row of another length cannot be a word; only the option makes sure that it is no mistake.
-    return options_.comments == Comments::kYes && split_row(line_, has_tabs_).size() != columns_;
-  }
+  if (in_sentence) return is_comment_in_sentence();
   if (!has_columns_ && line_.starts_with(kGlobalColumns)) {
     names_.clear();
     const std::string_view list = std::string_view(line_).substr(kGlobalColumns.size());
@@ -174,15 +174,29 @@ bool ConllReader::is_comment(bool in_sentence) {
   return has_comments_ ? options_.comments != Comments::kNo : is_comment_by_rule();
 }
 
+// Inside a sentence only the option makes sure that what can be no row is no mistake.
+bool ConllReader::is_comment_in_sentence() const {
+  const bool yes = options_.comments == Comments::kYes;
+  if (split_row(line_, has_tabs_).size() != columns_) return yes;
+  // Another column may have # inside a sentence, for example that of the part of speech.
+  if (token_column_ != 0 || options_.comments == Comments::kNo ||
+      judge_hash_line(line_, words_, Comments::kAuto) != HashLine::kComment) {
+    return false;
+  }
+  require(yes,
+          "{}: may be a comment inside a sentence, or the word \"{}\" with the tag \"{}\"; give "
+          "--comments yes or no (data.comments)",
+          place(), split_row(line_, has_tabs_).front(), split_row(line_, has_tabs_).back());
+  return true;
+}
+
 bool ConllReader::is_comment_by_rule() const {
-  const RowForm known = {.has_tabs = has_tabs_, .columns = columns_, .token_column = token_column_};
-  const RowForm& words = has_columns_ ? known : words_;
-  const HashLine found = judge_hash_line(line_, words, options_.comments);
+  const HashLine found = judge_hash_line(line_, words_, options_.comments);
   require(
       found != HashLine::kUnclear,
       "{}: may be a comment, or the word \"{}\" with the tag \"{}\": it begins with # and has as "
       "many columns as a row of a word; give --comments yes or no (data.comments)",
-      place(), split_row(line_, words.has_tabs).front(), split_row(line_, words.has_tabs).back());
+      place(), split_row(line_, words_.has_tabs).front(), split_row(line_, words_.has_tabs).back());
   return found == HashLine::kComment;
 }
 
@@ -235,6 +249,13 @@ size_t ConllReader::column_of(const std::string& column, const char* role) const
 }
 
 void ConllReader::learn_columns() {
+  choose_columns();
+  words_ =
+      row_form(fields_, has_tabs_, token_column_, options_.with_tags ? tag_column_ : columns_ - 1);
+  has_columns_ = true;
+}
+
+void ConllReader::choose_columns() {
   const auto has_name = [&](const char* name) {
     return std::find(names_.begin(), names_.end(), name) != names_.end();
   };
@@ -253,17 +274,13 @@ void ConllReader::learn_columns() {
   const auto is_number = [](const std::string& column) { return whole_number<size_t>(column); };
   may_differ_ =
       has_tabs_ && is_number(options_.tokens) && (!options_.with_tags || is_number(options_.tags));
-  if (!options_.with_tags) {
-    has_columns_ = true;
-    return;
-  }
+  if (!options_.with_tags) return;
   const std::string tags = !options_.tags.empty() ? options_.tags
                            : has_name("UPOS")     ? "UPOS"
                                                   : std::to_string(columns_);
   tag_column_ = column_of(tags, "tags");
   require(token_column_ != tag_column_, "{}: column {} would contain both words and tags{}; {}",
           place(), token_column_ + 1, columns_ == 1 ? ", and there is no other" : "", options_.fix);
-  has_columns_ = true;
 }
 
 void ConllReader::check_count() {

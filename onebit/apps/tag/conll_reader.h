@@ -64,11 +64,13 @@ class ConllReader : public SentenceReader {
   bool is_blank() const;
   bool take_line(Sentence& sentence);
   bool is_comment(bool in_sentence);
+  bool is_comment_in_sentence() const;
   bool is_comment_by_rule() const;
   void see(Seen& seen) const;
   void refuse_numbers(const Sentence& sentence);
   void split();
   void learn_columns();
+  void choose_columns();
   size_t column_of(const std::string& column, const char* role) const;
   bool is_header();
   // Whether a column that is only remembered exists in this file.
@@ -79,7 +81,7 @@ class ConllReader : public SentenceReader {
   Options options_;
   corpus::FileLines lines_;
   std::deque<Line> ahead_;  // read to find the form of words before comments are judged
-  RowForm words_;
+  RowForm words_;           // of the first row, guessed before its columns are chosen
   std::vector<std::string> names_;
   std::string line_;
   uint64_t number_ = 0;                   // of line_

@@ -60,6 +60,38 @@ void refuse_other_schemes(const std::set<std::string>& tags, const std::string& 
   }
 }
 
+// A tag of an entity as onebit's schemes write it: B-PER for b-per, B_PER and PER-B.
+std::string respelled(const std::string& tag) {
+  constexpr std::string_view kPrefixes = "BIESLUMWbieslumw", kSeparators = "-_:";
+  const auto capital = [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; };
+  if (tag == "o") return "O";
+  if (tag.size() < 3) return tag;
+  const auto joined = [&](char prefix, char separator, const std::string& type) {
+    const bool fits = kPrefixes.find(prefix) != std::string_view::npos &&
+                      kSeparators.find(separator) != std::string_view::npos;
+    return fits ? fmt::format("{}-{}", capital(prefix), type) : "";
+  };
+  const std::string first = joined(tag[0], tag[1], tag.substr(2));
+  const std::string last = joined(tag.back(), tag[tag.size() - 2], tag.substr(0, tag.size() - 2));
+  return !first.empty() ? first : !last.empty() ? last : tag;
+}
+
+void refuse_other_spelling(const std::set<std::string>& tags, const std::string& source) {
+  std::set<std::string> usual;
+  std::string changed;
+  for (const std::string& tag : tags) {
+    const std::string as_usual = respelled(tag);
+    if (as_usual != tag && tag.size() > changed.size()) changed = tag;
+    usual.insert(as_usual);
+  }
+  const bool has_begin =
+      std::any_of(usual.begin(), usual.end(), [](const std::string& tag) { return tag[0] == 'B'; });
+  require(changed.empty() || !has_begin || !all_of(usual, "BIESLUMW"),
+          "{}: its tags are those of entities in another spelling; write {} for {}, or set the "
+          "scheme to none to score them as plain tags",
+          source, respelled(changed), changed);
+}
+
 // Whether these are tags of entities.
 bool are_entities(const std::set<std::string>& tags, const std::string& source) {
   const bool has_outside_only = tags.size() == 1 && tags.contains("O");
@@ -67,8 +99,26 @@ bool are_entities(const std::set<std::string>& tags, const std::string& source) 
   if (all_of(tags, "BIES")) return true;
   const bool are_bare = std::all_of(tags.begin(), tags.end(), is_bare);
   if (are_bare && (tags.contains("B") || (tags.contains("I") && tags.contains("E")))) return true;
+  refuse_other_spelling(tags, source);
   refuse_other_schemes(tags, source);
   return false;
+}
+
+// A header, a comment or a mistake in a file of entities would make its tags plain ones.
+void refuse_odd_tag(const std::set<std::string>& tags, const Sentences& sentences) {
+  const bool has_entity = std::any_of(tags.begin(), tags.end(), [](const std::string& tag) {
+    return typed_tag(tag, "BI").has_value();
+  });
+  if (!has_entity || !tags.contains("O")) return;
+  for (const Sentence& one : sentences.all) {
+    for (size_t i = 0; i < one.tags.size(); ++i) {
+      require(
+          one.tags[i] == "O" || typed_tag(one.tags[i], "BIES"),
+          "{}: the tag \"{}\" is none of entities, and others are (O, B-LOC): is the line a "
+          "header or a comment? Correct it, or set the scheme to none to score all as plain tags",
+          place_of(sentences.source, one, i), one.tags[i]);
+    }
+  }
 }
 
 // How the prefixes of tags are distributed: tags with E- and without B- and S- are those of IOE.
@@ -157,7 +207,10 @@ EntityTag entity_tag(std::string_view tag) {
 Scheme find_scheme(const Sentences& sentences) {
   std::set<std::string> tags;
   for (const Sentence& one : sentences.all) tags.insert(one.tags.begin(), one.tags.end());
-  if (!are_entities(tags, sentences.source)) return Scheme::kPlain;
+  if (!are_entities(tags, sentences.source)) {
+    refuse_odd_tag(tags, sentences);
+    return Scheme::kPlain;
+  }
   const Scheme family = family_of(tags);
   if (family == Scheme::kIobes) return family;
   Borders seen;

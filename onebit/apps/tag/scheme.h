@@ -34,8 +34,9 @@ EntityTag entity_tag(std::string_view tag);
 
 // The scheme of a file's tags; kPlain unless every tag is O or a prefix with a type. Entities that
 // begin with I- mean IOB1 only if no entity begins with B- unnecessarily, and with E- in place of
-// B- those that end with I- mean IOE1. Error: the prefixes of BILOU, BMES or BMEWO, which are not
-// supported.
+// B- those that end with I- mean IOE1. Errors: the prefixes of BILOU, BMES or BMEWO, which are not
+// supported; another spelling, such as B_LOC, LOC-B and b-loc; a tag that is none of entities,
+// where O and others are.
 Scheme find_scheme(const Sentences& sentences);
 
 // The scheme of a model's labels, without their text.

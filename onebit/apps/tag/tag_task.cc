@@ -137,7 +137,9 @@ void TagTask::choose_metric() {
 void TagTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<TagDev>(dev, config_, description_, scheme_, threads);
   const tag::Sentences& sentences = dev_->sentences();
-  const tag::Scheme found = tag::find_scheme(sentences);
+  // Plain tags have no scheme that their spelling could contradict.
+  const tag::Scheme found =
+      scheme_ == tag::Scheme::kPlain ? tag::Scheme::kPlain : tag::find_scheme(sentences);
   const bool one_is_plain = found == tag::Scheme::kPlain || scheme_ == tag::Scheme::kPlain;
   require(one_is_plain || found == scheme_,
           "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "

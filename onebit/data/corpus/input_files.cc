@@ -61,6 +61,7 @@ void add_folder(const Path& folder, InputFiles& found) {
   for (const Path& path : paths) {
     if (!is_archive(path) && kind_of(path)) {
       found.files.push_back(input_file(path));
+      found.files.back().is_found = true;
     } else {
       found.ignored.push_back(path.string());
     }

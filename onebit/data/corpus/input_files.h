@@ -14,6 +14,7 @@ struct InputFile {
   std::string name;
   bool jsonl = false;
   uint64_t size_bytes = 0;  // size on disk; 0 if it has no size
+  bool is_found = false;    // in a folder, rather than named
 };
 
 struct InputFiles {

@@ -4,18 +4,20 @@
 #include <memory>
 #include <set>
 
+#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/parallel_for.h"
 #include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
 #include "onebit/data/corpus/progress_meter.h"
 #include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/standard_input.h"
 #include "onebit/data/corpus/store_writer.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/corpus/vocabulary_choice.h"
 #include "onebit/data/text/tokenizer.h"
-#include "onebit/ground/base/error.h"
-#include "onebit/ground/base/log.h"
-#include "onebit/ground/base/parallel_for.h"
 
 namespace onebit::corpus {
 namespace {
@@ -54,7 +56,7 @@ struct Worker {
 struct Totals {
   uint64_t text_bytes = 0;
   std::set<std::string> formats;
-  std::string decision;
+  std::string decision, empty_files;
   LeftOutRecords left_out;
   double seconds = 0;
 };
@@ -83,7 +85,8 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
           [&](Item& item) {
             if (!source.read(item.block)) return false;
             item.consumed_bytes = source.consumed_bytes();
-            totals.formats.insert(name(item.block.format));
+            const bool is_blank = stripped(item.block.text).empty();
+            if (!is_blank) totals.formats.insert(name(item.block.format));
             return true;
           },
           [&](int thread, Item& item) {
@@ -101,6 +104,7 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
           });
   meter.finish(consumed_bytes, totals.text_bytes);
   totals.decision = source.decision();
+  totals.empty_files = source.empty_files();
   totals.seconds = meter.seconds();
   return totals;
 }
@@ -130,8 +134,12 @@ PrepareReport prepare(const PrepareOptions& given) {
   PrepareReport report;
   InputFiles inputs = find_input_files(options.inputs);
   if (!inputs.ignored.empty()) {
-    report.decisions.push_back(fmt::format("{} files are not text and were ignored; first: {}",
-                                           inputs.ignored.size(), inputs.ignored.front()));
+    report.decisions.push_back(
+        fmt::format("{} not text and ignored; first: {}",
+                    inputs.ignored.size() == 1
+                        ? "1 file is"
+                        : counted(static_cast<int64_t>(inputs.ignored.size()), "file") + " are",
+                    inputs.ignored.front()));
   }
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();
@@ -141,10 +149,12 @@ PrepareReport prepare(const PrepareOptions& given) {
                           vocabulary.decisions.end());
   writer.set_vocabulary(*vocabulary.vocabulary, vocabulary.casing);
   const Totals totals = tokenize_all(options, inputs.files, vocabulary, writer);
-  for (std::string note : {totals.decision, totals.left_out.summary()}) {
+  for (std::string note : {totals.decision, totals.empty_files, totals.left_out.summary()}) {
     if (!note.empty()) report.decisions.push_back(std::move(note));
   }
   drop_kept_standard_input(writer.partial_folder());
+  require(writer.has_sentences() || totals.left_out.count() == 0, "no sentence was found: {}",
+          totals.left_out.summary());
   const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));
   report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));
   report.duplicate_tokens = writer.duplicate_tokens();

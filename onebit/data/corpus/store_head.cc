@@ -4,6 +4,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/regular_file.h"
 
 namespace onebit::corpus {
 namespace {
@@ -62,6 +63,7 @@ void StoreHead::set_vocabulary(const text::Vocabulary& vocabulary) {
 
 text::Vocabulary StoreHead::load_vocabulary(const Path& folder) const {
   const Path path = folder / kVocabularyName;
+  require_regular_file(path);
   text::Vocabulary vocabulary = text::Vocabulary::from_parts(
       {text::read_vocabulary_lines(path), added_tokens, special_names}, path.string());
   require(vocabulary.checksum() == vocabulary_checksum && vocabulary.size() == vocabulary_size,

@@ -56,6 +56,7 @@ class StoreWriter {
   void drop_duplicates();
   void add(const TokenizedBlock& block);
   // The number of tokens in sentences of more than kLongSentenceTokens.
+  bool has_sentences() const { return manifest_.sentences > 0 || open_.all_tokens > 0; }
   uint64_t long_sentence_tokens() const { return long_sentence_tokens_; }
   // The number of tokens in dropped documents.
   uint64_t duplicate_tokens() const { return duplicate_tokens_; }

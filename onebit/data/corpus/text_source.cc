@@ -59,8 +59,9 @@ void check_utf8(const TextBlock& block) {
 
 TextSource::TextSource(std::vector<InputFile> files, TextFormat format)
     : files_(std::move(files)), format_(format) {
-  const bool known = std::all_of(files_.begin(), files_.end(),
-                                 [](const InputFile& file) { return file.size_bytes > 0; });
+  const bool known = std::all_of(files_.begin(), files_.end(), [](const InputFile& file) {
+    return file.size_bytes > 0 || file.is_found;
+  });
   for (const InputFile& file : files_) total_bytes_ += known ? file.size_bytes : 0;
 }
 
@@ -71,6 +72,7 @@ uint64_t TextSource::consumed_bytes() const {
 TextFormat TextSource::format_of_file() {
   if (files_[next_file_ - 1].jsonl || format_ == TextFormat::kJsonl) return TextFormat::kJsonl;
   if (format_ != TextFormat::kAuto) return format_;
+  if (at_end_ && stripped(pending_).empty()) return TextFormat::kLines;
   std::string reason;
   const TextFormat format = detect_text_format(pending_, reason);
   Found& found = found_[format];
@@ -91,6 +93,13 @@ std::string TextSource::decision() const {
                     found.reason, found.first_file));
   }
   return choices.empty() ? "" : fmt::format("text format: {}", fmt::join(choices, "; "));
+}
+
+std::string TextSource::empty_files() const {
+  if (empty_files_ == 0) return "";
+  return empty_files_ == 1 ? fmt::format("1 file is empty: {}", first_empty_file_)
+                           : fmt::format("{} are empty; first: {}", counted(empty_files_, "file"),
+                                         first_empty_file_);
 }
 
 void TextSource::open_next() {
@@ -169,7 +178,8 @@ bool TextSource::read(TextBlock& block) {
   // Reads one byte ahead, so that the last block can be marked as the last.
   block.ends_file = pending_.empty() && !fill(1);
   if (block.ends_file) {
-    require(has_text_, "{}: is empty", file.name);
+    require(has_text_ || file.is_found, "{}: is empty", file.name);
+    if (!has_text_ && empty_files_++ == 0) first_empty_file_ = file.name;
     finished_bytes_ += stream_->consumed_bytes();
     stream_.reset();
   }

@@ -34,8 +34,8 @@ class TextSource {
   // to all files. kAuto decides for each text file from its beginning.
   TextSource(std::vector<InputFile> files, TextFormat format);
 
-  // Overwrites `block`; returns false after the last one. Errors: an unreadable, empty (only white
-  // space) or damaged file, a JSON line longer than 256 MiB.
+  // Overwrites `block`; returns false after the last one. Errors: an unreadable or damaged file, an
+  // empty one (only white space) that was named, a JSON line longer than 256 MiB.
   bool read(TextBlock& block);
   // The size of the files on disk; 0 if one has no size (standard input).
   uint64_t total_bytes() const { return total_bytes_; }
@@ -44,6 +44,8 @@ class TextSource {
   // The choices made by kAuto so far, each with the reason in its first file; empty for other
   // formats.
   std::string decision() const;
+  // How many empty files were found in folders so far, and the first; empty if none was.
+  std::string empty_files() const;
 
  private:
   void open_next();
@@ -62,6 +64,8 @@ class TextSource {
   std::map<TextFormat, Found> found_;
   uint64_t total_bytes_ = 0, finished_bytes_ = 0;
   size_t next_file_ = 0;
+  int64_t empty_files_ = 0;
+  std::string first_empty_file_;
   std::unique_ptr<ByteStream> stream_;  // null between files
   std::string pending_;                 // read, not yet returned
   bool at_end_ = false;                 // stream_ has ended

@@ -65,12 +65,16 @@ GeluForm gelu_form(JsonReader& reader) {
   return exact.at(name) ? GeluForm::kErf : GeluForm::kTanh;
 }
 
-// float64 values are read as f32.
+// float64 values are read as f32. "auto" is the type of the file's tensors, which they show.
 DType torch_dtype(JsonReader& reader) {
   const std::string key = reader.has("dtype") ? "dtype" : "torch_dtype";
   const std::string name =
-      reader.choice(key, "float32", {"float32", "bfloat16", "float16", "float64"});
-  return name == "bfloat16" ? DType::kBF16 : name == "float16" ? DType::kF16 : DType::kF32;
+      reader.choice(key, "float32",
+                    {"float32", "bfloat16", "float16", "float64", "auto", "torch.float32",
+                     "torch.bfloat16", "torch.float16", "torch.float64"});
+  return name.ends_with("bfloat16")  ? DType::kBF16
+         : name.ends_with("float16") ? DType::kF16
+                                     : DType::kF32;
 }
 
 const char* torch_name(DType dtype) {

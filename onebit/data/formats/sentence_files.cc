@@ -1,6 +1,8 @@
 #include "onebit/data/formats/sentence_files.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -15,9 +17,12 @@ namespace {
 constexpr const char* kModules = "modules.json";
 constexpr const char* kSentenceBert = "sentence_bert_config.json";
 constexpr const char* kOwnConfig = "config_sentence_transformers.json";
+constexpr const char* kPackage = "sentence_transformers.";
 constexpr const char* kModulePrefix = "sentence_transformers.models.";
 
 constexpr const char* kEncoder = "Transformer";
+constexpr const char* kPooling = "Pooling";
+constexpr const char* kKinds[] = {kEncoder, kPooling, "Normalize"};  // the last may be missing
 
 constexpr const char* kMean = "pooling_mode_mean_tokens";
 constexpr const char* kFirst = "pooling_mode_cls_token";
@@ -29,6 +34,7 @@ constexpr const char* kModes[] = {kFirst,
                                   "pooling_mode_lasttoken"};
 
 struct Module {
+  std::string type;
   std::string kind;  // the last word of its type
   Path path;         // inside the folder
 };
@@ -50,12 +56,39 @@ std::vector<Module> read_modules(const Path& path) {
     JsonReader module(list[i], path.string(), fmt::format("[{}]", i));
     const std::string type = module.text("type", "");
     const std::string kind = type.substr(type.rfind('.') + 1);
-    modules.push_back({.kind = kind == "BERT" ? kEncoder : kind,  // its name before version 0.3
+    modules.push_back({.type = type,
+                       .kind = kind == "BERT" ? kEncoder : kind,  // its name before version 0.3
                        .path = inside(module.text("path", ""), path.string())});
-    for (const char* key : {"idx", "name", "kwargs"}) module.accept(key);
+    for (const char* key : {"idx", "name"}) module.accept(key);
+    const Json& arguments = module.raw("kwargs");
+    require(arguments.is_null() || arguments.empty(),
+            "{} is {}; onebit passes nothing to a module: remove it if it changes no vector",
+            module.place("kwargs"), json_text(arguments));
     module.finish();
   }
   return modules;
+}
+
+// In another order, or twice, the same modules make other vectors.
+void require_order(const std::vector<Module>& modules, const Path& place) {
+  std::vector<std::string> kinds;
+  for (const Module& module : modules) {
+    kinds.push_back(module.kind);
+    require(std::ranges::find(kKinds, module.kind) != std::end(kKinds),
+            "{}: the module {} is not supported: Transformer, Pooling and Normalize are",
+            place.string(), module.kind);
+    require(module.type.starts_with(kPackage),
+            "{}: the module {} is not one of sentence-transformers, but code of the model's own, "
+            "which onebit does not run",
+            place.string(), module.type);
+  }
+  require(std::ranges::find(kinds, kPooling) != kinds.end(), "{}: contains no Pooling module",
+          place.string());
+  require(kinds.size() <= std::size(kKinds) &&
+              std::ranges::equal(kinds, std::span(kKinds).first(kinds.size())),
+          "{}: has the modules {}; onebit computes Transformer, Pooling and then Normalize, each "
+          "once",
+          place.string(), fmt::join(kinds, ", "));
 }
 
 // Newer files name one mode, older ones have one flag per mode.
@@ -181,26 +214,20 @@ std::optional<SentenceFiles> read_sentence_files(const Path& encoder) {
     if (!named || !is_same_folder(*named, encoder)) return std::nullopt;
     folder = above;
   }
-  const Path modules = folder / kModules;
-  SentenceFiles files{.normalize = false};
-  bool has_pooling = false;
-  for (const Module& module : read_modules(modules)) {
+  const Path place = folder / kModules;
+  const std::vector<Module> modules = read_modules(place);
+  require_order(modules, place);
+  SentenceFiles files{.normalize = modules.size() == std::size(kKinds)};
+  for (const Module& module : modules) {
     if (module.kind == kEncoder) {
       require(
           is_same_folder(folder / module.path, encoder),
           "{}: the encoder is in {}; name that folder, or remove config.json beside modules.json",
-          modules.string(), (folder / module.path).string());
-    } else if (module.kind == "Pooling") {
+          place.string(), (folder / module.path).string());
+    } else if (module.kind == kPooling) {
       read_pooling(folder / module.path / "config.json", files);
-      has_pooling = true;
-    } else {
-      require(module.kind == "Normalize",
-              "{}: the module {} is not supported: Transformer, Pooling and Normalize are",
-              modules.string(), module.kind);
-      files.normalize = true;
     }
   }
-  require(has_pooling, "{}: contains no Pooling module", modules.string());
   read_sentence_bert(encoder, files);
   read_prompts(folder / kOwnConfig, files);
   return files;

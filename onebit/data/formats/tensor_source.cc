@@ -1,5 +1,6 @@
 #include "onebit/data/formats/tensor_source.h"
 
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -19,6 +20,17 @@ void widen(std::span<const std::byte> from, std::span<float> to) {
     T element;
     std::memcpy(&element, from.data() + i * sizeof(T), sizeof(T));
     to[i] = static_cast<float>(element);
+  }
+}
+
+// Numbers beyond f32 would become infinite.
+void narrow_f64(std::span<const std::byte> from, std::span<float> to, const std::string& tensor) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    double element = 0;
+    std::memcpy(&element, from.data() + i * sizeof element, sizeof element);
+    to[i] = static_cast<float>(element);
+    require(std::isfinite(to[i]) || !std::isfinite(element),
+            "{}: the value {} is too large for f32", tensor, element);
   }
 }
 
@@ -109,7 +121,7 @@ void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) co
     case DType::kF16:
       return widen<f16>(from, to);
     case DType::kF64:
-      return widen<double>(from, to);
+      return narrow_f64(from, to, fmt::format("{}: tensor {}", place_, quote(entry.name)));
     default:
       fail("{}: tensor {} contains {}; a model's values must be f32, bf16, f16 or f64", place_,
            quote(entry.name), name_of(entry.dtype));

@@ -51,7 +51,7 @@ class TensorSource {
   virtual void verify_checksum() const {}
 
   // Reads f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any
-  // other type.
+  // other type; a number beyond f32.
   void read_f32(size_t index, std::span<float> to) const;
   // Reads the elements from `begin` on, as many as fit into `to`. Error: the tensor is shorter.
   void read_f32(size_t index, int64_t begin, std::span<float> to) const;

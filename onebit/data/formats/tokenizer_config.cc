@@ -5,8 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/data/formats/quote.h"
+#include "onebit/data/text/special_tokens.h"
 
 namespace onebit::formats {
 namespace {
@@ -38,21 +40,33 @@ constexpr const char* kBertClasses[] = {"BertTokenizer",
 constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend",
                                            "PreTrainedTokenizer"};
 
-// Members that change no id of a text that is not cut.
-constexpr const char* kHarmless[] = {"backend",
+// Members that change no id of a text that is not cut: what transformers stores of the calls that
+// made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
+constexpr const char* kHarmless[] = {"_commit_hash",
+                                     "_from_auto",
+                                     "_name_or_path",
+                                     "backend",
+                                     "bos_token_id",
+                                     "cache_dir",
                                      "chat_template",
                                      "clean_up_tokenization_spaces",
+                                     "cls_token_id",
                                      "device_map",
+                                     "eos_token_id",
                                      "errors",
                                      "fix_mistral_regex",
+                                     "force_download",
+                                     "from_slow",
                                      "full_tokenizer_file",
                                      "is_local",
                                      "language",
                                      "local_files_only",
+                                     "mask_token_id",
                                      "max_length",
                                      "max_seq_length",
                                      "max_len_sentences_pair",
                                      "max_len_single_sentence",
+                                     "mirror",
                                      "model_input_names",
                                      "model_specific_special_tokens",
                                      "model_type",
@@ -63,15 +77,30 @@ constexpr const char* kHarmless[] = {"backend",
                                      "padding",
                                      "padding_side",
                                      "processor_class",
+                                     "proxies",
+                                     "resume_download",
+                                     "return_attention_mask",
+                                     "return_length",
+                                     "return_offsets_mapping",
+                                     "return_overflowing_tokens",
+                                     "return_special_tokens_mask",
+                                     "return_tensors",
                                      "return_token_type_ids",
+                                     "revision",
+                                     "sep_token_id",
+                                     "spaces_between_special_tokens",
                                      "special_tokens_map_file",
                                      "stride",
+                                     "subfolder",
+                                     "token",
                                      "tokenizer_file",
                                      "tokenizers_version",
                                      "transformers_version",
                                      "trim_offsets",
+                                     "trust_remote_code",
                                      "truncation",
                                      "truncation_strategy",
+                                     "unk_token_id",
                                      "use_auth_token",
                                      "use_fast",
                                      "verbose",
@@ -151,6 +180,21 @@ void refuse(JsonReader& reader, const char* key, const Json& harmless, const cha
           "{} is {}; {}", reader.place(key), json_text(value), why);
 }
 
+// Special tokens are never split in any tokenizer, and the first BERT tokenizers listed them here.
+void refuse_never_split(JsonReader& reader, const NamedSpecials& specials) {
+  const Json& given = reader.raw("never_split");
+  const auto is_special = [&](const Json& token) {
+    const auto is_it = [&](const auto& role) { return token == role.second.content; };
+    return token.is_string() &&
+           (std::ranges::any_of(specials.roles, is_it) ||
+            std::ranges::find(text::kSpecialTokens, token.get<std::string>()) !=
+                text::kSpecialTokens.end());
+  };
+  require(given.is_null() || (given.is_array() && std::ranges::all_of(given, is_special)),
+          "{} is {}; onebit's tokenizer splits every word that is no special token",
+          reader.place("never_split"), json_text(given));
+}
+
 bool read_class(JsonReader& reader) {
   std::vector<std::string> known(std::begin(kBertClasses), std::end(kBertClasses));
   known.insert(known.end(), std::begin(kGenericClasses), std::end(kGenericClasses));
@@ -165,6 +209,15 @@ bool read_class(JsonReader& reader) {
 }
 
 }  // namespace
+
+void finish_tokenizer_file(const JsonReader& reader) {
+  try {
+    reader.finish();
+  } catch (const Error& error) {
+    fail("{}; onebit does not know what it changes: remove it if it changes no token",
+         error.what());
+  }
+}
 
 TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::string& place) {
   require(json.is_object(), "{}: must be an object", place);
@@ -183,18 +236,26 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
   }
   members.specials = read_specials(reader, place);
   members.added = decoder_tokens(reader, place);
-  refuse(reader, "never_split", nullptr, "onebit's tokenizer splits every word");
+  refuse_never_split(reader, members.specials);
   refuse(reader, "do_basic_tokenize", true, "onebit's tokenizer splits text into words first");
   refuse(reader, "split_special_tokens", false, "onebit finds special tokens in the text");
   refuse(reader, "truncation_side", "right", "onebit cuts long texts at their end");
   refuse(reader, "wordpieces_prefix", "##", "onebit's tokenizer has ##");
   refuse(reader, "clean_text", true, "onebit's tokenizer always removes control characters");
+  refuse(reader, "do_word_tokenize", true, "onebit's tokenizer splits text into words first");
+  refuse(reader, "do_subword_tokenize", true, "onebit's tokenizer splits words into pieces");
+  refuse(reader, "max_input_chars_per_word", 100, "onebit's tokenizer has 100");
+  // transformers reads only the first of the two names.
+  refuse(reader, "lowercase", members.lower_case.value_or(true), "do_lower_case is not");
+  for (const char* key : {"add_bos_token", "add_eos_token"}) {
+    refuse(reader, key, false, "onebit puts [CLS] and [SEP] around every text, and nothing else");
+  }
   refuse(reader, "add_special_tokens", true, "onebit puts [CLS] and [SEP] around every text");
   refuse(reader, "add_prefix_space", false, "onebit's tokenizer adds nothing to the text");
   refuse(reader, "auto_map", nullptr, "it names a tokenizer of its own, which onebit does not run");
   refuse(reader, "init_inputs", Json::array(), "onebit does not know what they change");
   for (const char* key : kHarmless) reader.accept(key);
-  reader.finish();
+  finish_tokenizer_file(reader);
   return members;
 }
 
@@ -202,7 +263,7 @@ NamedSpecials parse_special_tokens_map(const Json& json, const std::string& plac
   require(json.is_object(), "{}: must be an object", place);
   JsonReader reader(json, place, "");
   NamedSpecials specials = read_specials(reader, place);
-  reader.finish();
+  finish_tokenizer_file(reader);
   return specials;
 }
 

@@ -32,6 +32,9 @@ struct TokenizerConfigMembers {
 // "No limit": transformers writes 10^30.
 inline constexpr int64_t kNoLengthLimit = 1'000'000'000;
 
+// JsonReader::finish() of a tokenizer's file, with the advice for a member that it does not know.
+void finish_tokenizer_file(const JsonReader& reader);
+
 TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::string& place);
 NamedSpecials parse_special_tokens_map(const Json& json, const std::string& place);
 

@@ -4,9 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
-#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/data/formats/quote.h"
+#include "onebit/data/formats/tokenizer_config.h"
+#include "onebit/data/text/vocabulary.h"
 
 namespace onebit::formats {
 namespace {
@@ -124,6 +125,17 @@ bool is_same(const Json& a, const Json& b) {
   return nlohmann::json(a) == nlohmann::json(b);  // in any order of keys
 }
 
+// The id that `tokenizers` gives a token.
+std::optional<int64_t> id_of(const std::string& content, const std::vector<std::string>& vocabulary,
+                             const std::vector<text::AddedToken>& added) {
+  for (const text::AddedToken& token : added) {
+    if (token.content == content) return token.id;
+  }
+  const auto found = std::find(vocabulary.begin(), vocabulary.end(), content);
+  if (found == vocabulary.end()) return std::nullopt;
+  return found - vocabulary.begin();
+}
+
 // The text of a template's first and third entry.
 std::string special_at(const Json& single, size_t index) {
   if (!single.is_array() || index >= single.size() || !single[index].is_object()) return "";
@@ -137,16 +149,28 @@ std::string first_text(const Json& pair) {
   return pair.is_array() && !pair.empty() && pair[0].is_string() ? pair[0].get<std::string>() : "";
 }
 
-void read_post_processor(const Json& part, const std::string& place, TokenizerJson& tokenizer) {
-  if (part.is_null()) return;
-  const Json type = part.is_object() ? part.value("type", Json()) : Json();
-  if (type == "BertProcessing") {
-    tokenizer.cls_token = first_text(part.value("cls", Json()));
-    tokenizer.sep_token = first_text(part.value("sep", Json()));
-    return;
-  }
-  require_type(part, "TemplateProcessing", place, "post_processor");
-  const Json single = part.value("single", Json()), pair = part.value("pair", Json());
+// Programs put this id around a text, whatever the vocabulary has.
+void require_own_id(const std::string& token, const Json& id, const std::string& place,
+                    const TokenizerJson& tokenizer) {
+  const auto own = id_of(token, tokenizer.vocabulary, tokenizer.added);
+  require(own && id.is_number_integer() && id == *own,
+          "{}: key `post_processor` gives {} the id {}, the vocabulary has {}; make them agree",
+          place, quote(token), json_text(id), own ? std::to_string(*own) : "no such token");
+}
+
+void read_bert_processing(JsonReader& reader, const std::string& place, TokenizerJson& tokenizer) {
+  const auto token = [&](const char* key) {
+    const Json& pair = reader.raw(key);
+    const std::string text = first_text(pair);
+    require_own_id(text, pair.is_array() && pair.size() == 2 ? pair[1] : Json(), place, tokenizer);
+    return text;
+  };
+  tokenizer.cls_token = token("cls");
+  tokenizer.sep_token = token("sep");
+}
+
+void read_template(JsonReader& reader, const std::string& place, TokenizerJson& tokenizer) {
+  const Json &single = reader.raw("single"), &pair = reader.raw("pair");
   tokenizer.cls_token = special_at(single, 0);
   tokenizer.sep_token = special_at(single, 2);
   const auto [wanted, wanted_pair] = templates_of(*tokenizer.cls_token, *tokenizer.sep_token);
@@ -155,6 +179,24 @@ void read_post_processor(const Json& part, const std::string& place, TokenizerJs
       "{}: key `post_processor` is another template than BERT's [CLS] A [SEP] and [CLS] A [SEP] "
       "B [SEP] with the segments 0 and 1",
       place);
+  const Json& specials = reader.raw("special_tokens");
+  for (const std::string& text : {*tokenizer.cls_token, *tokenizer.sep_token}) {
+    const Json special = specials.is_object() ? specials.value(text, Json()) : Json();
+    const Json ids = special.is_object() ? special.value("ids", Json()) : Json();
+    const bool is_one = ids.is_array() && ids.size() == 1;
+    require_own_id(text, is_one ? ids[0] : ids, place, tokenizer);
+  }
+}
+
+void read_post_processor(const Json& part, const std::string& place, TokenizerJson& tokenizer) {
+  if (part.is_null()) return;
+  const bool is_bert = part.is_object() && part.value("type", Json()) == "BertProcessing";
+  if (!is_bert) require_type(part, "TemplateProcessing", place, "post_processor");
+  JsonReader reader(part, place, "post_processor");
+  reader.accept("type");
+  is_bert ? read_bert_processing(reader, place, tokenizer)
+          : read_template(reader, place, tokenizer);
+  finish_tokenizer_file(reader);
 }
 
 void read_truncation(const Json& truncation, const std::string& place) {
@@ -182,16 +224,11 @@ Json ids_of(const std::vector<std::string>& vocabulary) {
 Json post_processor_of(const std::vector<std::string>& vocabulary,
                        const std::vector<text::AddedToken>& added,
                        const text::SpecialNames& names) {
-  const auto id_of = [&](const std::string& content) -> int64_t {
-    for (const text::AddedToken& token : added) {
-      if (token.content == content) return token.id;
-    }
-    return std::find(vocabulary.begin(), vocabulary.end(), content) - vocabulary.begin();
-  };
   Json tokens = Json::object();
   for (const std::string& text : std::set<std::string>{names.cls, names.sep}) {
-    tokens[text] = {
-        {"id", text}, {"ids", Json::array({id_of(text)})}, {"tokens", Json::array({text})}};
+    tokens[text] = {{"id", text},
+                    {"ids", Json::array({id_of(text, vocabulary, added).value()})},
+                    {"tokens", Json::array({text})}};
   }
   const auto [single, pair] = templates_of(names.cls, names.sep);
   return {{"type", "TemplateProcessing"},
@@ -214,9 +251,9 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   read_normalizer(reader.raw("normalizer"), place, tokenizer);
   require_type(only_one_of(reader.raw("pre_tokenizer"), "Sequence", "pretokenizers"),
                "BertPreTokenizer", place, "pre_tokenizer");
-  read_post_processor(reader.raw("post_processor"), place, tokenizer);
   read_model(reader.raw("model"), place, tokenizer);
-  reader.finish();
+  read_post_processor(reader.raw("post_processor"), place, tokenizer);
+  finish_tokenizer_file(reader);
   return tokenizer;
 }
 

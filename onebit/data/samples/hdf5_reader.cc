@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "onebit/data/samples/hdf5_rows.h"
@@ -35,6 +36,20 @@ constexpr uint64_t kMaxRows = uint64_t{1} << 24, kMaxNumbers = uint64_t{1} << 28
 constexpr uint64_t kMaxMessage = uint64_t{1} << 16;
 // CPU seconds per block, which takes about one; damaged files can keep libhdf5 busy forever.
 constexpr int kMaxSeconds = 20;
+
+// What reading may allocate. A block needs at most a few times 256 MiB, and a damaged length in a
+// file of 10 KB makes libhdf5 allocate, and fill, any number of gigabytes.
+constexpr uint64_t kMaxMemoryBytes = uint64_t{4} << 30;
+
+// Beyond what this process has mapped already.
+void limit_memory() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  if (pages == 0) return;
+  const rlim_t most = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + kMaxMemoryBytes;
+  const rlimit limit = {most, most};
+  ::setrlimit(RLIMIT_AS, &limit);
+}
 
 void limit_time() {
   const itimerval limit = {.it_interval = {0, 0}, .it_value = {kMaxSeconds, 0}};
@@ -97,6 +112,7 @@ class PipeSink : public Hdf5RowsSink {
   // The file is only read; file systems without locks must work too.
   ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
   limit_time();
+  limit_memory();
   PipeSink sink(pipe);
   try {
     read_hdf5(path, sink);

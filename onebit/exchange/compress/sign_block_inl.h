@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "hwy/cache_control.h"
 #include "onebit/exchange/compress/sign_codec.h"
@@ -101,6 +102,8 @@ HWY_INLINE uint32_t word_of(Mask mask, int64_t k) {
 struct GivenValues {
   const float* values;
 
+  // The largest scale.
+  static float most() { return std::numeric_limits<float>::max(); }
   HWY_INLINE void load(const BitMasks&, int64_t element, Vector* group) const {
     for (int64_t k = 0; k < kVectors; ++k) {
       group[k] = hn::LoadU(F32(), values + element + k * kLanes);
@@ -131,6 +134,7 @@ struct AveragedSigns {
   const uint8_t* still;  // of the block, or null
   MomentumFactors factors;
 
+  float most() const { return factors.limit; }
   HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
     const float* scale_of_rank = scales + element / kSubBlockElements * ranks;
     const auto signed_scale = [&](int64_t rank, int64_t k) HWY_ATTR {

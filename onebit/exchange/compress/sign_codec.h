@@ -45,7 +45,8 @@ struct Encode {
 void encode(Context& context, const Encode& args);
 
 // How an owner's momentum is updated by an average: beta momentum + weight average, clamped to
-// [-limit, limit].
+// [-limit, limit]. No scale that the owner sends is larger either: what is missing of it stays in
+// the residual.
 struct MomentumStep {
   double beta = 0, weight = 1;
   double lead = 0;  // in what is sent, see Average
@@ -63,7 +64,8 @@ MomentumStep momentum_step(double beta1, int64_t updates = 1,
 // owner sends momentum + lead (momentum - momentum before) instead of a: the noise of the signs is
 // thus smoothed before it is coded again, and the lead compensates the delay of signs
 // (kMomentumLead).
-// c = a (or the momentum with its lead) + residual, then as in encode(). Extras are averaged in
+// c = a (or the momentum with its lead) + residual, then as in encode(), with scales of at most
+// step.limit. Extras are averaged in
 // rank order, too, in f32.
 struct Average {
   ConstView chunks;    // u8 [ranks, chunk_bytes]

@@ -87,8 +87,9 @@ template <bool kStill, typename Source>
 HWY_ATTR Coded code_as(const Source& source, const Block& block) {
   HWY_ALIGN float compensated[kBlock];
   Sums sums = compensate<kStill>(source, block.residual, block.still, compensated);
+  const float most = source.most();
   for (int64_t j = 0; j < kSubBlocks; ++j)
-    sums.levels[j] = sums.levels[j] / block.divisors[j] * kSignGain;
+    sums.levels[j] = std::min(sums.levels[j] / block.divisors[j] * kSignGain, most);
   const BlockHeader header = header_of(sums.levels);
   if (header.base == 0) std::fill_n(compensated, kBlock, 0.0f);
   float scales[kSubBlocks];

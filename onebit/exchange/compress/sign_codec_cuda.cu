@@ -1,6 +1,8 @@
 // The sign codec on a CUDA device in one fused pass: a warp processes one block of the buffer, its
 // 32 lanes are the 32 virtual lanes of sign_block_inl.h, and sums are computed in the same order,
 // so that CUDA and CPU ranks send each other the same bits.
+#include <limits>
+
 #include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/compress/sub_block_scale.h"
 #include "onebit/math/kernels/kernel_cuda.h"
@@ -72,6 +74,8 @@ struct Sink {
 struct Given {
   const float* values;
 
+  // The largest scale.
+  __device__ static float most() { return std::numeric_limits<float>::max(); }
   __device__ Given part(int64_t, int, int, int64_t) const { return *this; }
   __device__ float at(int, int64_t element) const { return values[element]; }
 };
@@ -85,6 +89,8 @@ struct Averaged {
   float share;      // 1 / ranks
   float* momentum;  // may be null
   float beta, weight, lead, limit;
+
+  __device__ float most() const { return limit; }
 
   // The sums of a lane's elements of a sub-block, one a group.
   struct Part {
@@ -216,8 +222,8 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
     }
     sum = lane_sum(sum);
     counted = __reduce_add_sync(kAllLanes, counted);
-    if (lane == sub_block)
-      level = counted > 0 ? sum / static_cast<float>(counted) * kSignGain : 0.0f;
+    if (lane == sub_block && counted > 0)
+      level = fminf(sum / static_cast<float>(counted) * kSignGain, source.most());
   }
   squares = lane_sum(squares);
   const BlockHeader header = header_of(level, extra, lane);

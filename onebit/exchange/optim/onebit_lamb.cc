@@ -81,6 +81,11 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTa
       parts_(parts_of(lamb_.tensors(), exchange)),
       sums_(Tensor::zeros(table.device(), DType::kF64,
                           {static_cast<int64_t>(lamb_.tensors().size()), ops::kLambSums})) {
+  if (!table.device().is_cpu() && !parts_.empty()) {
+    const auto size_bytes = static_cast<int64_t>(std::span(parts_).size_bytes());
+    device_parts_ = Tensor::zeros(table.device(), DType::kU8, {size_bytes});
+    copy(device_parts_.view(), ConstView(parts_.data(), DType::kU8, {size_bytes}, Device{}));
+  }
   if (alone()) return;
   mean_residual_ =
       Tensor::zeros(table.device(), DType::kF32, {exchange.owned_momentum().elements()});
@@ -100,6 +105,7 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                               .sums = sums_.view(),
                               .tensors = lamb_.tensors(),
                               .parts = parts_,
+                              .parts_on_device = device_parts_.view(),
                               .momentum_factor = 1 / adam.momentum_weight(),
                               .beta1 = beta1,
                               .sources = exchange_.levels().sources()};

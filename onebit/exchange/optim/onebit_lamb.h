@@ -50,6 +50,7 @@ class OneBitLambValues final : public ValueRule {
   const SignExchange& exchange_;
   LambRule lamb_;
   std::vector<ops::LambPart> parts_;  // of the elements that this rank owns
+  Tensor device_parts_;               // u8: their copy on a CUDA device, else empty
   Tensor sums_;                       // f64 [tensors, ops::kLambSums]
   Tensor mean_residual_;              // f32 [owned elements]; with one rank empty
 };

@@ -85,7 +85,8 @@ FolderLock::~FolderLock() {
 }
 
 void refuse_locked(const Path& folder) {
-  const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a pipe would wait for a writer.
+  const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
   const bool is_free =
       wait_until([&] { return ::flock(file, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK; });

@@ -6,6 +6,7 @@
 
 #include "onebit/ground/base/json_builder.h"
 #include "onebit/ground/base/json_flaws.h"
+#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/regular_file.h"
 
@@ -37,6 +38,7 @@ const Json kNull;
 
 // Values are copied and compared recursively: deep nesting could overflow the stack.
 constexpr size_t kMaxNesting = 500;
+constexpr size_t kMaxNamesListed = 20;
 
 }  // namespace
 
@@ -213,7 +215,7 @@ void JsonReader::finish() const {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     const std::string near = nearest_word(key, known_);
     fail("{} is not known{}", place(key),
-         near.empty() ? fmt::format("; known here: {}", fmt::join(known_, ", "))
+         near.empty() ? fmt::format("; known here: {}", listed(known_, kMaxNamesListed))
                       : fmt::format("; did you mean \"{}\"?", near));
   }
 }

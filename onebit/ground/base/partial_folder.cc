@@ -1,5 +1,6 @@
 #include "onebit/ground/base/partial_folder.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,16 @@ bool is_in_the_way(const Path& folder, const std::string& name) {
   if (name == kOfDisk) return false;
   return name != kPartialSuffix || !files::is_directory(folder / name) ||
          !is_left_over(folder / name);
+}
+
+// The folder that is replaced may be readable by some users only, or writable by a group.
+void take_access_of(const Path& replaced, const Path& partial) {
+  struct stat old {};
+  if (::stat(replaced.c_str(), &old) != 0 || !S_ISDIR(old.st_mode)) return;
+  // Only root can give the owner. Without the group, its permissions would be those of another.
+  [[maybe_unused]] const int owner = ::chown(partial.c_str(), old.st_uid, gid_t(-1));
+  const bool same_group = ::chown(partial.c_str(), uid_t(-1), old.st_gid) == 0;
+  ::chmod(partial.c_str(), (old.st_mode & (same_group ? 07777 : 01707)) | S_IRWXU);
 }
 
 bool is_free_place(const Path& place) {
@@ -102,11 +113,7 @@ void PartialFolder::take_over(const Path& given) {
   lock_.emplace(partial_, kMark);
   remove_content(error);
   require(!error, "{}: cannot be emptied: {}", partial_.string(), error.message());
-  // The folder that is replaced may be readable by some users only, or writable by a group.
-  const files::file_status replaced = files::status(folder_, error);
-  if (!fills_ && files::is_directory(replaced)) {
-    files::permissions(partial_, replaced.permissions() | files::perms::owner_all, error);
-  }
+  if (!fills_) take_access_of(folder_, partial_);
 }
 
 // The lock is removed last: without it the folder would not be recognised as ours.

@@ -6,6 +6,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/ground/metrics/metric_json.h"
@@ -98,7 +99,7 @@ struct Damage {
 };
 
 void read_lines(RunHistory& run, const Path& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_regular_file(path, UINT64_MAX);
   std::vector<Damage> damage;
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
@@ -119,9 +120,9 @@ void read_lines(RunHistory& run, const Path& path) {
 
 void read_recipe(RunHistory& run, const Path& folder) {
   const Path given = folder / run_files::kRecipe, resolved = folder / run_files::kResolvedRecipe;
-  if (std::filesystem::exists(given)) run.recipe = read_file(given);
+  if (std::filesystem::exists(given)) run.recipe = read_regular_file(given, kMaxJsonBytes);
   if (!std::filesystem::exists(resolved)) return;
-  const Json recipe = Json::parse(read_file(resolved), nullptr, false);
+  const Json recipe = Json::parse(read_regular_file(resolved, kMaxJsonBytes), nullptr, false);
   const Json::json_pointer steps("/run/steps");
   if (!recipe.is_discarded() && recipe.contains(steps) && recipe.at(steps).is_number_integer()) {
     run.wanted_steps = recipe.at(steps).get<int64_t>();

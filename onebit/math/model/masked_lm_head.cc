@@ -11,6 +11,12 @@
 #include "onebit/math/ops/linear.h"
 
 namespace onebit::model {
+namespace {
+
+constexpr int64_t kLeastChunkRows = 1024, kTileRows = 128;
+constexpr int64_t kChunkBytes = int64_t{256} << 20;
+
+}  // namespace
 
 MaskedLmHead::MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings)
     : config_(config),
@@ -25,6 +31,12 @@ MaskedLmHead::MaskedLmHead(const BertConfig& config, ParameterTable& table, int 
   table.overwrite_gradient(word_);  // the embeddings' backward pass adds to it later
 }
 
+int64_t MaskedLmHead::most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size) {
+  if (device == DeviceType::kCpu) return kLeastChunkRows;
+  const int64_t rows = kChunkBytes / (stored_vocab_size * size_bytes_of(compute));
+  return std::max(kLeastChunkRows, rows / kTileRows * kTileRows);
+}
+
 void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute) {
   const int64_t hidden = config_.hidden_size;
   const auto reserve_hidden = [&] {
@@ -37,8 +49,9 @@ void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DT
   grad_normed_ = training ? reserve_hidden() : Tensor();
   mean_ = training ? reserve_f32() : Tensor();
   inverse_stddev_ = training ? reserve_f32() : Tensor();
-  logits_ = memory.reserve(MemoryKind::kHead, compute,
-                           {std::min(masked, kChunkRows), config_.stored_vocab_size()});
+  const int64_t vocab = config_.stored_vocab_size();
+  chunk_rows_ = std::min(masked, most_chunk_rows(memory.type(), compute, vocab));
+  logits_ = memory.reserve(MemoryKind::kHead, compute, {chunk_rows_, vocab});
   losses_ = reserve_f32();
   correct_ = memory.reserve(MemoryKind::kHead, DType::kU8, {masked});
 }
@@ -97,8 +110,8 @@ void MaskedLmHead::loss(Context& context, const Loss& call) const {
   const bool training = !call.grad_hidden.empty();
   const PhaseSpan phase(context, kHeadsForward);
   transform(context, call.hidden);
-  for (int64_t begin = 0; begin < masked; begin += kChunkRows) {
-    const int64_t end = std::min(masked, begin + kChunkRows);
+  for (int64_t begin = 0; begin < masked; begin += chunk_rows_) {
+    const int64_t end = std::min(masked, begin + chunk_rows_);
     const View logits = decode(context, begin, end);
     ops::cross_entropy(context, {.logits = logits,
                                  .classes = config_.vocab_size,
@@ -122,8 +135,8 @@ void MaskedLmHead::loss(Context& context, const Loss& call) const {
 void MaskedLmHead::predict(Context& context, ConstView hidden, View logits) const {
   const int64_t rows = hidden.extent(0), stored = config_.stored_vocab_size();
   transform(context, hidden);
-  for (int64_t begin = 0; begin < rows; begin += kChunkRows) {
-    const int64_t end = std::min(rows, begin + kChunkRows);
+  for (int64_t begin = 0; begin < rows; begin += chunk_rows_) {
+    const int64_t end = std::min(rows, begin + chunk_rows_);
     const Tensor chunk = to_cpu_f32(decode(context, begin, end));
     for (int64_t row = begin; row < end; ++row) {
       const float* from = chunk.data<float>() + (row - begin) * stored;

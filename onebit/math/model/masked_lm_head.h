@@ -1,5 +1,5 @@
 // The masked-word head: transform, layer norm, and the word-embedding matrix as decoder. Logits
-// exist for kChunkRows rows at a time: each chunk runs forward and backward at once.
+// exist for a chunk of rows at a time: each chunk runs forward and backward at once.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@ namespace onebit::model {
 
 class MaskedLmHead {
  public:
-  // The number of rows whose logits exist at once.
-  static constexpr int64_t kChunkRows = 1024;
+  // The most rows of a chunk. On a CPU few, which its caches like. On a GPU as many as make 256 MiB
+  // of logits: every chunk reads and writes the gradient of all word embeddings, and few rows leave
+  // multiprocessors idle.
+  static int64_t most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size);
 
   // Declares "cls.predictions". `word_embeddings` is the shared matrix.
   MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings);
@@ -43,6 +45,7 @@ class MaskedLmHead {
   View decode(Context& context, int64_t begin, int64_t end) const;
 
   BertConfig config_;
+  int64_t chunk_rows_ = 0;
   ParameterTable* table_;
   int word_;
   int bias_;

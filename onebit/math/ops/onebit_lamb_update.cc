@@ -47,6 +47,8 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   check.view("sums", a.sums, DType::kF64, {tensors, kLambSums});
   kernels::check_lamb_tensors(a.tensors, a.value.elements());
   check_parts(a.parts, a.tensors, a.momentum, a.residual);
+  check.optional("parts_on_device", a.parts_on_device, DType::kU8,
+                 {static_cast<int64_t>(a.parts.size_bytes())});
   on_device::onebit_lamb_squares(context, a);
 }
 

@@ -44,6 +44,9 @@ struct OnebitLambSquares {
   View sums;
   std::span<const LambTensor> tensors;  // consecutive from 0 to elements, none empty
   std::span<const LambPart> parts;      // in the order of `begin`, none empty
+  // u8: a copy of the parts in the memory of a CUDA device, made once. Empty: every call makes one,
+  // for which the host waits.
+  ConstView parts_on_device;
   double momentum_factor = 1, beta1 = 0;
   int sources = 1;
 };

@@ -98,18 +98,22 @@ __global__ void tensor_squares(const PartSums* part_sums, Parts parts, double* s
 // The parts in device memory, and memory for the sums of each.
 class DeviceParts {
  public:
-  DeviceParts(CudaStream& cuda, std::span<const LambPart> parts)
-      : count_(static_cast<int64_t>(parts.size())),
-        parts_(cuda.scratch().take(static_cast<int64_t>(parts.size_bytes()))),
+  DeviceParts(CudaStream& cuda, const OnebitLambSquares& a)
+      : count_(static_cast<int64_t>(a.parts.size())),
+        given_(static_cast<const LambPart*>(a.parts_on_device.raw())),
+        size_bytes_(given_ != nullptr ? 0 : static_cast<int64_t>(a.parts.size_bytes())),
+        uploaded_(cuda.scratch().take(size_bytes_)),
         sums_(cuda.scratch().take(count_ * static_cast<int64_t>(sizeof(PartSums)))) {
-    cuda.upload(parts_.data(), parts.data(), static_cast<int64_t>(parts.size_bytes()));
+    if (size_bytes_ > 0) cuda.upload(uploaded_.data(), a.parts.data(), size_bytes_);
   }
-  Parts parts() const { return {parts_.as<LambPart>(), count_}; }
+  Parts parts() const { return {given_ != nullptr ? given_ : uploaded_.as<LambPart>(), count_}; }
   PartSums* sums() const { return sums_.as<PartSums>(); }
 
  private:
   int64_t count_;
-  Scratch::Block parts_, sums_;
+  const LambPart* given_;
+  int64_t size_bytes_;  // of what is uploaded
+  Scratch::Block uploaded_, sums_;
 };
 
 struct Step {
@@ -146,7 +150,7 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   if (a.tensors.empty()) return;
   CudaStream& cuda = CudaStream::of(context);
   const DeviceLambTensors tensors(cuda, a.tensors);
-  const DeviceParts described(cuda, a.parts);
+  const DeviceParts described(cuda, a);
   const Parts parts = described.parts();
   const bool coded = !a.residual.empty();
   const Squares call{.values = a.value.data<float>(),

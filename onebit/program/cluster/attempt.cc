@@ -1,7 +1,6 @@
 #include "onebit/program/cluster/attempt.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -11,6 +10,7 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/program/cluster/host_link.h"
 
@@ -23,7 +23,7 @@ constexpr double kHostSeconds = 0.05;  // more for each host: agents start one a
 constexpr double kFallSeconds = 4;     // for a starter to end by itself after a rank has failed
 constexpr double kLookSeconds = 3;     // for hosts to show the states of ranks that hang
 constexpr double kTermSeconds = 3;     // between SIGTERM and SIGKILL
-constexpr double kSweepSeconds = 10;
+constexpr double kSweepSeconds = 60;   // for hosts that show that they are ending their processes
 
 class Attempt {
  public:
@@ -54,9 +54,16 @@ class Attempt {
         names, [this](const std::string& name) { return runs_here(request_.agent, name); });
     // The starter always runs on this machine.
     if (!has_here) names.emplace_back(kThisMachine);
+    double heard = now();
     for (const std::string& name : names) {
       links_.push_back(
           std::make_unique<HostLink>(request_.agent, name, request_.watch, request_.folder, now()));
+      // A busy machine needs a minute for a thousand agents, and the first watches would take a
+      // launcher that says nothing for gone.
+      if (now() - heard < kBeatSeconds) continue;
+      heard = now();
+      tick(0);
+      if (requested()) return;
     }
   }
 
@@ -157,7 +164,8 @@ class Attempt {
         }
       }
     }
-    fault(reasons.empty() ? complaint : fmt::format("{}: {}", complaint, fmt::join(reasons, ", ")));
+    const std::vector<std::string> shown(reasons.begin(), reasons.end());
+    fault(shown.empty() ? complaint : fmt::format("{}: {}", complaint, listed(shown)));
   }
 
   void fault(const std::string& text) {
@@ -167,8 +175,8 @@ class Attempt {
     faults_.found(text);
   }
 
-  // Waits a short time for input and processes it.
-  void tick() {
+  // Waits for input, at most some milliseconds, and processes it.
+  void tick(int milliseconds = kTickMilliseconds) {
     std::vector<pollfd> sources;
     const auto add = [&](int descriptor) { sources.push_back({descriptor, POLLIN, 0}); };
     if (!requested()) add(requests_.descriptor());
@@ -180,7 +188,7 @@ class Attempt {
       link->add_sources(sources);
       ends.push_back(sources.size());
     }
-    ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
+    ::poll(sources.data(), static_cast<nfds_t>(sources.size()), milliseconds);
     // Only hosts that have sent something are read: every host sends a beat each second, and a
     // thousand hosts would otherwise be read a thousand times a second each.
     for (size_t i = 0; i < links_.size(); ++i) {

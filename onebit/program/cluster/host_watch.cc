@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -35,10 +36,23 @@ void put_ranks(const std::string& launch_id) {
   put({.kind = Kind::kLooked});
 }
 
+// Shows the launcher every second that the watch is there.
+class Beat {
+ public:
+  void show() {
+    if (since_last_ && since_last_->seconds() < kBeatSeconds) return;
+    since_last_.emplace();
+    put({.kind = Kind::kBeat});
+  }
+
+ private:
+  std::optional<Stopwatch> since_last_;
+};
+
 // Serves the launcher until it requests the end or is gone.
-void stand_by(const HostWatchOptions& options) {
+void stand_by(const HostWatchOptions& options, Beat& beat) {
   const Stopwatch running;
-  double heard = 0, spoken = 0;
+  double heard = 0;
   std::string text;
   while (running.seconds() - heard < options.lease_seconds) {
     pollfd source = {STDIN_FILENO, POLLIN, 0};
@@ -51,9 +65,7 @@ void stand_by(const HostWatchOptions& options) {
       if (request == WatchRequest::kEnd) return;
     }
     if (!open) return;
-    if (running.seconds() - spoken < kBeatSeconds) continue;
-    spoken = running.seconds();
-    put({.kind = Kind::kBeat});
+    beat.show();
   }
 }
 
@@ -68,8 +80,9 @@ int watch_host(const HostWatchOptions& options) {
   }
   make_folder(options.folder);
   put({.kind = Kind::kReady});
-  stand_by(options);
-  const int ended = end_launched(options.launch_id, kPatienceSeconds);
+  Beat beat;
+  stand_by(options, beat);
+  const int ended = end_launched(options.launch_id, kPatienceSeconds, [&beat] { beat.show(); });
   std::error_code ignored;
   std::filesystem::remove_all(options.folder, ignored);
   put({.kind = Kind::kEnded, .ended_ranks = ended});

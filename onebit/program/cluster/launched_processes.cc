@@ -43,13 +43,15 @@ std::string variable(const std::string& environment, const std::string& name) {
 
 }  // namespace
 
-std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
+std::vector<LaunchedProcess> find_launched(const std::string& launch_id,
+                                           const std::function<void()>& progress) {
   std::vector<LaunchedProcess> found;
   std::error_code error;
   for (files::directory_iterator item("/proc", error), end; !error && item != end;
        item.increment(error)) {
     const int pid = whole_number<int>(item->path().filename().string()).value_or(0);
     if (pid <= 0 || pid == ::getpid()) continue;
+    progress();
     const std::string environment = text_of(item->path() / "environ");
     if (variable(environment, kLaunchVariable) != launch_id) continue;
     const std::string stat = text_of(item->path() / "stat");
@@ -62,11 +64,12 @@ std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
   return found;
 }
 
-int end_launched(const std::string& launch_id, double timeout_seconds) {
+int end_launched(const std::string& launch_id, double timeout_seconds,
+                 const std::function<void()>& progress) {
   std::set<int> ranks;
   for (const Stopwatch waited; waited.seconds() < timeout_seconds;) {
     // A zombie has no environment any more, so it is not found.
-    const std::vector<LaunchedProcess> alive = find_launched(launch_id);
+    const std::vector<LaunchedProcess> alive = find_launched(launch_id, progress);
     if (alive.empty()) break;
     for (const LaunchedProcess& process : alive) {
       if (process.rank >= 0) ranks.insert(process.rank);

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,16 @@ struct LaunchedProcess {
   char state = 0;  // as in /proc/PID/stat: R, S, D, T (stopped), Z
 };
 
-// The processes that this user may see, without this process.
-std::vector<LaunchedProcess> find_launched(const std::string& launch_id);
+// The processes that this user may see, without this process. Calls `progress` for every process of
+// the machine: a busy one with many takes seconds.
+std::vector<LaunchedProcess> find_launched(
+    const std::string& launch_id, const std::function<void()>& progress = [] {});
 
 // Kills all processes of the launch, including those started meanwhile, and waits until they are
 // gone, at most `timeout_seconds` (a process inside a driver can take longer). Returns the number
 // of ranks among them.
-int end_launched(const std::string& launch_id, double timeout_seconds);
+int end_launched(
+    const std::string& launch_id, double timeout_seconds,
+    const std::function<void()>& progress = [] {});
 
 }  // namespace onebit::cluster

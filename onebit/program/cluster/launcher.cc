@@ -194,7 +194,7 @@ class Launcher {
     log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
     log_info("attempt {}: {} on {}; their output is in {}", number,
-             counted(count_ranks(choice.hosts), "rank"), fmt::join(names_of(choice.hosts), ", "),
+             counted(count_ranks(choice.hosts), "rank"), listed(names_of(choice.hosts)),
              log.folder().string());
     const double lease = std::max(kMinLease, 3 * options_.host_seconds);
     AttemptOutcome outcome = run_attempt(

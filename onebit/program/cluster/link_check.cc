@@ -27,6 +27,7 @@ constexpr double kTrySeconds = 20;      // for each end to try some others
 constexpr double kBeatSeconds = 20;     // well below the lease of an end
 constexpr double kMeasureSeconds = 15;  // for one link
 constexpr double kAllSeconds = 120;     // for all links
+constexpr size_t kTryAtOnce = 128;      // ends: each opens hundreds of connections at once
 constexpr size_t kMessages = 1;         // the range of the launcher's own messages
 constexpr size_t kPieceBytes = 4096;    // of an introduction: what every pipe accepts
 constexpr size_t kMaxErrorBytes = size_t{64} << 10;
@@ -38,6 +39,7 @@ struct End {
   std::unique_ptr<Subprocess> process = {};
   std::string text = {}, said = {};
   bool open = true, error_open = true, tried = false;
+  bool may_try = false;   // is introduced to the others, which lets it try them
   size_t introduced = 0;  // bytes of the introduction that were sent
   std::optional<LinkPlace> place = {};
   std::optional<LinkReply> measured = {};
@@ -71,6 +73,7 @@ class LinkCheck {
            .is_starters = is_starters,
            .process = std::make_unique<Subprocess>(words_on(
                is_starters ? Agent{.words = {}} : request_.agent, host, words, request_.folder))});
+      if (beat_.seconds() > kBeatSeconds) beat();
     };
     for (const std::string& host : request_.hosts) add(host, false);
     const bool is_here =
@@ -118,6 +121,7 @@ class LinkCheck {
       for (; at < ends[i]; ++at) has_arrived = has_arrived || sources[at].revents != 0;
       if (ends_[i].open && has_arrived) read(ends_[i]);
     }
+    if (!introduction_.empty()) let_try();
   }
 
   void read(End& end) {
@@ -196,11 +200,24 @@ class LinkCheck {
       introduction_ += line_of(request) + "\n";
     }
     introduction_ += line_of(LinkRequest{.kind = LinkRequest::Kind::kTry}) + "\n";
-    for (End& end : ends_) continue_introduction(end);
+    let_try();
+  }
+
+  // Lets further ends try the others, in place of those that have.
+  void let_try() {
+    size_t trying = 0;
+    for (const End& end : ends_) trying += end.open && end.may_try && !end.tried ? 1 : 0;
+    for (End& end : ends_) {
+      if (trying == kTryAtOnce) return;
+      if (!end.open || !end.place || end.is_starters || end.may_try) continue;
+      end.may_try = true;
+      ++trying;
+      continue_introduction(end);
+    }
   }
 
   void continue_introduction(End& end) {
-    if (!end.open || !end.place || end.is_starters) return;
+    if (!end.open || !end.may_try) return;
     end.process->flush();
     while (!end.process->is_behind() && end.introduced < introduction_.size()) {
       const std::string piece = introduction_.substr(end.introduced, kPieceBytes);

@@ -25,6 +25,7 @@ namespace {
 constexpr int kTickMilliseconds = 50;
 constexpr size_t kAtOnce = 512;     // connections: a process may have 1024 files open
 constexpr double kTellSeconds = 1;  // between two calls of `progress`
+constexpr double kBusyTimes = 5;    // the limit of hosts that have accepted the connection
 constexpr int kRoundTrips = 20;
 constexpr time_t kPatienceSeconds = 10;
 constexpr uint64_t kFirstBytes = uint64_t{64} << 10, kMaxBytes = uint64_t{1} << 30;
@@ -55,6 +56,7 @@ class Attempt {
   }
 
   bool is_open() const { return socket_.is_open(); }
+  bool is_connected() const { return connected_; }
   const LinkTrial& result() const { return result_; }
   pollfd source() const {
     return {socket_.get(), static_cast<short>(connected_ ? POLLIN : POLLOUT), 0};
@@ -93,6 +95,21 @@ class Attempt {
   LinkTrial result_;
 };
 
+// Tells the caller of progress, but not too often.
+class Progress {
+ public:
+  explicit Progress(const std::function<void()>& heard) : heard_(heard) {}
+  void tell() {
+    if (told_.seconds() < kTellSeconds) return;
+    heard_();
+    told_.restart();
+  }
+
+ private:
+  const std::function<void()>& heard_;
+  Stopwatch told_;
+};
+
 // Returns whether one has made progress.
 bool wait_for_any(std::vector<Attempt>& attempts) {
   std::vector<pollfd> sources;
@@ -129,20 +146,26 @@ bool all_decided(std::vector<Attempt>& attempts, std::span<const LinkTarget> tar
   return decided;
 }
 
-void try_some(std::span<const LinkTarget> targets, double limit_seconds,
-              const std::function<void()>& progress, std::vector<LinkTrial>& trials) {
+void try_some(std::span<const LinkTarget> targets, double limit_seconds, Progress& progress,
+              std::vector<LinkTrial>& trials) {
   std::vector<Attempt> attempts;
-  for (const LinkTarget& target : targets) attempts.emplace_back(target);
+  for (const LinkTarget& target : targets) {
+    attempts.emplace_back(target);
+    // A process that shares its processor with a thousand others connects for a minute.
+    progress.tell();
+  }
   // Counted in waits without an answer: while this process itself gets no processor, it hears none.
   int idle_ticks = 0;
-  Stopwatch told;
-  while (!all_decided(attempts, targets) && idle_ticks * 1e-3 * kTickMilliseconds < limit_seconds) {
+  while (!all_decided(attempts, targets)) {
+    // A port that accepts a connection is open: its program may be waiting for a processor.
+    const bool is_busy = std::ranges::all_of(attempts, [](const Attempt& attempt) {
+      return !attempt.is_open() || attempt.is_connected();
+    });
+    if (idle_ticks * 1e-3 * kTickMilliseconds >= limit_seconds * (is_busy ? kBusyTimes : 1)) break;
     ++idle_ticks;
     if (!wait_for_any(attempts)) continue;
     idle_ticks = 0;
-    if (told.seconds() < kTellSeconds) continue;
-    progress();
-    told.restart();
+    progress.tell();
   }
   for (Attempt& attempt : attempts) {
     if (attempt.is_open()) attempt.end(fmt::format("no answer within {:g} s", limit_seconds));
@@ -217,11 +240,12 @@ class Line {
 std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds,
                                  const std::function<void()>& progress) {
   std::vector<LinkTrial> trials;
+  Progress telling(progress);
   for (size_t begin = 0; begin < targets.size();) {
     // Targets of a group stay together.
     size_t end = std::min(begin + kAtOnce, targets.size());
     while (end < targets.size() && targets[end].group == targets[end - 1].group) ++end;
-    try_some(targets.subspan(begin, end - begin), limit_seconds, progress, trials);
+    try_some(targets.subspan(begin, end - begin), limit_seconds, telling, trials);
     begin = end;
     progress();
   }

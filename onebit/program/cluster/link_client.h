@@ -21,8 +21,9 @@ struct LinkTrial {
 };
 
 // Connects to all targets, to many at a time, until one of each group has answered or none of them
-// has made progress for `limit_seconds`: a machine that is busy only takes longer. Calls `progress`
-// every second while some do. Returns the trials in the order of the targets.
+// has made progress for `limit_seconds`, or five times as long if all have accepted the connection:
+// a machine that is busy only takes longer. Calls `progress` every second while some do. Returns
+// the trials in the order of the targets.
 std::vector<LinkTrial> try_links(
     std::span<const LinkTarget> targets, double limit_seconds,
     const std::function<void()>& progress = [] {});

@@ -35,7 +35,8 @@ void raise_open_files_for(int64_t hosts) {
   const int64_t needed = kOwnFiles + kFilesPerHost * hosts;
   const int64_t there = raise_open_files(needed + kMoreFiles + kMorePerHost * hosts);
   require(there >= needed,
-          "{} need {} open files, but this user may open only {} (ulimit -Hn): raise that limit "
+          "a launch over {} needs {} open files, but this user may open only {} (ulimit -Hn): "
+          "raise that limit "
           "with `ulimit -n {}` as root, or in /etc/security/limits.conf, or use fewer hosts",
           counted(hosts, "host"), needed, there, needed + kMoreFiles + kMorePerHost * hosts);
 }

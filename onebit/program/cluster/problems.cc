@@ -1,13 +1,34 @@
 #include "onebit/program/cluster/problems.h"
 
+#include <fmt/format.h>
+
+#include <map>
+
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/listed.h"
 #include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::cluster {
+namespace {
+
+constexpr size_t kMostAlike = 4;  // lines of the same problem; a thousand hosts may have it
+constexpr size_t kMostNamed = 3;
+
+}  // namespace
 
 std::string table_of(const Problems& problems) {
+  std::map<std::string, std::vector<std::string>> places;  // of the same problem
+  for (const Problem& problem : problems) places[problem.what].push_back(problem.place);
   metrics::TextTable table;
-  for (const Problem& problem : problems) table.add_row({problem.place, problem.what});
+  for (const Problem& problem : problems) {
+    const std::vector<std::string>& alike = places[problem.what];
+    if (alike.size() <= kMostAlike) {
+      table.add_row({problem.place, problem.what});
+    } else if (problem.place == alike.front()) {
+      table.add_row(
+          {fmt::format("{} ({} in all)", listed(alike, kMostNamed), alike.size()), problem.what});
+    }
+  }
   return table.text(2);
 }
 

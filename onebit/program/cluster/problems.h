@@ -15,7 +15,8 @@ struct Problem {
 
 using Problems = std::vector<Problem>;
 
-// A table with one line per problem, indented by two columns.
+// A table with one line per problem, indented by two columns. Many places with the same problem
+// share a line.
 std::string table_of(const Problems& problems);
 
 // Throws Error with `title` and the table, unless there are none.

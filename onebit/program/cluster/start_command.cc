@@ -13,10 +13,17 @@
 namespace onebit::cluster {
 namespace {
 
+constexpr size_t kMostShown = 80;  // characters of a part beside its reason
+
 std::string with_counts(const Hosts& hosts) {
   std::vector<std::string> parts;
   for (const Host& host : hosts) parts.push_back(fmt::format("{}:{}", host.name, host.ranks()));
   return fmt::format("{}", fmt::join(parts, ","));
+}
+
+// The list of a thousand hosts would push all reasons out of sight.
+std::string shortened(const std::string& line) {
+  return line.size() <= kMostShown ? line : line.substr(0, kMostShown - 4) + " ...";
 }
 
 std::string count_text(int count, std::string_view one, std::string_view many) {
@@ -285,7 +292,7 @@ std::string explained(const StartCommand& command) {
     const Words& words = command[i].words;
     const std::string shown = last && words.size() > 2
                                   ? shell_line({words[0], words[1], words[2]}) + " ..."
-                                  : shell_line(words);
+                                  : shortened(shell_line(words));
     table.add_row({"#", shown, command[i].why});
   }
   return text + "#\n" + table.text();

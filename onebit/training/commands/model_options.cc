@@ -29,17 +29,20 @@ void add_batch_option(Command command, int64_t& batch, const char* items) {
       .capture_default_str();
 }
 
-void add_compute_option(Command command, DType& compute) {
+void add_compute_option(Command command, std::optional<DType>& compute) {
+  compute.reset();
   command
       .add_text_callback(
           "--compute",
           [&compute](const std::string& name) {
-            compute = name == "bf16" ? DType::kBF16 : DType::kF32;
+            compute.reset();
+            if (name != "auto") compute = name == "bf16" ? DType::kBF16 : DType::kF32;
           },
           "Type of the computation: f32, or bf16, which is less exact, faster where the processor "
-          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device")
-      .check(one_of({"f32", "bf16"}))
-      .default_str("f32");
+          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device; auto: bf16 on "
+          "CUDA devices, f32 on CPUs")
+      .check(one_of({"auto", "f32", "bf16"}))
+      .default_str("auto");
 }
 
 }  // namespace onebit::commands

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "onebit/ground/base/dtype.h"
@@ -18,7 +19,7 @@ void add_fine_tuned_model_option(Command command, std::string& model);
 // --batch, counted in `items` ("Sequences").
 void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
 
-// --compute, of a command that uses a model.
-void add_compute_option(Command command, DType& compute);
+// --compute, of a command that uses a model; absent for "auto", the default.
+void add_compute_option(Command command, std::optional<DType>& compute);
 
 }  // namespace onebit::commands

@@ -26,8 +26,9 @@ std::string fill_from_model(ParameterTable& table, const InitialValues& first) {
                      first.seed);
 }
 
-ConstantWeights load_fine_tuned(Context& context, ParameterTable& table, DType compute,
-                                const Path& model, const std::vector<std::string>& heads) {
+ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
+                                std::optional<DType> compute, const Path& model,
+                                const std::vector<std::string>& heads) {
   return training::load_for_inference(context, table, compute, training::find_model_folder(model),
                                       {.may_lack = {}, .may_ignore = heads_other_than(heads)});
 }

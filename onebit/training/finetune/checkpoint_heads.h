@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,10 @@ struct InitialValues {
 std::string fill_from_model(ParameterTable& table, const InitialValues& first);
 
 // Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
-// computes in `compute`. The values must not change while the result lives, and the context must
-// outlive it. Error: a tensor is missing.
+// computes in `compute`, as training::load_for_inference() says. The values must not change while
+// the result lives, and the context must outlive it. Error: a tensor is missing.
 [[nodiscard]] ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,
-                                              DType compute, const Path& model,
+                                              std::optional<DType> compute, const Path& model,
                                               const std::vector<std::string>& heads);
 
 }  // namespace onebit::finetune

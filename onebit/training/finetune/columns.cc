@@ -61,17 +61,37 @@ std::string UsualNames::find_required(std::initializer_list<const char*> names) 
   return found;
 }
 
+namespace {
+
+// The second text beside the usual names of the first one. The pairs of names are those of GLUE's
+// tasks.
+void find_pair(UsualNames& usual, ChosenColumns& chosen) {
+  if (chosen.text == "premise") {
+    chosen.text_pair = usual.find({"hypothesis"});
+  } else if (chosen.text == "question1") {
+    chosen.text_pair = usual.find({"question2"});
+  } else {
+    chosen.text_pair = usual.find({"text_pair", "sentence2"});
+  }
+  if (chosen.text != "sentence" || !chosen.text_pair.empty()) return;
+  const std::string question = usual.find({"question"});
+  if (question.empty()) return;
+  chosen.text_pair = chosen.text;
+  chosen.text = question;
+}
+
+}  // namespace
+
 ChosenColumns choose_columns(RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix) {
   UsualNames usual(reader);
   ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
   // If the user names the column of the text, there is no second one unless it is named too.
   if (chosen.text.empty()) {
-    chosen.text = usual.find_required({"text", "sentence1", "sentence"});
-    require_found(chosen.text, reader, "text", "text, sentence or sentence1", fix);
-    if (chosen.text_pair.empty()) {
-      chosen.text_pair = usual.find({"text_pair", "sentence2"});
-    }
+    chosen.text = usual.find_required({"text", "sentence1", "sentence", "premise", "question1"});
+    require_found(chosen.text, reader, "text", "text, sentence, sentence1, premise or question1",
+                  fix);
+    if (chosen.text_pair.empty()) find_pair(usual, chosen);
   }
   if (with_label) {
     chosen.label = columns.label.empty() ? usual.find_required({"label", "labels"}) : columns.label;

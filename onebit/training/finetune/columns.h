@@ -11,7 +11,8 @@
 namespace onebit::finetune {
 
 // Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
-// names: text, sentence or sentence1; text_pair or sentence2, if present; label or labels.
+// names: text, sentence1 or sentence; text_pair or sentence2, if present; label or labels. As in
+// GLUE, premise and hypothesis, question1 and question2, and question and sentence are pairs, too.
 struct Columns {
   std::string text, text_pair, label;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number

@@ -48,12 +48,20 @@ void ExampleReader::take(Example& example) {
   example.line = records_.line();
 }
 
-Examples read_examples(const Path& path, const FileLayout& layout) {
+Examples read_examples(const Path& path, const FileLayout& layout, const ExampleCheck& check) {
   ExampleReader reader(path, layout, true);
   Examples examples = {.source = reader.name(), .all = {}, .has_pairs = reader.has_pairs()};
-  for (Example example; reader.next(example);) examples.all.push_back(std::move(example));
+  for (Example example; reader.next(example);) {
+    try {
+      if (check) check(example, reader.place());
+      examples.all.push_back(std::move(example));
+    } catch (const Error& error) {
+      reader.leave_out(error);
+    }
+  }
   examples.skipped = reader.skipped();
   examples.left_out = reader.left_out().summary();
+  if (layout.columns.text.empty()) examples.unread = reader.unread(layout.column_fix);
   require(
       !examples.all.empty(), "{}: has no example: {}", examples.source,
       !examples.left_out.empty() ? examples.left_out

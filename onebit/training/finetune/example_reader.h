@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +38,13 @@ class ExampleReader {
   const std::string& name() const { return records_.name(); }
   bool has_pairs() const { return !columns_.text_pair.empty(); }
   const ChosenColumns& columns() const { return columns_; }
+  // The place of the example that next() has returned: "train.tsv:12".
+  std::string place() const { return records_.place(); }
+  // Leaves out the example that next() has returned, in which its user found `error`.
+  void leave_out(const Error& error) { records_.leave_out(error); }
   int64_t skipped() const { return records_.skipped(); }
   const corpus::LeftOutRecords& left_out() const { return records_.left_out(); }
+  std::string unread(const std::string& fix) const { return records_.unread(fix); }
 
  private:
   void take(Example& example);
@@ -55,10 +61,15 @@ struct Examples {
   bool has_pairs = false;
   int64_t skipped = 0;
   std::string left_out;  // LeftOutRecords::summary()
+  std::string unread;    // RecordReader::unread() if the columns were found by their usual names
 };
 
-// Reads a whole file. Error: it contains no example.
-Examples read_examples(const Path& path, const FileLayout& layout);
+// Throws an Error, with the place, for an example that its application cannot use.
+using ExampleCheck = std::function<void(const Example& example, const std::string& place)>;
+
+// Reads a whole file. Errors: it contains no example; those of `check`, where layout.left_out does
+// not leave such examples out.
+Examples read_examples(const Path& path, const FileLayout& layout, const ExampleCheck& check = {});
 
 // A checksum of texts and labels in order: shows whether a run is resumed with the same data.
 uint32_t checksum(const Examples& examples);

@@ -161,6 +161,19 @@ size_t RecordReader::column_index(const std::string& column) const {
   return number - 1;
 }
 
+std::string RecordReader::unread(const std::string& fix) const {
+  std::vector<std::string> others;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const bool is_read = options_.format == FileFormat::kJsonLines
+                             ? std::ranges::find(keys_, names_[i]) != keys_.end()
+                             : std::ranges::find(selected_, i) != selected_.end();
+    if (!is_read) others.push_back(names_[i]);
+  }
+  if (others.empty()) return "";
+  return fmt::format("{}: {} not read: {}; to read others, {}", name(),
+                     others.size() == 1 ? "a column is" : "some columns are", listed(others), fix);
+}
+
 bool RecordReader::next_line() {
   if (is_peeked_) {
     is_peeked_ = false;

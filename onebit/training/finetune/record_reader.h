@@ -53,6 +53,10 @@ class RecordReader {
   // choice of columns looked for it in the first line, which lacks it. `fix` ends the message.
   void expect_no(std::vector<std::string> keys, std::string fix);
 
+  // The named columns, or keys of the first JSON line, that are not selected: "train.tsv: some
+  // columns are not read: id, url; to read others, FIX". Empty if there are none.
+  std::string unread(const std::string& fix) const;
+
   // Reads the next record's selected fields; false after the last. Empty lines at the end of the
   // file are not records. Errors, with file:line: another number of fields than the header (or the
   // first record) has; not JSON; a missing key; a value of another kind.

@@ -6,14 +6,15 @@
 #include <tuple>
 #include <vector>
 
-#include "onebit/data/formats/sentence_files.h"
-#include "onebit/exchange/checkpoint/file_exchange.h"
-#include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/partial_file.h"
+#include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
+#include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/data/formats/sentence_files.h"
 #include "onebit/ground/metrics/jsonl_writer.h"
 
 namespace onebit::training {
@@ -49,7 +50,7 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
   found.steps = metrics::count_steps(metrics, step);
   found.events = names_in(output / run_files::kTensorBoard);
   if (!files::exists(evaluation)) return found;
-  found.evaluation = read_file(evaluation);
+  found.evaluation = read_regular_file(evaluation, kMaxJsonBytes);
   for (const auto& file : files::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     const bool is_kept = name == run_files::kScores || !run_files::is_of_run(name);

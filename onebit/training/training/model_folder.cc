@@ -120,11 +120,22 @@ Path find_model_folder(const Path& path) {
   return *found;
 }
 
+namespace {
+
+// The file that errors name.
+Path vocabulary_in(const Path& model_folder) {
+  const Path plain = model_folder / "vocab.txt";
+  return std::filesystem::exists(plain) ? plain : model_folder / "tokenizer.json";
+}
+
+}  // namespace
+
 ModelDescription read_model_description(const Path& model_folder) {
   const formats::HuggingFaceFolder folder = formats::read_hugging_face_folder(model_folder);
   require(folder.tokenizer.has_value(),
-          "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
-          "write {{\"do_lower_case\": true}} or false into that file",
+          "{}: neither tokenizer_config.json (do_lower_case) nor tokenizer.json specifies whether "
+          "text is lower-cased; write \"do_lower_case\": true or false into the first, which is a "
+          "JSON object",
           model_folder.string());
   std::vector<std::string> labels = folder.config.labels;
   if (const auto listed = formats::list_tensors(model_folder)) {
@@ -135,7 +146,7 @@ ModelDescription read_model_description(const Path& model_folder) {
   return {.config = model_config(folder.config),
           .architecture = folder.config.architecture,
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_parts(
-              folder.vocabulary, (model_folder / "vocab.txt").string())),
+              folder.vocabulary, vocabulary_in(model_folder).string())),
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
           .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
@@ -186,9 +197,19 @@ formats::MatchReport load_values(ParameterTable& table, const Path& model_folder
   return report;
 }
 
-ConstantWeights load_for_inference(Context& context, ParameterTable& table, DType compute,
-                                   const Path& model_folder, const formats::MatchRules& rules) {
-  table.allocate(context.device(), compute);
+DType usual_compute_type(Device device) {
+  return device.is_cpu() ? DType::kF32 : DType::kBF16;
+}
+
+ConstantWeights load_for_inference(Context& context, ParameterTable& table,
+                                   std::optional<DType> compute, const Path& model_folder,
+                                   const formats::MatchRules& rules) {
+  const DType type = compute.value_or(usual_compute_type(context.device()));
+  if (!compute && type != DType::kF32) {
+    log_info("{}: computes in {}, as is usual on this device (--compute f32 is exact and slower)",
+             model_folder.string(), name_of(type));
+  }
+  table.allocate(context.device(), type);
   load_values(table, model_folder, rules);
   optim::refresh_compute_copy(context, table);
   const View values = table.compute_values();

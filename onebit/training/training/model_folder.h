@@ -83,11 +83,17 @@ ModelDescription read_model_description(const Path& model_folder);
 formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 
-// Allocates `table` to compute in `compute` and loads the values of every entry, as load_values()
+// The type in which a model computes on a device if none is chosen: bf16 on CUDA devices, where f32
+// takes many times as long, and f32 on CPUs.
+DType usual_compute_type(Device device);
+
+// Allocates `table` to compute in `compute`, or without it in the device's usual type, which is
+// logged unless it is f32, and loads the values of every entry, as load_values()
 // does, and their compute copy. They must not change while the result lives, and the context must
 // outlive it.
 [[nodiscard]] ConstantWeights load_for_inference(Context& context, ParameterTable& table,
-                                                 DType compute, const Path& model_folder,
+                                                 std::optional<DType> compute,
+                                                 const Path& model_folder,
                                                  const formats::MatchRules& rules);
 
 // A copy of a table's values on the host, which can be written while training continues.
