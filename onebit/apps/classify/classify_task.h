@@ -40,8 +40,7 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::Clas
 
  private:
   void open_train_data(const ClassifyTrainingOptions& options, int threads);
-  void finetune::choose_labels(const training::ClassifierDescription& checkpoint,
-                               bool is_classifier);
+  void choose_labels(const training::ClassifierDescription& checkpoint, bool is_classifier);
   void choose_metrics();
   void open_dev_data(const std::vector<DevFile>& files, int threads);
   std::vector<float> class_weights() const;

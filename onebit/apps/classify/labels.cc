@@ -134,24 +134,25 @@ std::optional<Problem> problem_named(std::string_view name) {
 }
 
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
-                                const LabelFormat& format) {
+                                 const LabelFormat& format) {
   return finetune::read_examples(path, layout,
-                                [&](const finetune::Example& example, const std::string& place) {
-                                  switch (format.problem) {
-                                    case Problem::kSingleLabel:
-                                      single_label(example, place);
-                                      break;
-                                    case Problem::kMultiLabel:
-                                      label_list(example, format, place);
-                                      break;
-                                    case Problem::kRegression:
-                                      number_of(example, place);
-                                      break;
-                                  }
-                                });
+                                 [&](const finetune::Example& example, const std::string& place) {
+                                   switch (format.problem) {
+                                     case Problem::kSingleLabel:
+                                       single_label(example, place);
+                                       break;
+                                     case Problem::kMultiLabel:
+                                       label_list(example, format, place);
+                                       break;
+                                     case Problem::kRegression:
+                                       number_of(example, place);
+                                       break;
+                                   }
+                                 });
 }
 
-std::vector<std::string> find_labels(const finetune::Examples& examples, const LabelFormat& format) {
+std::vector<std::string> find_labels(const finetune::Examples& examples,
+                                     const LabelFormat& format) {
   if (format.problem == Problem::kRegression) return {default_label(0)};
   const bool is_single = format.problem == Problem::kSingleLabel;
   std::set<std::string> found;

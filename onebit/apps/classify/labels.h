@@ -32,7 +32,7 @@ struct LabelFormat {
 // Reads a whole file of labelled texts. Errors: those of finetune::read_examples(), among them an
 // example whose label is empty or of another kind than `format` has.
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
-                                const LabelFormat& format);
+                                 const LabelFormat& format);
 
 // The labels that occur: whole numbers sorted by value, others by their bytes; "LABEL_0" for
 // regression. Errors: a label is empty or of another kind, with file:line; fewer than two classes.

@@ -77,11 +77,11 @@ void EmbedTask::open_train_data(int threads) {
                               .threads = threads});
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
-  report_cut({.source = examples_.source(),
-              .cut = encoded_->cut(),
-              .all = encoded_->size(),
-              .max_sequence_length = config_.max_sequence_length},
-             facts_.decisions);
+  finetune::report_cut({.source = examples_.source(),
+                        .cut = encoded_->cut(),
+                        .all = encoded_->size(),
+                        .max_sequence_length = config_.max_sequence_length},
+                       facts_.decisions);
   if (!examples_.texts.unread.empty()) facts_.decisions.push_back(examples_.texts.unread);
   if (!examples_.texts.left_out.empty()) facts_.decisions.push_back(examples_.texts.left_out);
 }

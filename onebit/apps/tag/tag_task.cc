@@ -42,8 +42,7 @@ TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
       text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
   sentences_ = tag::read_sentences(options.train, config_.layout);
   scheme_ = config_.layout.scheme ? *config_.layout.scheme : tag::find_scheme(sentences_);
-  finetune::choose_labels(checkpoint.classifier,
-                          checkpoint.architecture == model::kTaggerArchitecture);
+  choose_labels(checkpoint.classifier, checkpoint.architecture == model::kTaggerArchitecture);
   open_train_data(context.threads());
   choose_metric();
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());

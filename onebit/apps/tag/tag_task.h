@@ -33,7 +33,7 @@ class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> 
 
  private:
   void name_tags(const training::ModelDescription& checkpoint);
-  void finetune::choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
+  void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
   void open_train_data(int threads);
   void choose_metric();
   void open_dev_data(const Path& dev, int threads);
