@@ -131,6 +131,12 @@ TEST_F(SentenceFilesTest, FoldersOfVersion1) {
     EXPECT_EQ(read_sentence_files(encoder)->max_sequence_length, 75);
   }
   EXPECT_FALSE(read_sentence_files(folder_ / "1_Pooling").has_value());
+  EXPECT_FALSE(has_config_of_sentences(folder_.path() / "1_Pooling"));
+  // It also wrote its version beside modules.json, under the name of a model's config.
+  write("config.json", R"({"__version__": "1.0.0"})");
+  EXPECT_TRUE(has_config_of_sentences(folder_.path()));
+  write("config.json", R"({"__version__": "1.0.0", "vocab_size": 9})");
+  EXPECT_FALSE(has_config_of_sentences(folder_.path()));
 }
 
 TEST_F(SentenceFilesTest, ModulesAreInsideTheFolder) {

@@ -116,7 +116,10 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(spans("[{\"start\": 0, \"end\": 3}]"), HasSubstr("\"label\""));
   EXPECT_THAT(spans("[[0, 8, \"X\"], [4, 11, \"Y\"]]"),
               HasSubstr("the entities X and Y share the word \"York\""));
-  EXPECT_THAT(error_of("{\"text\": \"a\"}"), HasSubstr("has no key `entities`; it has text"));
+  EXPECT_THAT(error_of("{\"text\": \"a\"}"),
+              HasSubstr("has a text and no `entities`; it has text; name the list of entities"));
+  EXPECT_THAT(error_of("{\"text\": \"a\", \"label\": []}", {.entities = "spans"}),
+              HasSubstr("has a text and no `spans`; it has text, label"));
   EXPECT_THAT(error_of("{\"text\": \"a\", \"entities\": []}\n{\"body\": []}"),
               HasSubstr("f.jsonl:2: has no key `text`"));
 }
@@ -166,6 +169,15 @@ TEST(JsonReader, EntitiesMayHaveOffsets) {
                   .all[0]
                   .tags,
               ElementsAre("O", "B-LOC"));
+}
+
+TEST(JsonReader, OtherProgramsNamesOfTheEntities) {
+  for (const char* key : {"label", "labels", "spans"}) {
+    const std::string line =
+        fmt::format("{{\"id\": 1, \"text\": \"In Rome\", \"{}\": [[3, 7, \"LOC\"]]}}", key);
+    EXPECT_THAT(read(line).all[0].tags, ElementsAre("O", "B-LOC")) << key;
+    EXPECT_THAT(error_of(line, {.entities = "found"}), HasSubstr("no `found`")) << key;
+  }
 }
 
 }  // namespace

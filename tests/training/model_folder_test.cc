@@ -79,6 +79,32 @@ TEST_F(ModelFolderTest, SizesOfTheConfigAreThoseOfTheTensors) {
                              HasSubstr("max_position_embeddings 16777216, the tensors have 12")));
 }
 
+TEST_F(ModelFolderTest, FoldersOfSentenceTransformers1) {
+  const TemporaryFolder above;
+  std::filesystem::create_directories(above / "0_Transformer");
+  std::filesystem::copy(folder_.path(), above / "0_Transformer");
+  write_file_atomically(above / "modules.json",
+                        R"([{"path": "0_Transformer", "type": "x.Transformer"}])");
+  EXPECT_EQ(find_model_folder(above.path()), above / "0_Transformer");
+  // Its version, in a file that has the name of a model's config.
+  write_file_atomically(above / "config.json", R"({"__version__": "1.0.0"})");
+  EXPECT_EQ(find_model_folder(above.path()), above / "0_Transformer");
+}
+
+TEST_F(ModelFolderTest, WhereTheCasingIsMissing) {
+  const std::string words =
+      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nking\nqueen\nsaid\nwent\nhome\n";
+  const TemporaryFolder folder;
+  const auto message = [&] { return message_of([&] { read_model_description(folder.path()); }); };
+  write_file_atomically(folder / "vocab.txt", words);
+  write_file_atomically(folder / "config.json",
+                        R"({"model_type": "bert", "vocab_size": 11, "hidden_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16})");
+  EXPECT_THAT(message(), HasSubstr("there is no tokenizer_config.json"));
+  write_file_atomically(folder / "tokenizer_config.json", "{}");
+  EXPECT_THAT(message(), HasSubstr("its tokenizer_config.json has no do_lower_case"));
+}
+
 TEST_F(ModelFolderTest, NamesWithAPrefixAreReported) {
   rewrite("model.", 1, "", {});
   EXPECT_THAT(logged_by_loading(),

@@ -19,8 +19,8 @@ void check_options(const FeatureOptions& options) {
           options.max_question_length);
   require(options.max_sequence_length > options.max_question_length + kSpecialTokens &&
               options.max_sequence_length <= 65536,
-          "max_sequence_length is {}: it must leave room for a question of {} tokens, 3 special "
-          "tokens and some context, and be at most 65536",
+          "max_sequence_length is {}: it must leave room for a question of {} tokens "
+          "(max_question_length), 3 special tokens and some context, and be at most 65536",
           options.max_sequence_length, options.max_question_length);
   require(options.doc_stride >= 1, "doc_stride is {}: it must be at least 1", options.doc_stride);
 }

@@ -116,6 +116,14 @@ void JsonReader::choose_form(const Json& object) {
             "{}: has no list of tags (`tags`, `ner_tags` or `labels`); it has {}; {}",
             lines_.place(), keys_of(object), options_.fix);
   }
+  if (!has_words_ && options_.with_tags && !object.contains(options_.entities)) {
+    const std::string other = first_there(object, {"label", "labels", "spans"});
+    require(options_.entities == Options().entities && !other.empty(),
+            "{}: has a text and no `{}`; it has {}; name the list of entities (--entities, "
+            "data.entities)",
+            lines_.place(), options_.entities, keys_of(object));
+    options_.entities = other;
+  }
   options_.tokens = std::move(tokens);
   has_form_ = true;
 }

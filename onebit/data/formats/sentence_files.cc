@@ -206,6 +206,12 @@ std::optional<Path> sentence_encoder_in(const Path& folder) {
   return std::nullopt;
 }
 
+bool has_config_of_sentences(const Path& folder) {
+  if (!std::filesystem::exists(folder / kModules)) return false;
+  const Json config = read_json(folder / "config.json");
+  return config.is_object() && config.contains("__version__") && !config.contains("vocab_size");
+}
+
 std::optional<SentenceFiles> read_sentence_files(const Path& encoder) {
   Path folder = encoder;
   if (!std::filesystem::exists(encoder / kModules)) {

@@ -40,6 +40,10 @@ inline constexpr const char* kNormalizeFolder = "2_Normalize";
 // wrote it into a folder of its own. Absent if there is no modules.json, or no encoder in it.
 std::optional<Path> sentence_encoder_in(const Path& folder);
 
+// Whether config.json in `folder` is no model's: version 1 of sentence-transformers wrote its own
+// version there, above the encoder's folder.
+bool has_config_of_sentences(const Path& folder);
+
 // The files of an encoder's folder, or those above it if the encoder has a folder of its own.
 // Absent if there is no modules.json. Errors: a file is missing or damaged; a module other than
 // Transformer, Pooling and Normalize, or outside the folder; another pooling, or several together;

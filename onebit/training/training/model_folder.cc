@@ -85,7 +85,8 @@ model::BertConfig model_config(const formats::BertConfigFile& file) {
 
 std::optional<Path> model_folder_in(const Path& path) {
   const auto holds_model = [](const Path& folder) {
-    return std::filesystem::exists(folder / "config.json");
+    return std::filesystem::exists(folder / "config.json") &&
+           !formats::has_config_of_sentences(folder);
   };
   if (holds_model(path)) return path;
   const auto encoder = formats::sentence_encoder_in(path);
@@ -132,11 +133,14 @@ Path vocabulary_in(const Path& model_folder) {
 
 ModelDescription read_model_description(const Path& model_folder) {
   const formats::HuggingFaceFolder folder = formats::read_hugging_face_folder(model_folder);
-  require(folder.tokenizer.has_value(),
-          "{}: neither tokenizer_config.json (do_lower_case) nor tokenizer.json specifies whether "
-          "text is lower-cased; write \"do_lower_case\": true or false into the first, which is a "
-          "JSON object",
-          model_folder.string());
+  require(
+      folder.tokenizer.has_value(),
+      "{}: {}, so it is not known whether text is lower-cased; write {{\"do_lower_case\": true}} "
+      "or false into that file",
+      model_folder.string(),
+      std::filesystem::exists(model_folder / "tokenizer_config.json")
+          ? "its tokenizer_config.json has no do_lower_case, and the vocabulary does not show it"
+          : "there is no tokenizer_config.json");
   std::vector<std::string> labels = folder.config.labels;
   if (const auto listed = formats::list_tensors(model_folder)) {
     if (labels.empty()) labels = default_labels_of(listed->ours);
