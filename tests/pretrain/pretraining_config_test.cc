@@ -20,15 +20,15 @@ PretrainingData parse(const std::string& text) {
 // A fixed default would silently mask only 4 % of a sequence of 512.
 TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
   EXPECT_EQ(parse("{}").masks.max_predictions, 20);
-  EXPECT_EQ(parse(R"({"finetune::sequence_length": 20})").masks.max_predictions, 3);
-  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512})").masks.max_predictions, 77);
-  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512, "masked_lm_probability": 0.3})")
+  EXPECT_EQ(parse(R"({"sequence_length": 20})").masks.max_predictions, 3);
+  EXPECT_EQ(parse(R"({"sequence_length": 512})").masks.max_predictions, 77);
+  EXPECT_EQ(parse(R"({"sequence_length": 512, "masked_lm_probability": 0.3})")
                 .masks.max_predictions,
             154);
-  EXPECT_EQ(parse(R"({"finetune::sequence_length": 8, "masked_lm_probability": 0.01})")
+  EXPECT_EQ(parse(R"({"sequence_length": 8, "masked_lm_probability": 0.01})")
                 .masks.max_predictions,
             1);
-  EXPECT_EQ(parse(R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 20})")
+  EXPECT_EQ(parse(R"({"sequence_length": 512, "max_predictions_per_sequence": 20})")
                 .masks.max_predictions,
             20);
 }
@@ -41,15 +41,15 @@ TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
     return keys.notices();
   };
   const auto notices =
-      notices_of(R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 20})");
+      notices_of(R"({"sequence_length": 512, "max_predictions_per_sequence": 20})");
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].rfind("data.max_predictions_per_sequence: 20 of a sequence of 512", 0), 0u)
       << notices[0];
   EXPECT_NE(notices[0].find("0.15 asks for 77"), std::string::npos) << notices[0];
   for (const char* text :
-       {R"({"finetune::sequence_length": 512})",
-        R"({"finetune::sequence_length": 512, "max_predictions_per_sequence": 80})",
-        R"({"finetune::sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
+       {R"({"sequence_length": 512})",
+        R"({"sequence_length": 512, "max_predictions_per_sequence": 80})",
+        R"({"sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
     EXPECT_TRUE(notices_of(text).empty()) << text;
   }
 }
@@ -57,7 +57,7 @@ TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
 TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
   const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
   EXPECT_NE(
-      error_of(R"({"finetune::sequence_length": 9000000000000000000})").find("sequence_length"),
+      error_of(R"({"sequence_length": 9000000000000000000})").find("sequence_length"),
       std::string::npos);
   for (const char* bad : {"-1", "0", "1e300"}) {
     EXPECT_NE(error_of(fmt::format(R"({{"masked_lm_probability": {}}})", bad))

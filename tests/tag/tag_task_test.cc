@@ -5,7 +5,7 @@
 #include "onebit/ground/metrics/class_outputs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
-#include "tests/pretrain/cuda_runs.h"
+#include "tests/finetune/cuda_runs.h"
 
 namespace onebit::tag {
 namespace {
@@ -172,7 +172,7 @@ TEST_F(TagTest, ResumesBitForBit) {
 }
 
 TEST_F(TagTest, TrainsOnCudaAsOnACpu) {
-  expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
+  finetune::expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
                                     run_tag_training);
 }
 

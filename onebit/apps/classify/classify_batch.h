@@ -8,7 +8,7 @@ namespace onebit::classify {
 
 struct ClassifyBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch pretrain::upload(Context& context,
+  model::DeviceBatch upload(Context& context,
                                       training::DeviceBatchBuffer& buffer) const override {
     using model::DeviceBatch;
     if (batch.values.empty()) {

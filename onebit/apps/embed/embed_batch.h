@@ -8,7 +8,7 @@ namespace onebit::embed {
 
 struct EmbeddedBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch pretrain::upload(Context& context,
+  model::DeviceBatch upload(Context& context,
                                       training::DeviceBatchBuffer& buffer) const override {
     using model::DeviceBatch;
     if (batch.scores.empty()) return buffer.upload(context, batch);

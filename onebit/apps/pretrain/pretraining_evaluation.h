@@ -14,7 +14,7 @@ struct PretrainingEvaluationOptions {
   Path data;   // token store
   // Absent members are taken from the run if the model is in one of its checkpoints, else from the
   // defaults of a recipe.
-  std::optional<int64_t> finetune::sequence_length, max_predictions;
+  std::optional<int64_t> sequence_length, max_predictions;
   // Absent: as in the run, else whether the model has the head for it. False: masked words only.
   std::optional<bool> next_sentence;
   int64_t batch = 32;

@@ -21,7 +21,7 @@ class PretrainingSource : public finetune::StreamSource<batches::BatchStream, Pr
  public:
   PretrainingSource(const Stores& stores, const batches::BatchStreamOptions& options,
                     const std::vector<batches::EpochMark>& marks)
-      : finetune::StreamSource(batches::BatchStream(stores, options, marks)), stores_(stores) {}
+      : StreamSource(batches::BatchStream(stores, options, marks)), stores_(stores) {}
 
   std::vector<batches::EpochFigures> figures() { return stream().figures(); }
   Json identity() const override { return {{"stores", stores_to_json(stores_)}}; }
@@ -317,7 +317,7 @@ std::string PretrainingTask::describe(const std::vector<metrics::Metric>& record
 
 std::string PretrainingTask::describe_change(const std::vector<metrics::Metric>& before,
                                              const std::vector<metrics::Metric>& after) const {
-  return describe_change(before, after, first_name());
+  return pretrain::describe_change(before, after, first_name());
 }
 
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,

@@ -31,7 +31,7 @@ void report_problems(const squad::Dataset& dataset, bool is_first) {
 
 SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& options,
                      comm::Communicator& communicator)
-    : finetune::FineTuningTask(options.model,
+    : FineTuningTask(options.model,
                                parse_squad_recipe(options.recipe, options.recipe_place)) {
   description_ = describe_model(options.model, config_);
   const bool is_first = communicator.rank() == 0;

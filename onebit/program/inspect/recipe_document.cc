@@ -89,7 +89,7 @@ void add_parts(const KeyRow& section, const std::string& path, std::vector<Part>
   }
 }
 
-std::vector<Part> pretrain::parts_of(const training::TaskKind& task) {
+std::vector<Part> parts_of(const training::TaskKind& task) {
   Keys keys = Keys::listing();
   task.read(keys);
   std::vector<Part> parts = {{"Top level", table_of(keys.rows())}};
@@ -105,7 +105,7 @@ std::string text_of(const Part& part, const std::string& of_task) {
 
 std::string recipe_document() {
   std::vector<std::vector<Part>> of_tasks;
-  for (const training::TaskKind& task : tasks()) of_tasks.push_back(pretrain::parts_of(task));
+  for (const training::TaskKind& task : tasks()) of_tasks.push_back(parts_of(task));
   const auto is_shared = [&](const Part& part) {
     return std::all_of(of_tasks.begin(), of_tasks.end(), [&](const std::vector<Part>& parts) {
       return std::find(parts.begin(), parts.end(), part) != parts.end();

@@ -11,7 +11,7 @@
 #include "onebit/math/device/memory.h"
 #include "tests/finetune/metrics_lines.h"
 
-namespace onebit::pretrain {
+namespace onebit::finetune {
 
 // `options(name)`: those of a run in a folder of this name; `run`: run_topic_training(). Checks
 // that the losses of fifty steps are the CPU's, that two runs give the same bits in every type, and
@@ -42,7 +42,7 @@ void expect_trains_on_cuda_as_on_a_cpu(const OptionsOf& options, const Run& run)
     return given.output;
   };
   const auto expect_near = [](const Path& one, const Path& other, size_t steps) {
-    const auto got = finetune::losses_in(one), wanted = finetune::losses_in(other);
+    const auto got = losses_in(one), wanted = losses_in(other);
     ASSERT_EQ(got.size(), steps);
     ASSERT_EQ(wanted.size(), steps);
     for (size_t step = 0; step < steps; ++step) {
@@ -54,7 +54,7 @@ void expect_trains_on_cuda_as_on_a_cpu(const OptionsOf& options, const Run& run)
     const Way way = {.cuda = true, .steps = 4, .type = type, .evaluates = true};
     const std::string name = std::string("once") + type;
     const Path once = train(name, way), again = train(name + "_again", way);
-    EXPECT_EQ(finetune::losses_in(once), finetune::losses_in(again)) << type;
+    EXPECT_EQ(losses_in(once), losses_in(again)) << type;
     const char* values = "global_step4/model/model.safetensors";
     EXPECT_TRUE(read_file(once / values) == read_file(again / values)) << type;
   }
@@ -66,4 +66,4 @@ void expect_trains_on_cuda_as_on_a_cpu(const OptionsOf& options, const Run& run)
   }
 }
 
-}  // namespace onebit::pretrain
+}  // namespace onebit::finetune
