@@ -3,9 +3,9 @@
 #include "onebit/apps/embed/text_encoder.h"
 #include "onebit/data/formats/bert_config_file.h"
 #include "onebit/data/formats/sentence_files.h"
+#include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
-#include "tests/finetune/cuda_runs.h"
 
 namespace onebit::embed {
 namespace {
@@ -173,8 +173,8 @@ TEST_F(EmbedTest, ResumesBitForBit) {
 // Vectors of all ranks are gathered: two ranks with half of the examples each, and three with 3, 3
 // and 2 of the eight, learn what one rank does with all of them.
 TEST_F(EmbedTest, TrainsOnCudaAsOnACpu) {
-  finetune::expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
-                                    run_embed_training);
+  finetune::expect_trains_on_cuda_as_on_a_cpu(
+      [&](const std::string& name) { return options(name); }, run_embed_training);
 }
 
 TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {

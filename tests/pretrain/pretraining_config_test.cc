@@ -22,11 +22,10 @@ TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
   EXPECT_EQ(parse("{}").masks.max_predictions, 20);
   EXPECT_EQ(parse(R"({"sequence_length": 20})").masks.max_predictions, 3);
   EXPECT_EQ(parse(R"({"sequence_length": 512})").masks.max_predictions, 77);
-  EXPECT_EQ(parse(R"({"sequence_length": 512, "masked_lm_probability": 0.3})")
-                .masks.max_predictions,
-            154);
-  EXPECT_EQ(parse(R"({"sequence_length": 8, "masked_lm_probability": 0.01})")
-                .masks.max_predictions,
+  EXPECT_EQ(
+      parse(R"({"sequence_length": 512, "masked_lm_probability": 0.3})").masks.max_predictions,
+      154);
+  EXPECT_EQ(parse(R"({"sequence_length": 8, "masked_lm_probability": 0.01})").masks.max_predictions,
             1);
   EXPECT_EQ(parse(R"({"sequence_length": 512, "max_predictions_per_sequence": 20})")
                 .masks.max_predictions,
@@ -46,19 +45,17 @@ TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
   EXPECT_EQ(notices[0].rfind("data.max_predictions_per_sequence: 20 of a sequence of 512", 0), 0u)
       << notices[0];
   EXPECT_NE(notices[0].find("0.15 asks for 77"), std::string::npos) << notices[0];
-  for (const char* text :
-       {R"({"sequence_length": 512})",
-        R"({"sequence_length": 512, "max_predictions_per_sequence": 80})",
-        R"({"sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
+  for (const char* text : {R"({"sequence_length": 512})",
+                           R"({"sequence_length": 512, "max_predictions_per_sequence": 80})",
+                           R"({"sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
     EXPECT_TRUE(notices_of(text).empty()) << text;
   }
 }
 
 TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
   const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
-  EXPECT_NE(
-      error_of(R"({"sequence_length": 9000000000000000000})").find("sequence_length"),
-      std::string::npos);
+  EXPECT_NE(error_of(R"({"sequence_length": 9000000000000000000})").find("sequence_length"),
+            std::string::npos);
   for (const char* bad : {"-1", "0", "1e300"}) {
     EXPECT_NE(error_of(fmt::format(R"({{"masked_lm_probability": {}}})", bad))
                   .find("`data.masked_lm_probability` is"),

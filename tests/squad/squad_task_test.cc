@@ -4,8 +4,8 @@
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/apps/squad/squad_task.h"
 #include "onebit/data/formats/bert_config_file.h"
-#include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/cuda_runs.h"
+#include "tests/finetune/fine_tuning_test.h"
 #include "tests/squad/dataset_json.h"
 
 namespace onebit::squad {
@@ -210,8 +210,8 @@ TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
 }
 
 TEST_F(SquadTest, TrainsOnCudaAsOnACpu) {
-  finetune::expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
-                                    run_squad_training);
+  finetune::expect_trains_on_cuda_as_on_a_cpu(
+      [&](const std::string& name) { return options(name); }, run_squad_training);
 }
 
 TEST_F(SquadTest, ThreeRanksSeeWhatOneRankSees) {

@@ -3,9 +3,9 @@
 #include "onebit/apps/tag/tag_prediction.h"
 #include "onebit/data/formats/bert_config_file.h"
 #include "onebit/ground/metrics/class_outputs.h"
+#include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
-#include "tests/finetune/cuda_runs.h"
 
 namespace onebit::tag {
 namespace {
@@ -172,8 +172,8 @@ TEST_F(TagTest, ResumesBitForBit) {
 }
 
 TEST_F(TagTest, TrainsOnCudaAsOnACpu) {
-  finetune::expect_trains_on_cuda_as_on_a_cpu([&](const std::string& name) { return options(name); },
-                                    run_tag_training);
+  finetune::expect_trains_on_cuda_as_on_a_cpu(
+      [&](const std::string& name) { return options(name); }, run_tag_training);
 }
 
 TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {

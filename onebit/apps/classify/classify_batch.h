@@ -8,8 +8,7 @@ namespace onebit::classify {
 
 struct ClassifyBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch upload(Context& context,
-                                      training::DeviceBatchBuffer& buffer) const override {
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
     using model::DeviceBatch;
     if (batch.values.empty()) {
       return buffer.upload(context, batch, {{&DeviceBatch::classes, batch.classes}});

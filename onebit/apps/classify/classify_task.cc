@@ -34,8 +34,7 @@ std::string counted(const finetune::Examples& examples) {
 
 ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
                            comm::Communicator& communicator)
-    : FineTuningTask(options.model,
-                               parse_classify_recipe(options.recipe, options.recipe_place)) {
+    : FineTuningTask(options.model, parse_classify_recipe(options.recipe, options.recipe_place)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);

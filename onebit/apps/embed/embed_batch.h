@@ -8,8 +8,7 @@ namespace onebit::embed {
 
 struct EmbeddedBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch upload(Context& context,
-                                      training::DeviceBatchBuffer& buffer) const override {
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
     using model::DeviceBatch;
     if (batch.scores.empty()) return buffer.upload(context, batch);
     return buffer.upload(context, batch, {{&DeviceBatch::label_values, batch.scores}});

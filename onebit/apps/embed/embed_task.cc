@@ -28,8 +28,7 @@ std::span<const std::byte> bytes_of(ConstView view) {
 
 EmbedTask::EmbedTask(Context& context, const finetune::FineTuningOptions& options,
                      comm::Communicator& communicator)
-    : FineTuningTask(options.model,
-                               parse_embed_recipe(options.recipe, options.recipe_place)),
+    : FineTuningTask(options.model, parse_embed_recipe(options.recipe, options.recipe_place)),
       communicator_(communicator.duplicate()),
       host_(Context::cpu(context.threads())) {
   const Path folder = training::find_model_folder(options.model);

@@ -14,8 +14,7 @@ namespace {
 // Enough predictions for the masked share of a full sequence, so that none is truncated.
 int64_t predictions_of(double probability, int64_t sequence_length) {
   constexpr double kRounding = 1e-9;  // of the product
-  const double share =
-      std::clamp(probability, 0.0, 1.0) * static_cast<double>(sequence_length);
+  const double share = std::clamp(probability, 0.0, 1.0) * static_cast<double>(sequence_length);
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(share - kRounding)));
 }
 

@@ -8,8 +8,7 @@ namespace onebit::squad {
 
 struct SquadBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch upload(Context& context,
-                                      training::DeviceBatchBuffer& buffer) const override {
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
     return buffer.upload(context, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
   }
 

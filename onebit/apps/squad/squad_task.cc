@@ -31,8 +31,7 @@ void report_problems(const squad::Dataset& dataset, bool is_first) {
 
 SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& options,
                      comm::Communicator& communicator)
-    : FineTuningTask(options.model,
-                               parse_squad_recipe(options.recipe, options.recipe_place)) {
+    : FineTuningTask(options.model, parse_squad_recipe(options.recipe, options.recipe_place)) {
   description_ = describe_model(options.model, config_);
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);

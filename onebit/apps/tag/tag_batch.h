@@ -8,8 +8,7 @@ namespace onebit::tag {
 
 struct TaggedBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
-  model::DeviceBatch upload(Context& context,
-                                      training::DeviceBatchBuffer& buffer) const override {
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
     using model::DeviceBatch;
     return buffer.upload(
         context, batch,

@@ -30,8 +30,7 @@ std::string counted(const tag::Sentences& sentences) {
 
 TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
                  comm::Communicator& communicator)
-    : FineTuningTask(options.model,
-                               parse_tag_recipe(options.recipe, options.recipe_place)) {
+    : FineTuningTask(options.model, parse_tag_recipe(options.recipe, options.recipe_place)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = finetune::with_recipe(config_, config_.max_sequence_length, checkpoint);
