@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/apps/pretrain/pretraining_heads.h"
 #include "onebit/math/model/head_names.h"
-#include "onebit/math/model/pretraining_model.h"
 
 namespace onebit::finetune {
 namespace {
@@ -19,14 +17,6 @@ TEST(CheckpointHeads, ATaskLeavesOutWhatIsNotItsOwn) {
               UnorderedElementsAre("cls.", "qa_outputs."));
   EXPECT_THAT(heads_other_than({model::kClassifierHead}),
               UnorderedElementsAre("bert.pooler.", "cls.", "qa_outputs."));
-}
-
-TEST(CheckpointHeads, PretrainingReadsItsOwnHeads) {
-  EXPECT_THAT(pretrain::all_present(model::PreTrainingHeads::kBoth).may_ignore,
-              UnorderedElementsAre("qa_outputs.", "classifier."));
-  EXPECT_THAT(
-      pretrain::all_present(model::PreTrainingHeads::kMaskedWords).may_ignore,
-      UnorderedElementsAre("qa_outputs.", "classifier.", "bert.pooler.", "cls.seq_relationship."));
 }
 
 }  // namespace

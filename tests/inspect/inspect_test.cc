@@ -18,10 +18,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Keys = std::set<std::string>;
+using KeySet = std::set<std::string>;
 
 // The keys that docs/inspect.md documents.
-const Keys kStoreKeys = {"kind",
+const KeySet kStoreKeys = {"kind",
                          "path",
                          "version",
                          "documents",
@@ -37,7 +37,7 @@ const Keys kStoreKeys = {"kind",
                          "verified",
                          "duplicate_documents",
                          "statistics"};
-const Keys kModelKeys = {"kind",
+const KeySet kModelKeys = {"kind",
                          "path",
                          "architecture",
                          "casing",
@@ -51,19 +51,19 @@ const Keys kModelKeys = {"kind",
                          "parameters",
                          "tensors",
                          "verified"};
-const Keys kCheckpointKeys = {"kind",    "path",  "step",     "ranks",
+const KeySet kCheckpointKeys = {"kind",    "path",  "step",     "ranks",
                               "samples", "state", "verified", "model"};
-const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "verified", "model"};
-const Keys kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
+const KeySet kRunKeys = {"kind", "path", "checkpoints", "latest", "verified", "model"};
+const KeySet kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
                           "steps", "compute", "optimizer", "scheduler", "notices"};
 
-Keys keys_of(const Json& object) {
-  Keys keys;
+KeySet keys_of(const Json& object) {
+  KeySet keys;
   for (const auto& [key, value] : object.items()) keys.insert(key);
   return keys;
 }
 
-Keys with(Keys keys, const Keys& more) {
+KeySet with(KeySet keys, const KeySet& more) {
   keys.insert(more.begin(), more.end());
   return keys;
 }
@@ -112,8 +112,8 @@ TEST_F(InspectTest, ATokenStore) {
   EXPECT_EQ(store["kind"], "token_store");
   EXPECT_EQ(store["documents"], 40);
   EXPECT_EQ(store["sentences"], 40 * 12);
-  EXPECT_EQ(keys_of(store["vocabulary"]), (Keys{"size", "casing", "checksum"}));
-  EXPECT_EQ(keys_of(store["files"].at(0)), (Keys{"name", "size_bytes", "crc32"}));
+  EXPECT_EQ(keys_of(store["vocabulary"]), (KeySet{"size", "casing", "checksum"}));
+  EXPECT_EQ(keys_of(store["files"].at(0)), (KeySet{"name", "size_bytes", "crc32"}));
   EXPECT_EQ(store["verified"], false);
   EXPECT_EQ(inspect(corpus_.train(), {.verify = true})["verified"], true);
   EXPECT_NE(inspection_text(store).find("480"), std::string::npos);
@@ -152,13 +152,13 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   EXPECT_EQ(checkpoint["ranks"], 1);
   EXPECT_EQ(checkpoint["samples"], 8);
   EXPECT_EQ(keys_of(checkpoint["state"].at(0)),
-            (Keys{"name", "type", "shape", "size_bytes", "file"}));
+            (KeySet{"name", "type", "shape", "size_bytes", "file"}));
 
   const Json model = inspect(Path(checkpoint["model"]["path"].get<std::string>()), {});
   EXPECT_EQ(model, checkpoint["model"]);
   EXPECT_EQ(model["layers"], 2);
   EXPECT_EQ(model["hidden_size"], 32);
-  EXPECT_EQ(keys_of(model["tensors"]), (Keys{"count", "size_bytes"}));
+  EXPECT_EQ(keys_of(model["tensors"]), (KeySet{"count", "size_bytes"}));
   for (const Json& json : {run, checkpoint, model}) {
     EXPECT_NE(inspection_text(json).find("vocab"), std::string::npos);
   }
