@@ -13,7 +13,7 @@ model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer,
 struct PretrainingBatch : training::HostBatch {
   const batches::PackedRows& rows() const override { return batch; }
   model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
-    return upload(context, buffer, batch);
+    return pretrain::upload(context, buffer, batch);
   }
   int64_t items() const override { return batch.masked(); }
 
