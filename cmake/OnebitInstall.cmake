@@ -13,11 +13,11 @@ if(ONEBIT_CUDA STREQUAL "EMULATED")
 endif()
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Of the floor `kernels`, the types in the arguments of operations; of `ops`, the contracts; of `cli` and `commands`, which are a
+# Of the floor `kernels`, the types in the arguments of operations; of `ops`, the contracts; of `cli`, which is a
 # program, nothing.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
-        REGEX "/onebit/(math/kernels|program/cli|training/commands)$" EXCLUDE
+        REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE
         PATTERN "mpi_job.h" EXCLUDE
         REGEX "/onebit/math/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
