@@ -11,8 +11,8 @@ using namespace onebit;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return -1;
-  constexpr finetune::FileFormat kFormats[] = {finetune::FileFormat::kTsv, finetune::FileFormat::kCsv,
-                                              finetune::FileFormat::kJsonLines};
+  constexpr finetune::FileFormat kFormats[] = {
+      finetune::FileFormat::kTsv, finetune::FileFormat::kCsv, finetune::FileFormat::kJsonLines};
   const uint8_t choice = data[0];
   finetune::FileLayout texts = {.format = kFormats[choice % 3]};
   embed::FileLayout pairs;

@@ -22,40 +22,40 @@ using KeySet = std::set<std::string>;
 
 // The keys that docs/inspect.md documents.
 const KeySet kStoreKeys = {"kind",
-                         "path",
-                         "version",
-                         "documents",
-                         "sentences",
-                         "tokens",
-                         "vocabulary",
-                         "files",
-                         "text_bytes",
-                         "format",
-                         "token_size_bytes",
-                         "source_count",
-                         "sources",
-                         "verified",
-                         "duplicate_documents",
-                         "statistics"};
+                           "path",
+                           "version",
+                           "documents",
+                           "sentences",
+                           "tokens",
+                           "vocabulary",
+                           "files",
+                           "text_bytes",
+                           "format",
+                           "token_size_bytes",
+                           "source_count",
+                           "sources",
+                           "verified",
+                           "duplicate_documents",
+                           "statistics"};
 const KeySet kModelKeys = {"kind",
-                         "path",
-                         "architecture",
-                         "casing",
-                         "layers",
-                         "hidden_size",
-                         "heads",
-                         "max_positions",
-                         "vocab_size",
-                         "pre_layer_norm",
-                         "intermediate_size",
-                         "parameters",
-                         "tensors",
-                         "verified"};
+                           "path",
+                           "architecture",
+                           "casing",
+                           "layers",
+                           "hidden_size",
+                           "heads",
+                           "max_positions",
+                           "vocab_size",
+                           "pre_layer_norm",
+                           "intermediate_size",
+                           "parameters",
+                           "tensors",
+                           "verified"};
 const KeySet kCheckpointKeys = {"kind",    "path",  "step",     "ranks",
-                              "samples", "state", "verified", "model"};
+                                "samples", "state", "verified", "model"};
 const KeySet kRunKeys = {"kind", "path", "checkpoints", "latest", "verified", "model"};
 const KeySet kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
-                          "steps", "compute", "optimizer", "scheduler", "notices"};
+                            "steps", "compute", "optimizer", "scheduler", "notices"};
 
 KeySet keys_of(const Json& object) {
   KeySet keys;

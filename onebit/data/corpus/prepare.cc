@@ -4,10 +4,6 @@
 #include <memory>
 #include <set>
 
-#include "onebit/ground/base/counted.h"
-#include "onebit/ground/base/error.h"
-#include "onebit/ground/base/log.h"
-#include "onebit/ground/base/parallel_for.h"
 #include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
 #include "onebit/data/corpus/progress_meter.h"
@@ -18,6 +14,10 @@
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/corpus/vocabulary_choice.h"
 #include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/parallel_for.h"
 
 namespace onebit::corpus {
 namespace {

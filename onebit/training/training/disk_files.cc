@@ -6,15 +6,15 @@
 #include <tuple>
 #include <vector>
 
+#include "onebit/data/formats/sentence_files.h"
+#include "onebit/exchange/checkpoint/file_exchange.h"
+#include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/partial_file.h"
 #include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/exchange/checkpoint/file_exchange.h"
-#include "onebit/exchange/checkpoint/rank_texts.h"
-#include "onebit/data/formats/sentence_files.h"
 #include "onebit/ground/metrics/jsonl_writer.h"
 
 namespace onebit::training {
