@@ -11,12 +11,12 @@ using namespace onebit;
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = text_of(data, size);
   const MemoryFile file(text);
-  expect_error_at_most([&] { engine::load_recipe(file.path(), {"run.steps=3", "a.b=[1"}); });
+  expect_error_at_most([&] { load_recipe(file.path(), {"run.steps=3", "a.b=[1"}); });
   expect_error_at_most([&] {
     const Json strict = parse_json(text, "input.json");
     if (!strict.is_object()) return;
     try {
-      if (engine::load_recipe(file.path(), {}) != strict) std::abort();
+      if (load_recipe(file.path(), {}) != strict) std::abort();
     } catch (const Error&) {
       std::abort();
     }
