@@ -1,7 +1,7 @@
 // The sign codec on a CUDA device in one fused pass: a warp processes one block of the buffer, its
 // 32 lanes are the 32 virtual lanes of sign_block_inl.h, and sums are computed in the same order,
 // so that CUDA and CPU ranks send each other the same bits.
-#include <limits>
+#include <cfloat>
 
 #include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/compress/sub_block_scale.h"
@@ -75,10 +75,7 @@ struct Given {
   const float* values;
 
   // The largest scale.
-  __device__ static float most() {
-    constexpr float kMost = std::numeric_limits<float>::max();  // nvcc calls no host function here
-    return kMost;
-  }
+  __device__ static float most() { return FLT_MAX; }  // std::numeric_limits is for the host
   __device__ Given part(int64_t, int, int, int64_t) const { return *this; }
   __device__ float at(int, int64_t element) const { return values[element]; }
 };
