@@ -3,7 +3,8 @@
 
 # The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
 # in every build.
-set(ONEBIT_EMULATED_TESTS device ops comm compress model training tasks emulated_cuda emulated_backend
+set(ONEBIT_EMULATED_TESTS device ops comm compress model training pretrain squad classify tag embed emulated_cuda
+    emulated_backend
   CACHE STRING "The tests that a build with the emulated device has")
 set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules they run in")
 # Long tests of results, which do not depend on the schedule, run in the first one only.
