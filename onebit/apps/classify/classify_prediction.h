@@ -27,7 +27,7 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
 struct ClassifyPredictionOptions {
   std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   int64_t batch = 32;
-  std::optional<DType> compute = DType::kF32;  // absent: that of the device
+  std::optional<DType> compute = DType::kF32;  // absent: the type of the device
 };
 
 // A fine-tuned model loaded from disk.

@@ -39,7 +39,7 @@ struct TextEncoderOptions {
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
   int64_t batch = 32;
-  std::optional<DType> compute = DType::kF32;       // absent: that of the device
+  std::optional<DType> compute = DType::kF32;       // absent: the type of the device
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
 };
 

@@ -18,7 +18,7 @@ struct PretrainingEvaluationOptions {
   // Absent: as in the run, else whether the model has the head for it. False: masked words only.
   std::optional<bool> next_sentence;
   int64_t batch = 32;
-  std::optional<DType> compute = DType::kF32;  // absent: that of the device
+  std::optional<DType> compute = DType::kF32;  // absent: the type of the device
   int64_t max_samples = 0;                     // 0: all
 };
 

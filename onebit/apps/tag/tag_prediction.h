@@ -28,7 +28,7 @@ struct TagPredictionOptions {
   std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   std::optional<int64_t> stride;               // absent: half of it
   int64_t batch = 32;
-  std::optional<DType> compute = DType::kF32;  // absent: that of the device
+  std::optional<DType> compute = DType::kF32;  // absent: the type of the device
 };
 
 // A fine-tuned model loaded from disk.
