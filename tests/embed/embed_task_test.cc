@@ -96,8 +96,8 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
 
   Context context = Context::cpu(2);
   TextEncoder encoder(context, given.output, {.batch = 2});
-  const embed::FileLayout layout;
-  const embed::Examples examples = embed::read_examples(given.train, layout);
+  const FileLayout layout;
+  const Examples examples = embed::read_examples(given.train, layout);
   const std::vector<float> all = encoder.vectors(examples.texts.all);
   ASSERT_EQ(all.size(), 48u * 32u);
   for (size_t text = 0; text < 48; ++text) {
@@ -291,7 +291,7 @@ TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
   TextEncoder encoder(context, folder_ / "bert", {.batch = 2});
   EXPECT_FALSE(encoder.is_described());
   const std::vector<float> wanted = encoder.vectors(all);
-  embed::TextReader reader(write("texts.txt", text), {});
+  TextReader reader(write("texts.txt", text), {});
   std::vector<float> got;
   EXPECT_EQ(encoder.for_each_vector(reader,
                                     [&](std::span<const float> vector) {

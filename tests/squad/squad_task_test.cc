@@ -75,7 +75,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   Context context = Context::cpu(1);
   SquadPredictor predictor(context, given.output);
   const auto communicator = comm::make_single_rank();
-  const squad::Dataset dataset = squad::read_dataset(given.dev, squad::Use::kPredict);
+  const Dataset dataset = squad::read_dataset(given.dev, Use::kPredict);
   SquadPredictionOptions prediction;
   EXPECT_FALSE(squad_config_of_run(given.model).has_value());
   const auto recipe = squad_config_of_run(given.output);
@@ -149,7 +149,7 @@ TEST_F(SquadTest, EvaluatesByStepsToo) {
 }
 
 TEST_F(SquadTest, RanksShareThePrediction) {
-  const squad::Dataset dataset = squad::read_dataset(folder_ / "squad.json", squad::Use::kPredict);
+  const Dataset dataset = squad::read_dataset(folder_ / "squad.json", Use::kPredict);
   finetune::FineTuningOptions given = options("run");
   train(given, 1);
   SquadPredictionOptions prediction;

@@ -67,24 +67,23 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   Context context = Context::cpu(2);
   TagPredictor predictor(context, given.output,
                          {.max_sequence_length = 24, .stride = 12, .batch = 2});
-  const tag::Sentences sentences = tag::read_sentences(given.train, {});
+  const Sentences sentences = tag::read_sentences(given.train, {});
   const std::vector<float> all = predictor.outputs(sentences.all);
   // The same in parts of a file, in its order.
   const auto reader = tag::open_sentences(given.train, {}, false);
   std::vector<float> streamed;
   size_t index = 0;
-  predictor.for_each_sentence(
-      *reader, [&](const tag::Sentence& one, std::span<const float> outputs) {
-        EXPECT_EQ(one.text, sentences.all[index].text);
-        const std::vector<std::string>& labels = predictor.labels();
-        for (size_t word = 0; word < one.words.size(); ++word) {
-          const auto of_word = outputs.subspan(word * labels.size(), labels.size());
-          EXPECT_EQ(labels[static_cast<size_t>(metrics::best_class(of_word))],
-                    sentences.all[index].tags[word]);
-        }
-        streamed.insert(streamed.end(), outputs.begin(), outputs.end());
-        ++index;
-      });
+  predictor.for_each_sentence(*reader, [&](const Sentence& one, std::span<const float> outputs) {
+    EXPECT_EQ(one.text, sentences.all[index].text);
+    const std::vector<std::string>& labels = predictor.labels();
+    for (size_t word = 0; word < one.words.size(); ++word) {
+      const auto of_word = outputs.subspan(word * labels.size(), labels.size());
+      EXPECT_EQ(labels[static_cast<size_t>(metrics::best_class(of_word))],
+                sentences.all[index].tags[word]);
+    }
+    streamed.insert(streamed.end(), outputs.begin(), outputs.end());
+    ++index;
+  });
   EXPECT_EQ(index, 24u);
   EXPECT_EQ(streamed, all);
   TagPredictor in_bf16(
@@ -215,7 +214,7 @@ TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
   expect_resolved_recipe_is_the_same_run(given);
   const auto stored = tag_config_of_run(given.output);
   ASSERT_TRUE(stored.has_value());
-  EXPECT_EQ(stored->layout.scheme, tag::Scheme::kIob2);
+  EXPECT_EQ(stored->layout.scheme, Scheme::kIob2);
   EXPECT_FALSE(tag_config_of_run(folder_ / "bert").has_value());
 }
 

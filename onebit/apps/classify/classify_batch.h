@@ -17,7 +17,7 @@ struct ClassifyBatch : training::HostBatch {
                          {{&DeviceBatch::label_values, batch.values, batch.sequences()}});
   }
 
-  classify::ExampleBatch batch;
+  ExampleBatch batch;
 };
 
 }  // namespace onebit::classify

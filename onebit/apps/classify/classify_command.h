@@ -43,7 +43,7 @@ commands::Option add_glue_option(commands::Command command, std::string& name,
 // command line gives something else.
 struct ClassifyModelOptions {
   std::string model;
-  classify::ClassifyPredictionOptions prediction;
+  ClassifyPredictionOptions prediction;
   std::optional<int64_t> max_sequence_length;
   std::optional<double> threshold;
   std::optional<std::string> label_separator;

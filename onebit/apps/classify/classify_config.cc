@@ -65,8 +65,7 @@ std::vector<std::string> every_metric() {
 
 void read_problem(Keys& section, ClassifyConfig& config) {
   Problem& problem = config.label_format.problem;
-  const classify::GlueTask* glue =
-      config.glue.empty() ? nullptr : &classify::glue_task(config.glue);
+  const GlueTask* glue = config.glue.empty() ? nullptr : &classify::glue_task(config.glue);
   if (glue != nullptr) problem = glue->problem;
   section.choice("problem_type", problem,
                  {{classify::name_of(Problem::kSingleLabel), Problem::kSingleLabel},

@@ -24,7 +24,7 @@ struct ClassifyConfig : finetune::FineTuningConfig {
   finetune::FileLayout layout;
   int64_t max_sequence_length = 128;
 
-  classify::LabelFormat label_format;
+  LabelFormat label_format;
   std::vector<std::string> labels;              // empty: those of the training file
   std::map<std::string, double> class_weights;  // by label
   std::string weighting = "none";               // "balanced"; empty: class_weights

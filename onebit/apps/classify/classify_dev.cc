@@ -20,10 +20,9 @@ batches::BatchBounds ClassifyDev::bounds() const {
   return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
-classify::Scores ClassifyDev::evaluate(Context& context, model::ClassificationModel& model,
-                                       const classify::ScoreOptions& options,
-                                       training::DeviceBatchBuffer& buffer,
-                                       comm::Communicator& communicator) const {
+Scores ClassifyDev::evaluate(Context& context, model::ClassificationModel& model,
+                             const ScoreOptions& options, training::DeviceBatchBuffer& buffer,
+                             comm::Communicator& communicator) const {
   const std::vector<float> outputs =
       predict_outputs(context, model, encoded_, batch_, buffer, communicator);
   return classify::score(targets_, labels_, outputs, options);

@@ -33,17 +33,15 @@ class ClassifyDev {
   uint32_t checksum() const { return finetune::checksum(examples_); }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  classify::Scores evaluate(Context& context, model::ClassificationModel& model,
-                            const classify::ScoreOptions& options,
-                            training::DeviceBatchBuffer& buffer,
-                            comm::Communicator& communicator) const;
+  Scores evaluate(Context& context, model::ClassificationModel& model, const ScoreOptions& options,
+                  training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
 
  private:
   DevFile file_;
   std::vector<std::string> labels_;
   int64_t batch_;
   finetune::Examples examples_;
-  classify::Targets targets_;
+  Targets targets_;
   finetune::EncodedExamples encoded_;
 };
 

@@ -27,25 +27,23 @@ struct Arguments {
 
 struct Judged {
   Path path;
-  classify::Scores scores;
+  Scores scores;
 };
 
-std::vector<std::string> labels_of(const finetune::Examples& examples,
-                                   const classify::LabelFormat& format,
-                                   const classify::ClassifyPredictor& predictor) {
+std::vector<std::string> labels_of(const finetune::Examples& examples, const LabelFormat& format,
+                                   const ClassifyPredictor& predictor) {
   std::vector<std::string> labels = classify::labels_in_file(examples, format, predictor.labels());
   if (labels != predictor.labels()) report_numbered_labels(examples.source, predictor.labels());
   return labels;
 }
 
-Judged evaluate(classify::ClassifyPredictor& predictor, const Path& path,
-                const finetune::FileLayout& layout, const ClassifyModelOptions& options) {
-  const classify::LabelFormat format = {.problem = predictor.problem(),
-                                        .separator = options.separator};
+Judged evaluate(ClassifyPredictor& predictor, const Path& path, const finetune::FileLayout& layout,
+                const ClassifyModelOptions& options) {
+  const LabelFormat format = {.problem = predictor.problem(), .separator = options.separator};
   const finetune::Examples examples = classify::read_labelled(path, layout, format);
   const std::vector<std::string> labels = labels_of(examples, format, predictor);
-  const classify::Targets targets = classify::targets_of(examples, format, labels);
-  classify::ScoreOptions score = {.threshold = options.decided_threshold};
+  const Targets targets = classify::targets_of(examples, format, labels);
+  ScoreOptions score = {.threshold = options.decided_threshold};
   if (!options.positive_label.empty()) {
     score.positive = classify::index_of_label(labels, options.positive_label, "--positive-label");
   }
@@ -77,15 +75,15 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  classify::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
   std::vector<Judged> judged;
   if (given.glue.empty()) {
     given.model.layout.left_out =
         given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
     judged.push_back(evaluate(predictor, given.data, given.model.layout, given.model));
   } else {
-    const classify::GlueTask& task = classify::glue_task(given.glue);
-    for (const classify::GlueFile& file : task.dev) {
+    const GlueTask& task = classify::glue_task(given.glue);
+    for (const GlueFile& file : task.dev) {
       judged.push_back(
           evaluate(predictor, Path(given.data) / file.file, task.layout(), given.model));
     }

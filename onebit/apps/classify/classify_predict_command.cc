@@ -26,11 +26,10 @@ struct Arguments {
   commands::DeviceOptions device;
 };
 
-void predict(classify::ClassifyPredictor& predictor, const Path& input,
-             const finetune::FileLayout& layout, const Path& output,
-             const classify::PredictionFile::Options& options) {
+void predict(ClassifyPredictor& predictor, const Path& input, const finetune::FileLayout& layout,
+             const Path& output, const PredictionFile::Options& options) {
   finetune::ExampleReader reader(input, layout, false);
-  classify::PredictionFile file(output, options);
+  PredictionFile file(output, options);
   const int64_t cut_before = predictor.cut();
   predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });
   file.finish();
@@ -43,10 +42,9 @@ void predict(classify::ClassifyPredictor& predictor, const Path& input,
 }
 
 // The names of the model's outputs in the submission. Error: not those of the task.
-std::vector<std::string> labels_for(const classify::GlueTask& task,
-                                    const classify::ClassifyPredictor& predictor) {
+std::vector<std::string> labels_for(const GlueTask& task, const ClassifyPredictor& predictor) {
   const std::vector<std::string>& own = predictor.labels();
-  if (task.problem == predictor.problem() && task.problem != classify::Problem::kRegression &&
+  if (task.problem == predictor.problem() && task.problem != Problem::kRegression &&
       are_default_labels(own) && task.labels == classify::numbered_labels(own.size())) {
     report_numbered_labels("GLUE's " + task.name, own);
     return task.labels;
@@ -62,13 +60,13 @@ std::vector<std::string> labels_for(const classify::GlueTask& task,
 }
 
 // Writes the submission files of a GLUE task into the folder `output`.
-void predict_glue(classify::ClassifyPredictor& predictor, const Arguments& given,
-                  classify::PredictionFile::Options options) {
-  const classify::GlueTask& task = classify::glue_task(given.glue);
+void predict_glue(ClassifyPredictor& predictor, const Arguments& given,
+                  PredictionFile::Options options) {
+  const GlueTask& task = classify::glue_task(given.glue);
   options.labels = labels_for(task, predictor);
-  options.format = classify::PredictionFormat::kGlue;
+  options.format = PredictionFormat::kGlue;
   make_folder(given.output);
-  for (const classify::GlueFile& file : task.test) {
+  for (const GlueFile& file : task.test) {
     predict(predictor, Path(given.data) / file.file, task.test_layout(),
             Path(given.output) / file.name, options);
   }
@@ -86,13 +84,13 @@ void check(const Arguments& given) {
 int run(Arguments& given) {
   check(given);
   given.model.settle(given.files);
-  classify::PredictionFile::Options options;
+  PredictionFile::Options options;
   if (given.glue.empty()) {
     options.format = classify::prediction_format_of(given.output);
     commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  classify::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
   options.problem = predictor.problem();
   options.labels = predictor.labels();
   options.threshold = given.model.decided_threshold;

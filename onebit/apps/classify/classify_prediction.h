@@ -38,7 +38,7 @@ class ClassifyPredictor {
   ClassifyPredictor(Context& context, const Path& path, const ClassifyPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
-  classify::Problem problem() const { return problem_; }
+  Problem problem() const { return problem_; }
 
   // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
   std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
@@ -55,7 +55,7 @@ class ClassifyPredictor {
   training::ModelDescription description_;
   batches::BatchBounds bounds_;
   std::vector<std::string> labels_;
-  classify::Problem problem_;
+  Problem problem_;
   ParameterTable table_;
   ConstantWeights weights_;
   model::ClassificationModel model_;

@@ -168,8 +168,7 @@ finetune::DataIdentity ClassifyTask::identity() const {
 std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
                                                                  Json identity) {
   return std::make_unique<ClassifySource>(
-      classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source),
-      std::move(identity));
+      ExampleStream(*encoded_, targets_, share.dealt(), examples_.source), std::move(identity));
 }
 
 std::string ClassifyTask::fill(ParameterTable& table) {

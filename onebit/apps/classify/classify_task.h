@@ -50,11 +50,11 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::Clas
 
   bool keeps_head_ = false;  // the checkpoint's classifier has these labels
   finetune::Examples examples_;
-  classify::Targets targets_;
+  Targets targets_;
   std::unique_ptr<finetune::EncodedExamples> encoded_;
   std::vector<std::unique_ptr<ClassifyDev>> dev_;
-  classify::ScoreOptions score_options_;
-  std::vector<classify::Scores> scores_;  // of the last evaluation, by file
+  ScoreOptions score_options_;
+  std::vector<Scores> scores_;  // of the last evaluation, by file
 };
 
 // Trains, and writes into `output`: the best model by the recipe's metric (the last one without

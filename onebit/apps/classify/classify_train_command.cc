@@ -33,7 +33,7 @@ void write_files_into(Json& recipe, const Arguments& given) {
   }
 }
 
-void name_files(classify::ClassifyTrainingOptions& options, const Arguments& given) {
+void name_files(ClassifyTrainingOptions& options, const Arguments& given) {
   if (given.glue.empty()) {
     options.train = given.train;
     if (!given.dev.empty()) options.dev = {{given.dev, ""}};
@@ -41,7 +41,7 @@ void name_files(classify::ClassifyTrainingOptions& options, const Arguments& giv
   }
   const Path folder = given.data;
   options.train = folder / "train.tsv";
-  for (const classify::GlueFile& file : classify::glue_task(given.glue).dev) {
+  for (const GlueFile& file : classify::glue_task(given.glue).dev) {
     options.dev.push_back({folder / file.file, file.name});
   }
 }
@@ -54,7 +54,7 @@ void check(const Arguments& given) {
     throw commands::UsageError("--glue needs --data, the folder of the task's files");
   }
   if (given.glue.empty()) return;
-  const classify::GlueTask& task = classify::glue_task(given.glue);
+  const GlueTask& task = classify::glue_task(given.glue);
   if (!task.trained_as.empty()) {
     throw commands::UsageError(fmt::format(
         "GLUE's {0} has no training set: train with --glue {1}, then `onebit classify evaluate "
@@ -65,7 +65,7 @@ void check(const Arguments& given) {
 
 int run(const Arguments& given) {
   check(given);
-  classify::ClassifyTrainingOptions options;
+  ClassifyTrainingOptions options;
   options.model = given.model;
   name_files(options, given);
   return commands::train_on_ranks(

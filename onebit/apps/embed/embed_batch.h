@@ -15,7 +15,7 @@ struct EmbeddedBatch : training::HostBatch {
   }
   int64_t items() const override { return batch.examples(); }
 
-  embed::EmbedBatch batch;
+  EmbedBatch batch;
 };
 
 }  // namespace onebit::embed

@@ -38,8 +38,8 @@ void add_embed_file_options(commands::Command command, EmbedFileOptions& options
       .check(commands::above_zero());
 }
 
-void EmbedFileOptions::apply(embed::FileLayout& layout) const {
-  embed::Columns& columns = layout.columns;
+void EmbedFileOptions::apply(FileLayout& layout) const {
+  Columns& columns = layout.columns;
   // If the command line names columns, it names all of them: those of a recipe do not apply.
   if (!anchor.empty() || !positive.empty()) columns = {};
   finetune::replace_if_given(columns.anchor, anchor);
@@ -87,7 +87,7 @@ void EmbedModelOptions::settle() {
   if (pooling == "cls") encoder.pooling = model::Pooling::kFirst;
 }
 
-void report_encoder(const embed::TextEncoder& encoder, const std::string& model) {
+void report_encoder(const TextEncoder& encoder, const std::string& model) {
   log_info("{}: vectors of {} numbers: {}", model, encoder.hidden(), encoder.description());
   if (!encoder.prompt().empty()) {
     log_info("before every text: \"{}\"", encoder.prompt());

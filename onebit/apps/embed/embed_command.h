@@ -24,7 +24,7 @@ struct EmbedFileOptions : finetune::RecordFileOptions {
   std::optional<double> score_scale;
 
   // Overwrites in `layout` only what was given.
-  void apply(embed::FileLayout& layout) const;
+  void apply(FileLayout& layout) const;
 };
 
 // Those of RecordFileOptions, --anchor, --positive, --negative, --score, --score-scale.
@@ -34,7 +34,7 @@ void add_embed_file_options(commands::Command command, EmbedFileOptions& options
 // something else.
 struct EmbedModelOptions {
   std::string model, pooling = "auto";
-  embed::TextEncoderOptions encoder;
+  TextEncoderOptions encoder;
 
   // To be called after parsing: completes `encoder` with these settings.
   void settle();
@@ -45,6 +45,6 @@ void add_embed_model_options(commands::Command command, EmbedModelOptions& optio
 
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the
 // model may not be trained for it.
-void report_encoder(const embed::TextEncoder& encoder, const std::string& model);
+void report_encoder(const TextEncoder& encoder, const std::string& model);
 
 }  // namespace onebit::embed

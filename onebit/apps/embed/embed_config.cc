@@ -8,9 +8,9 @@ namespace {
 using embed::Kind;
 using model::Pooling;
 
-void read_columns(Keys& section, embed::FileLayout& layout) {
+void read_columns(Keys& section, FileLayout& layout) {
   using finetune::FileFormat;
-  embed::Columns& columns = layout.columns;
+  Columns& columns = layout.columns;
   section.choice("format", layout.format,
                  {{"auto", std::optional<FileFormat>()},
                   {"tsv", FileFormat::kTsv},

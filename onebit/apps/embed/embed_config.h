@@ -16,7 +16,7 @@ namespace onebit::embed {
 inline constexpr const char* kEmbedTask = "embed";
 
 struct EmbedConfig : finetune::FineTuningConfig {
-  embed::FileLayout layout;
+  FileLayout layout;
   int64_t max_sequence_length = 128;
 
   // Absent: as the model's folder specifies for sentence-transformers, else mean and true.

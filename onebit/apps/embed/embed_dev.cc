@@ -15,9 +15,9 @@ batches::BatchBounds EmbedDev::bounds() const {
   return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
-embed::Scores EmbedDev::evaluate(Context& context, model::EmbeddingModel& model,
-                                 training::DeviceBatchBuffer& buffer,
-                                 comm::Communicator& communicator) const {
+Scores EmbedDev::evaluate(Context& context, model::EmbeddingModel& model,
+                          training::DeviceBatchBuffer& buffer,
+                          comm::Communicator& communicator) const {
   const std::vector<float> vectors =
       encode_texts(context, model, encoded_, batch_, buffer, communicator);
   return embed::score(examples_, vectors, context.threads());

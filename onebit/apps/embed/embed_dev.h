@@ -14,17 +14,16 @@ class EmbedDev {
   EmbedDev(const Path& path, const EmbedConfig& config,
            const training::ModelDescription& description, int threads);
 
-  const embed::Examples& examples() const { return examples_; }
+  const Examples& examples() const { return examples_; }
   int64_t cut() const { return encoded_.cut(); }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  embed::Scores evaluate(Context& context, model::EmbeddingModel& model,
-                         training::DeviceBatchBuffer& buffer,
-                         comm::Communicator& communicator) const;
+  Scores evaluate(Context& context, model::EmbeddingModel& model,
+                  training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
 
  private:
   int64_t batch_;
-  embed::Examples examples_;
+  Examples examples_;
   finetune::EncodedExamples encoded_;
 };
 

@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   EmbedModelOptions model;
   std::string input, output, format = "auto";
-  embed::TextLayout layout;
+  TextLayout layout;
   commands::DeviceOptions device;
 };
 
@@ -67,14 +67,14 @@ void read_format(Arguments& given) {
 int run(Arguments& given) {
   given.model.settle();
   read_format(given);
-  const embed::VectorFormat format = embed::vector_format_of(given.output);
+  const VectorFormat format = embed::vector_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
   std::optional<Progress> progress;
   given.model.encoder.encoded = [&](int64_t texts) { progress->add(texts); };
-  embed::TextEncoder encoder(context, given.model.model, given.model.encoder);
-  embed::TextReader reader(given.input, given.layout);
-  embed::VectorFile file(given.output, format, encoder.hidden());
+  TextEncoder encoder(context, given.model.model, given.model.encoder);
+  TextReader reader(given.input, given.layout);
+  VectorFile file(given.output, format, encoder.hidden());
   report_encoder(encoder, given.model.model);
   progress.emplace();
   encoder.for_each_vector(reader, [&](std::span<const float> vector) { file.add(vector); });

@@ -24,8 +24,8 @@ struct Arguments {
   commands::DeviceOptions device;
 };
 
-embed::FileLayout layout_of(const Arguments& given) {
-  embed::FileLayout layout;
+FileLayout layout_of(const Arguments& given) {
+  FileLayout layout;
   if (const auto run = embed::embed_config_of_run(given.model.model)) {
     // The run's training file may be of another kind; only the columns of the two texts are common.
     layout.columns.anchor = run->layout.columns.anchor;
@@ -44,14 +44,14 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  embed::TextEncoder encoder(context, given.model.model, given.model.encoder);
-  const embed::Examples examples = embed::read_examples(given.data, layout_of(given));
+  TextEncoder encoder(context, given.model.model, given.model.encoder);
+  const Examples examples = embed::read_examples(given.data, layout_of(given));
   report_encoder(encoder, given.model.model);
   if (!examples.texts.left_out.empty()) log_warning("{}", examples.texts.left_out);
   const std::vector<float> vectors = encoder.vectors(examples.texts.all);
   finetune::warn_of_truncation(examples.source(), encoder.cut(),
                                static_cast<int64_t>(examples.texts.all.size()));
-  const embed::Scores scores = embed::score(examples, vectors, context.threads());
+  const Scores scores = embed::score(examples, vectors, context.threads());
   Json json = {{"file", given.data}};
   json.update(embed::json_of(scores));
   if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");

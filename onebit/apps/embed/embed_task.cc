@@ -15,7 +15,7 @@ namespace {
 
 using EmbedSource = finetune::ItemSource<embed::ExampleStream, EmbeddedBatch>;
 
-std::string counted(const embed::Examples& examples) {
+std::string counted(const Examples& examples) {
   return fmt::format("{} {}", examples.size(), embed::name_of(examples.kind));
 }
 
@@ -87,7 +87,7 @@ void EmbedTask::open_train_data(int threads) {
 
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
-  const embed::Examples& examples = dev_->examples();
+  const Examples& examples = dev_->examples();
   facts_.data_rows.push_back(
       {"evaluated on", fmt::format("{}: {}", examples.source(), counted(examples))});
   finetune::report_cut({.source = examples.source(),
@@ -102,7 +102,7 @@ void EmbedTask::open_dev_data(const Path& dev, int threads) {
 }
 
 void EmbedTask::choose_metric() {
-  const embed::Kind kind = dev_ ? dev_->examples().kind : examples_.kind;
+  const Kind kind = dev_ ? dev_->examples().kind : examples_.kind;
   const auto names = embed::metric_names(kind);
   const auto found = training::find_kept_by(names, config_.best_by);
   require(found.has_value(),
@@ -146,7 +146,7 @@ std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::St
                                                               Json identity) {
   step_parts_ = batches::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
-  return std::make_unique<EmbedSource>(embed::ExampleStream(*encoded_, examples_, share.dealt()),
+  return std::make_unique<EmbedSource>(ExampleStream(*encoded_, examples_, share.dealt()),
                                        std::move(identity));
 }
 

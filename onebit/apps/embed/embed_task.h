@@ -47,7 +47,7 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
   finetune::DataIdentity identity() const override;
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
-  bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }
+  bool is_ranked() const { return examples_.kind != Kind::kScored; }
   // The vectors of a micro-step of all ranks, and the range of this rank's examples in them.
   struct Gathered {
     ConstView vectors;
@@ -59,10 +59,10 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
   static training::Sums compare(ConstView vectors, ConstView scores, double gradient_scale,
                                 View gradients);
 
-  embed::Examples examples_;
+  Examples examples_;
   std::unique_ptr<finetune::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
-  embed::Scores scores_;  // of the last evaluation
+  Scores scores_;  // of the last evaluation
   // Gathers the vectors of all ranks, separate from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;

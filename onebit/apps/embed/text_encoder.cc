@@ -142,7 +142,7 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
   return all;
 }
 
-int64_t TextEncoder::for_each_vector(embed::TextReader& reader,
+int64_t TextEncoder::for_each_vector(TextReader& reader,
                                      const std::function<void(std::span<const float>)>& add) {
   std::vector<finetune::Example> part(static_cast<size_t>(kBatchesOfPart * batch_));
   const auto numbers = static_cast<size_t>(hidden());

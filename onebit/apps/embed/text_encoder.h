@@ -66,7 +66,7 @@ class TextEncoder {
   int64_t cut() const { return cut_; }
   // Reads the texts of a file in parts of bounded size, and calls add(vector) for each text, in
   // order. Returns their number.
-  int64_t for_each_vector(embed::TextReader& reader,
+  int64_t for_each_vector(TextReader& reader,
                           const std::function<void(std::span<const float>)>& add);
 
  private:

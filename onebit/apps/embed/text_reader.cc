@@ -12,9 +12,7 @@ using finetune::Field;
 using finetune::FileFormat;
 
 bool is_of_lines(const Path& path) {
-  Path plain = path;
-  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
-  return plain.extension() == ".txt";
+  return corpus::unpacked_name(path).extension() == ".txt";
 }
 
 // The format of a file of records; empty: a file of lines.

@@ -25,7 +25,7 @@ struct Arguments {
 int run(const Arguments& given) {
   const auto communicator = comm::make_single_rank();
   Context context = commands::make_context(given.device, 0, 1);
-  const pretrain::HeldOutResult result = pretrain::evaluate_model(
+  const HeldOutResult result = pretrain::evaluate_model(
       context,
       {.model = given.model,
        .data = given.data,

@@ -18,7 +18,7 @@ struct Arguments {
   commands::DeviceOptions device;
 };
 
-void print_json(const std::vector<pretrain::FilledMask>& masks) {
+void print_json(const std::vector<FilledMask>& masks) {
   Json all = Json::array();
   for (const auto& mask : masks) {
     Json candidates = Json::array();
@@ -34,7 +34,7 @@ void print_json(const std::vector<pretrain::FilledMask>& masks) {
 
 int run(const Arguments& given) {
   Context context = commands::make_context(given.device, 0, 1);
-  pretrain::MaskFiller filler(context, given.model);
+  MaskFiller filler(context, given.model);
   const auto masks = filler.fill(given.text, given.top);
   if (given.json) {
     print_json(masks);

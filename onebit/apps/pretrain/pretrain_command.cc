@@ -16,7 +16,7 @@ struct Arguments {
 };
 
 int run(const Arguments& given) {
-  pretrain::PretrainingOptions options;
+  PretrainingOptions options;
   for (const auto& store : given.data) options.data.push_back(parse_weighted_store(store));
   for (const auto& store : given.valid) {
     options.valid.push_back(parse_named_store(store, given.valid.size() == 1));

@@ -44,7 +44,7 @@ std::pair<Path, double> parse_weighted_store(const std::string& text) {
   return {folder, *weight};
 }
 
-pretrain::HeldOutData parse_named_store(const std::string& text, bool alone) {
+HeldOutData parse_named_store(const std::string& text, bool alone) {
   const size_t equals = text.find('=');
   if (!is_folder(text, equals)) {
     const auto [name, folder] = split(text, equals);

@@ -19,7 +19,7 @@ std::pair<Path, double> parse_weighted_store(const std::string& text);
 
 // "folder" or "name=folder"; the name may be left out if it is the last part of the folder, or if
 // the store is `alone`. Error: nothing before or behind the =.
-pretrain::HeldOutData parse_named_store(const std::string& text, bool alone);
+HeldOutData parse_named_store(const std::string& text, bool alone);
 
 // The folder in a value of an option with this type name; nothing if the type is neither of these.
 // A text with an = that is no weight is a path: it may exist where the command will run. Errors: as

@@ -275,9 +275,8 @@ class Reader {
 };
 
 bool has_lines(const Path& path) {
-  Path plain = path.filename();
-  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
-  return plain.extension() == ".jsonl" || plain.extension() == ".ndjson";
+  const Path ending = corpus::unpacked_name(path).extension();
+  return ending == ".jsonl" || ending == ".ndjson";
 }
 
 std::string read_whole(const Path& path) {

@@ -20,7 +20,7 @@ namespace {
 struct Arguments {
   std::string model, context, question, rules = "auto";
   bool unanswerable = false;
-  squad::SquadPredictionOptions prediction;
+  SquadPredictionOptions prediction;
   int64_t top = 3;
   bool json = false;
   commands::DeviceOptions device;
@@ -45,10 +45,9 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
 
 int run(Arguments& given) {
   Context context = commands::make_context(given.device, 0, 1);
-  squad::SquadPredictor predictor(context, given.model);
+  SquadPredictor predictor(context, given.model);
   given.prediction.decode.may_be_unanswerable = may_abstain(given, predictor.description());
-  squad::DecodedAnswer answer =
-      predictor.ask(text_of(given.context), given.question, given.prediction);
+  DecodedAnswer answer = predictor.ask(text_of(given.context), given.question, given.prediction);
   // The given answer comes first: --null-threshold may select another than the most probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),
                         [&](const auto& candidate) { return candidate.text == answer.text; });

@@ -12,7 +12,7 @@ struct SquadBatch : training::HostBatch {
     return buffer.upload(context, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
   }
 
-  squad::SpanBatch batch;
+  SpanBatch batch;
 };
 
 }  // namespace onebit::squad

@@ -15,7 +15,7 @@ void add_squad(commands::Command program, commands::Action& chosen) {
   add_squad_windows(squad, chosen);
 }
 
-void add_window_options(commands::Command command, squad::FeatureOptions& options) {
+void add_window_options(commands::Command command, FeatureOptions& options) {
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a window, question and special tokens included (for this and the next "
@@ -34,7 +34,7 @@ void add_window_options(commands::Command command, squad::FeatureOptions& option
       .capture_default_str();
 }
 
-void add_answer_options(commands::Command command, squad::DecodeOptions& options) {
+void add_answer_options(commands::Command command, DecodeOptions& options) {
   command
       .add_option("--n-best", options.n_best,
                   "Candidates kept, and starts and ends tried in each window")
@@ -48,21 +48,20 @@ void add_answer_options(commands::Command command, squad::DecodeOptions& options
                   "Version 2.0: no answer where null score - best answer's score is above this")
       .capture_default_str();
   command.add_flag_callback(
-      "--projection", [&options] { options.text = squad::AnswerText::kProjection; },
+      "--projection", [&options] { options.text = AnswerText::kProjection; },
       "Find the text of an answer as the published programs do, by aligning words, instead of by "
       "token offsets");
 }
 
-void take_from_run(commands::Command command, const Path& model,
-                   squad::SquadPredictionOptions& options) {
-  const std::optional<squad::SquadConfig> run = squad::squad_config_of_run(model);
+void take_from_run(commands::Command command, const Path& model, SquadPredictionOptions& options) {
+  const std::optional<SquadConfig> run = squad::squad_config_of_run(model);
   options.is_window_chosen = run || command.has("--max-sequence-length") ||
                              command.has("--doc-stride") || command.has("--max-question-length");
   if (!run) return;
   const auto take = [&](const char* option, auto& to, const auto& from) {
     if (!command.has(option)) to = from;
   };
-  squad::FeatureOptions& features = options.features;
+  FeatureOptions& features = options.features;
   take("--max-sequence-length", features.max_sequence_length, run->features.max_sequence_length);
   take("--doc-stride", features.doc_stride, run->features.doc_stride);
   take("--max-question-length", features.max_question_length, run->features.max_question_length);

@@ -15,12 +15,11 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen);
 void add_squad_windows(commands::Command squad, commands::Action& chosen);
 
 // --max-sequence-length, --doc-stride, --max-question-length.
-void add_window_options(commands::Command command, squad::FeatureOptions& options);
+void add_window_options(commands::Command command, FeatureOptions& options);
 // --n-best, --max-answer-length, --null-threshold, --projection.
-void add_answer_options(commands::Command command, squad::DecodeOptions& options);
+void add_answer_options(commands::Command command, DecodeOptions& options);
 
 // If the model is in a run or a checkpoint, options that are not given are taken from that run.
-void take_from_run(commands::Command command, const Path& model,
-                   squad::SquadPredictionOptions& options);
+void take_from_run(commands::Command command, const Path& model, SquadPredictionOptions& options);
 
 }  // namespace onebit::squad

@@ -6,7 +6,7 @@ namespace {
 using Windows = std::optional<squad::WindowsWithoutAnswer>;
 
 void read_data(Keys section, SquadConfig& config) {
-  squad::FeatureOptions& features = config.features;
+  FeatureOptions& features = config.features;
   section.integer("max_sequence_length", features.max_sequence_length, at_least(1),
                   "tokens of a window, question and special tokens included");
   section.integer("doc_stride", features.doc_stride, at_least(1),
@@ -15,14 +15,14 @@ void read_data(Keys section, SquadConfig& config) {
                   "tokens of a question; longer ones are truncated");
   section.choice("windows_without_answer", config.without_answer,
                  {{"auto", Windows()},
-                  {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
-                  {"cls", Windows(squad::WindowsWithoutAnswer::kToCls)}},
+                  {"drop", Windows(WindowsWithoutAnswer::kDrop)},
+                  {"cls", Windows(WindowsWithoutAnswer::kToCls)}},
                  "left out, or point to [CLS]; auto: cls where some question has no answer");
   finetune::read_bad_records(section, config.left_out);
   finetune::read_training_length(section, "windows of one pass in evaluation", config);
 }
 
-void read_answers(Keys section, squad::DecodeOptions& decode) {
+void read_answers(Keys section, DecodeOptions& decode) {
   section.integer("n_best_size", decode.n_best, at_least(1),
                   "candidates kept, and starts and ends tried in each window");
   section.integer("max_answer_length", decode.max_answer_length, at_least(1),
@@ -31,7 +31,7 @@ void read_answers(Keys section, squad::DecodeOptions& decode) {
                  "version 2.0: no answer where its score is better by more than this");
   section.choice(
       "text", decode.text,
-      {{"offsets", squad::AnswerText::kOffsets}, {"projection", squad::AnswerText::kProjection}},
+      {{"offsets", AnswerText::kOffsets}, {"projection", AnswerText::kProjection}},
       "from the positions of its tokens, or by aligning words as the published programs do");
 }
 

@@ -18,10 +18,10 @@ inline constexpr const char* kSquadTask = "squad";
 struct SquadConfig : finetune::FineTuningConfig {
   SquadConfig() { epochs = 2; }
 
-  squad::FeatureOptions features;
+  FeatureOptions features;
   // Absent: they point to [CLS] if the training file has unanswerable questions, else are dropped.
-  std::optional<squad::WindowsWithoutAnswer> without_answer;
-  squad::DecodeOptions decode;
+  std::optional<WindowsWithoutAnswer> without_answer;
+  DecodeOptions decode;
   corpus::LeftOut left_out = corpus::LeftOut::kMissing;  // of the questions of both files
 };
 

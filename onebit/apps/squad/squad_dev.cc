@@ -8,8 +8,8 @@
 namespace onebit::squad {
 namespace {
 
-squad::FeatureOptions for_prediction(squad::FeatureOptions options, int threads) {
-  options.use = squad::Use::kPredict;
+FeatureOptions for_prediction(FeatureOptions options, int threads) {
+  options.use = Use::kPredict;
   options.threads = threads;
   return options;
 }
@@ -17,10 +17,10 @@ squad::FeatureOptions for_prediction(squad::FeatureOptions options, int threads)
 }  // namespace
 
 SquadDev::SquadDev(const Path& path, const training::ModelDescription& description,
-                   squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
+                   FeatureOptions features, DecodeOptions decode, int64_t batch,
                    corpus::LeftOut left_out, int threads)
-    : predict_(squad::read_dataset(path, squad::Use::kPredict, left_out)),
-      score_(squad::read_dataset(path, squad::Use::kScore, left_out)),
+    : predict_(squad::read_dataset(path, Use::kPredict, left_out)),
+      score_(squad::read_dataset(path, Use::kScore, left_out)),
       decode_(decode),
       batch_(batch),
       longest_(features.max_sequence_length),
@@ -33,14 +33,13 @@ SquadDev::SquadDev(const Path& path, const training::ModelDescription& descripti
 
 DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
                             training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
-  const squad::SpanLogits logits =
-      predict_logits(context, model, features_, batch_, buffer, communicator);
+  const SpanLogits logits = predict_logits(context, model, features_, batch_, buffer, communicator);
   std::array<double, 2> score{};
   const bool first = communicator.rank() == 0;
   if (first) {
     answers_ = squad::decode_answers(features_, logits, decode_, threads_);
-    const squad::Score scored = squad::score_predictions(
-        score_, squad::predictions_of(predict_, answers_), squad::rules_for(score_));
+    const Score scored = squad::score_predictions(score_, squad::predictions_of(predict_, answers_),
+                                                  squad::rules_for(score_));
     score = {scored.all.exact, scored.all.f1};
   }
   communicator.broadcast(std::as_writable_bytes(std::span(score)), 0);

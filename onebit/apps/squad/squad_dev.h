@@ -16,14 +16,13 @@ struct DevScore {
 
 class SquadDev {
  public:
-  SquadDev(const Path& path, const training::ModelDescription& description,
-           squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
-           corpus::LeftOut left_out, int threads);
+  SquadDev(const Path& path, const training::ModelDescription& description, FeatureOptions features,
+           DecodeOptions decode, int64_t batch, corpus::LeftOut left_out, int threads);
 
   batches::BatchBounds bounds() const {
     return {.sequences = batch_, .rows = batch_ * longest_, .longest = longest_};
   }
-  const squad::Dataset& dataset() const { return predict_; }
+  const Dataset& dataset() const { return predict_; }
   // Computes EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
   DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
                     training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
@@ -32,12 +31,12 @@ class SquadDev {
   void write_answers(const Path& folder) const;
 
  private:
-  squad::Dataset predict_, score_;
-  squad::DecodeOptions decode_;
+  Dataset predict_, score_;
+  DecodeOptions decode_;
   int64_t batch_, longest_;
   int threads_;
-  squad::Features features_;
-  std::vector<squad::DecodedAnswer> answers_;
+  Features features_;
+  std::vector<DecodedAnswer> answers_;
 };
 
 }  // namespace onebit::squad

@@ -22,27 +22,27 @@ struct Arguments {
   bool json = false;
 };
 
-squad::ScoreRules chosen_rules(const Arguments& given, const squad::Dataset& dataset) {
+ScoreRules chosen_rules(const Arguments& given, const Dataset& dataset) {
   // Only the rules of version 2.0 use null odds.
-  if (given.rules == "auto" && !given.null_odds.empty()) return squad::ScoreRules::kVersion2;
+  if (given.rules == "auto" && !given.null_odds.empty()) return ScoreRules::kVersion2;
   if (given.rules == "auto") return squad::rules_for(dataset);
-  return given.rules == "1.1" ? squad::ScoreRules::kVersion1 : squad::ScoreRules::kVersion2;
+  return given.rules == "1.1" ? ScoreRules::kVersion1 : ScoreRules::kVersion2;
 }
 
-void warn_of_missing(const squad::Score& score) {
+void warn_of_missing(const Score& score) {
   if (score.missing.empty()) return;
   log_warning("{} questions have no prediction and {}: {}", score.missing.size(),
-              score.rules == squad::ScoreRules::kVersion1
+              score.rules == ScoreRules::kVersion1
                   ? "count 0"
                   : "are skipped, as the official script of version 2.0 does",
               listed(score.missing, kMissingListed));
 }
 
-void print_part(const char* name, const squad::Score::Part& part) {
+void print_part(const char* name, const Score::Part& part) {
   fmt::print("{:<10} {:>6.2f}  {:>6.2f}  {:>9}\n", name, part.exact, part.f1, part.total);
 }
 
-void print_score(const squad::Score& score) {
+void print_score(const Score& score) {
   fmt::print("{:<10} {:>6}  {:>6}  {:>9}\n", "", "EM", "F1", "questions");
   print_part("all", score.all);
   if (score.has_answer) print_part("answerable", *score.has_answer);
@@ -55,16 +55,16 @@ void print_score(const squad::Score& score) {
 }
 
 int run(const Arguments& given) {
-  const squad::Dataset dataset = squad::read_dataset(given.data, squad::Use::kScore);
-  const squad::Predictions predictions = squad::read_predictions(given.predictions);
-  squad::NullOdds null_odds;
+  const Dataset dataset = squad::read_dataset(given.data, Use::kScore);
+  const Predictions predictions = squad::read_predictions(given.predictions);
+  NullOdds null_odds;
   if (!given.null_odds.empty()) null_odds = squad::read_null_odds(given.null_odds);
-  const squad::Score score =
+  const Score score =
       squad::score_predictions(dataset, predictions, chosen_rules(given, dataset),
                                given.null_odds.empty() ? nullptr : &null_odds, given.threshold);
   warn_of_missing(score);
   if (given.json) {
-    const int indent = score.rules == squad::ScoreRules::kVersion1 ? 0 : 2;
+    const int indent = score.rules == ScoreRules::kVersion1 ? 0 : 2;
     fmt::print("{}\n", squad::python_json(squad::official_json(score), indent));
   } else {
     print_score(score);

@@ -17,7 +17,7 @@ namespace {
 
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
-  squad::SquadPredictionOptions prediction;
+  SquadPredictionOptions prediction;
   std::optional<DType> compute;
   commands::DeviceOptions device;
 };
@@ -44,9 +44,9 @@ struct Outputs {
 };
 
 // Writes a line for each window: {"id", "window", "start", "end"}.
-void write_logits(const Path& path, const squad::SquadPredictor::Computed& computed) {
+void write_logits(const Path& path, const SquadPredictor::Computed& computed) {
   std::string text;
-  const squad::Features& features = *computed.features;
+  const Features& features = *computed.features;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     const size_t question = features.windows()[i].question;
     const auto values = computed.logits.of(i);
@@ -66,7 +66,7 @@ void write_logits(const Path& path, const squad::SquadPredictor::Computed& compu
 
 // The model's training decides; the file only for a model that does not say.
 bool may_abstain(const Arguments& given, const training::ModelDescription& model,
-                 const squad::Dataset& dataset) {
+                 const Dataset& dataset) {
   if (given.rules != "auto") return given.rules == "2.0";
   const bool chosen = model.may_be_unanswerable.value_or(squad::has_unanswerable(dataset));
   log_info("{}", squad::describe_abstaining(
@@ -79,14 +79,14 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
 
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
   const Outputs outputs(given);
-  const squad::Dataset dataset = squad::read_dataset(given.input, squad::Use::kPredict);
-  squad::SquadPredictor predictor(context, given.model, given.compute);
+  const Dataset dataset = squad::read_dataset(given.input, Use::kPredict);
+  SquadPredictor predictor(context, given.model, given.compute);
   const auto computed = predictor.compute(dataset, given.prediction, communicator);
   if (communicator.rank() != 0) return;
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
   if (!outputs.logits.empty()) write_logits(outputs.logits, computed);
-  squad::DecodeOptions decode = given.prediction.decode;
+  DecodeOptions decode = given.prediction.decode;
   decode.may_be_unanswerable = may_abstain(given, predictor.description(), dataset);
   const auto answers =
       squad::decode_answers(*computed.features, computed.logits, decode, context.threads());

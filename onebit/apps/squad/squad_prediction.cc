@@ -8,13 +8,12 @@
 
 namespace onebit::squad {
 
-squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                                 const squad::Features& features, int64_t batch,
-                                 training::DeviceBatchBuffer& buffer,
-                                 comm::Communicator& communicator) {
-  squad::SpanLogits logits(features);
-  const squad::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
-  squad::SpanBatch rows;
+SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                          const Features& features, int64_t batch,
+                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+  SpanLogits logits(features);
+  const SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
+  SpanBatch rows;
   finetune::predict_items(
       sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); },
       [&](int64_t index) {
@@ -31,11 +30,11 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional
   weights_ = finetune::load_fine_tuned(context, table_, compute, path, {model::kAnswerHead});
 }
 
-SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
+SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
                                                  const SquadPredictionOptions& options,
                                                  comm::Communicator& communicator) {
-  squad::FeatureOptions wanted = options.features;
-  wanted.use = squad::Use::kPredict;
+  FeatureOptions wanted = options.features;
+  wanted.use = Use::kPredict;
   wanted.threads = context_.threads();
   const int64_t positions = description_.config.max_positions;
   if (!options.is_window_chosen && wanted.max_sequence_length > positions) {
@@ -50,18 +49,18 @@ SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
   require(wanted.max_sequence_length <= positions,
           "a sequence length of {} was requested, the model has {} positions",
           wanted.max_sequence_length, positions);
-  auto features = std::make_unique<squad::Features>(dataset, description_.vocabulary,
-                                                    description_.casing, wanted);
-  const squad::SpanSweep sweep(*features, options.batch, 1, 0);
+  auto features =
+      std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, wanted);
+  const SpanSweep sweep(*features, options.batch, 1, 0);
   model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
-  squad::SpanLogits logits =
+  SpanLogits logits =
       predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   return {std::move(features), std::move(logits)};
 }
 
-squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
-                                         const SquadPredictionOptions& options) {
+DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
+                                  const SquadPredictionOptions& options) {
   const auto require_text = [](std::string_view text, const char* name) {
     const auto invalid = text::first_invalid_utf8(text);
     require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
@@ -69,7 +68,7 @@ squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_v
   };
   require_text(context, "context");
   require_text(question, "question");
-  squad::Dataset dataset;
+  Dataset dataset;
   dataset.source = "the question";
   dataset.paragraphs.push_back({"", std::string(context)});
   dataset.questions.push_back({.id = "asked", .text = std::string(question)});

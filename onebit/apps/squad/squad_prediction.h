@@ -18,16 +18,15 @@ namespace onebit::squad {
 
 // Returns the logits of every window on all ranks, which share the work. The model and `buffer`
 // must be planned for `batch` sequences of features.options().max_sequence_length. Collective.
-squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                                 const squad::Features& features, int64_t batch,
-                                 training::DeviceBatchBuffer& buffer,
-                                 comm::Communicator& communicator);
+SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                          const Features& features, int64_t batch,
+                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
 
 struct SquadPredictionOptions {
-  squad::FeatureOptions features;  // `use` is ignored and taken as kPredict
+  FeatureOptions features;  // `use` is ignored and taken as kPredict
   // If not, a model with fewer positions takes smaller windows of the same proportions.
   bool is_window_chosen = false;
-  squad::DecodeOptions decode;
+  DecodeOptions decode;
   int64_t batch = 32;
 };
 
@@ -41,14 +40,14 @@ class SquadPredictor {
   const training::ModelDescription& description() const { return description_; }
   // Builds features and computes their logits. Collective. `dataset` must outlive the result.
   struct Computed {
-    std::unique_ptr<squad::Features> features;
-    squad::SpanLogits logits;
+    std::unique_ptr<Features> features;
+    SpanLogits logits;
   };
-  Computed compute(const squad::Dataset& dataset, const SquadPredictionOptions& options,
+  Computed compute(const Dataset& dataset, const SquadPredictionOptions& options,
                    comm::Communicator& communicator);
   // Answers one question on one text.
-  squad::DecodedAnswer ask(std::string_view context, std::string_view question,
-                           const SquadPredictionOptions& options);
+  DecodedAnswer ask(std::string_view context, std::string_view question,
+                    const SquadPredictionOptions& options);
 
  private:
   Context& context_;

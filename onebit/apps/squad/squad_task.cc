@@ -22,7 +22,7 @@ training::ModelDescription describe_model(const Path& model, const SquadConfig& 
   return description;
 }
 
-void report_problems(const squad::Dataset& dataset, bool is_first) {
+void report_problems(const Dataset& dataset, bool is_first) {
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty() && is_first) log_warning("{}: {}", dataset.source, problems);
 }
@@ -45,10 +45,10 @@ SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& option
 }
 
 void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
-  train_data_ = squad::read_dataset(path, squad::Use::kTrain, config_.left_out);
+  train_data_ = squad::read_dataset(path, Use::kTrain, config_.left_out);
   report_problems(train_data_, is_first);
-  squad::FeatureOptions features = config_.features;
-  features.use = squad::Use::kTrain;
+  FeatureOptions features = config_.features;
+  features.use = Use::kTrain;
   features.threads = threads;
   using squad::WindowsWithoutAnswer;
   // The model folder keeps this, since whether a system abstains must not depend on its input.
@@ -56,8 +56,8 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
   description_.may_be_unanswerable = unanswerable;
   features.without_answer = config_.without_answer.value_or(
       unanswerable ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
-  train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
-                                                      description_.casing, features);
+  train_features_ = std::make_unique<Features>(train_data_, description_.vocabulary,
+                                               description_.casing, features);
   facts_.data_rows.push_back(
       {"training data",
        fmt::format("{}: {} questions, {} windows", path.string(), train_data_.questions.size(),
@@ -101,7 +101,7 @@ finetune::DataIdentity SquadTask::identity() const {
 
 std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
                                                               Json identity) {
-  return std::make_unique<SquadSource>(squad::SpanStream(*train_features_, share.dealt()),
+  return std::make_unique<SquadSource>(SpanStream(*train_features_, share.dealt()),
                                        std::move(identity));
 }
 

@@ -39,8 +39,8 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAn
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
 
-  squad::Dataset train_data_;
-  std::unique_ptr<squad::Features> train_features_;
+  Dataset train_data_;
+  std::unique_ptr<Features> train_features_;
   std::unique_ptr<SquadDev> dev_;
 };
 

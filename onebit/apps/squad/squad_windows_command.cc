@@ -13,13 +13,13 @@ namespace {
 
 struct Arguments {
   std::string model, input;
-  squad::FeatureOptions features;
+  FeatureOptions features;
   bool training = false;
 };
 
 // {"id", "window", "tokens", "max_context", "label"} of one window.
-Json line_of(const squad::Features& features, size_t index, squad::SpanBatch& rows) {
-  const squad::Window& window = features.windows()[index];
+Json line_of(const Features& features, size_t index, SpanBatch& rows) {
+  const Window& window = features.windows()[index];
   rows.clear();
   features.append(window, 0, rows);
   std::string contexts;
@@ -30,7 +30,7 @@ Json line_of(const squad::Features& features, size_t index, squad::SpanBatch& ro
                {"window", index - features.first_window(window.question)},
                {"tokens", rows.tokens},
                {"max_context", contexts}};
-  if (features.options().use == squad::Use::kTrain) {
+  if (features.options().use == Use::kTrain) {
     line["label"] = Json::array({window.start, window.end});
   }
   return line;
@@ -39,15 +39,15 @@ Json line_of(const squad::Features& features, size_t index, squad::SpanBatch& ro
 int run(const Arguments& given) {
   const training::ModelDescription model =
       training::read_model_description(training::find_model_folder(given.model));
-  squad::FeatureOptions options = given.features;
-  options.use = given.training ? squad::Use::kTrain : squad::Use::kPredict;
-  options.without_answer = squad::WindowsWithoutAnswer::kToCls;
+  FeatureOptions options = given.features;
+  options.use = given.training ? Use::kTrain : Use::kPredict;
+  options.without_answer = WindowsWithoutAnswer::kToCls;
   options.threads = available_threads();
-  const squad::Dataset dataset = squad::read_dataset(given.input, options.use);
+  const Dataset dataset = squad::read_dataset(given.input, options.use);
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
-  const squad::Features features(dataset, model.vocabulary, model.casing, options);
-  squad::SpanBatch rows;
+  const Features features(dataset, model.vocabulary, model.casing, options);
+  SpanBatch rows;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     fmt::print("{}\n", json_text(line_of(features, i, rows)));
   }

@@ -45,9 +45,7 @@ std::string key_of(const std::string& column) {
 }  // namespace
 
 std::optional<FileFormat> format_of(const Path& path) {
-  Path plain = path;
-  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
-  const std::string name = plain.filename().string();
+  const std::string name = corpus::unpacked_name(path).filename().string();
   for (const char* ending : {".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2"}) {
     if (name.ends_with(ending)) return FileFormat::kConll;
   }

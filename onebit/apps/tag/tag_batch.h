@@ -16,7 +16,7 @@ struct TaggedBatch : training::HostBatch {
   }
   int64_t items() const override { return static_cast<int64_t>(batch.tagged_rows.size()); }
 
-  tag::TagBatch batch;
+  TagBatch batch;
 };
 
 }  // namespace onebit::tag

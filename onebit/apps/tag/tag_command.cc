@@ -7,10 +7,10 @@
 namespace onebit::tag {
 namespace {
 
-std::optional<tag::FileFormat> format_named(const std::string& name) {
-  if (name == "conll") return tag::FileFormat::kConll;
-  if (name == "conllu") return tag::FileFormat::kConllu;
-  if (name == "jsonl") return tag::FileFormat::kJsonLines;
+std::optional<FileFormat> format_named(const std::string& name) {
+  if (name == "conll") return FileFormat::kConll;
+  if (name == "conllu") return FileFormat::kConllu;
+  if (name == "jsonl") return FileFormat::kJsonLines;
   return std::nullopt;
 }
 
@@ -63,7 +63,7 @@ void add_tag_file_options(commands::Command command, TagFileOptions& options, bo
                      "entities");
 }
 
-void TagFileOptions::apply(tag::FileLayout& layout) const {
+void TagFileOptions::apply(FileLayout& layout) const {
   layout.remembered.tokens = keep(layout.tokens, tokens) && layout.remembered.tokens;
   layout.remembered.tags = keep(layout.tags, tags) && layout.remembered.tags;
   keep(layout.text, text);
@@ -72,9 +72,9 @@ void TagFileOptions::apply(tag::FileLayout& layout) const {
     layout.format = chosen;
     layout.remembered.format = false;
   }
-  if (comments == "auto") layout.comments = tag::Comments::kAuto;
-  if (comments == "yes") layout.comments = tag::Comments::kYes;
-  if (comments == "no") layout.comments = tag::Comments::kNo;
+  if (comments == "auto") layout.comments = Comments::kAuto;
+  if (comments == "yes") layout.comments = Comments::kYes;
+  if (comments == "no") layout.comments = Comments::kNo;
   if (const auto chosen = tag::scheme_named(scheme)) layout.scheme = chosen;
 }
 
@@ -103,24 +103,24 @@ void TagModelOptions::settle(const TagFileOptions& files) {
     layout.left_out = corpus::LeftOut::kNothing;
     if (!stride) stride = run->stride;
   }
-  layout.column_fix = tag::FileLayout().column_fix;
+  layout.column_fix = FileLayout().column_fix;
   files.apply(layout);
   if (max_sequence_length) prediction.max_sequence_length = max_sequence_length;
   prediction.stride = stride;
 }
 
-tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) const {
+Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) const {
   if (!layout.scheme) return tag::scheme_of_labels(labels);
   tag::check_labels(labels, *layout.scheme, model);
   return *layout.scheme;
 }
 
-tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels,
-                                    const tag::Sentences& sentences) const {
+Scheme TagModelOptions::scheme(const std::vector<std::string>& labels,
+                               const Sentences& sentences) const {
   return layout.scheme ? scheme(labels) : tag::scheme_of_labels(labels, sentences);
 }
 
-void report_reading(const tag::TagPredictor& predictor, const std::string& source, int64_t widened,
+void report_reading(const TagPredictor& predictor, const std::string& source, int64_t widened,
                     const std::vector<std::string>& notes) {
   for (const std::string& note : notes) log_info("{}: {}", source, note);
   if (widened > 0) {

@@ -21,7 +21,7 @@ struct TagFileOptions {
   std::string format = "auto", tokens, tags, text, entities, scheme, comments;
 
   // Overwrites in `layout` only what was given.
-  void apply(tag::FileLayout& layout) const;
+  void apply(FileLayout& layout) const;
 };
 
 // --format, --tokens, --text, --scheme, --comments, and --tags, --entities if `with_tags`.
@@ -31,18 +31,18 @@ void add_tag_file_options(commands::Command command, TagFileOptions& options, bo
 // line gives something else.
 struct TagModelOptions {
   std::string model;
-  tag::TagPredictionOptions prediction;
+  TagPredictionOptions prediction;
   std::optional<int64_t> max_sequence_length, stride;
 
   // The settings after settle().
-  tag::FileLayout layout;
+  FileLayout layout;
 
   // Takes settings that were not given from the model's run; `files` takes precedence over the run.
   void settle(const TagFileOptions& files);
   // The scheme of the labels: the given one, otherwise the one derived from the labels, and from
   // `sentences`.
-  tag::Scheme scheme(const std::vector<std::string>& labels) const;
-  tag::Scheme scheme(const std::vector<std::string>& labels, const tag::Sentences& sentences) const;
+  Scheme scheme(const std::vector<std::string>& labels) const;
+  Scheme scheme(const std::vector<std::string>& labels, const Sentences& sentences) const;
 };
 
 // --model, --max-sequence-length, --stride, --batch.
@@ -50,7 +50,7 @@ void add_tag_model_options(commands::Command command, TagModelOptions& options);
 
 // Logs how reading and cutting into sequences changed the sentences of `source`; `widened` entities
 // were extended to whole words; `notes` are those of the reader.
-void report_reading(const tag::TagPredictor& predictor, const std::string& source, int64_t widened,
+void report_reading(const TagPredictor& predictor, const std::string& source, int64_t widened,
                     const std::vector<std::string>& notes);
 
 }  // namespace onebit::tag

@@ -7,7 +7,7 @@ namespace {
 
 using tag::Scheme;
 
-void read_columns(Keys& section, tag::FileLayout& layout) {
+void read_columns(Keys& section, FileLayout& layout) {
   using tag::FileFormat;
   section.choice("format", layout.format,
                  {{"auto", std::optional<FileFormat>()},
@@ -23,11 +23,10 @@ void read_columns(Keys& section, tag::FileLayout& layout) {
   section.text("text", layout.text, "key of a text in JSON lines without words");
   section.text("entities", layout.entities,
                "key of the list of entities in it: start, end and label each");
-  section.choice(
-      "comments", layout.comments,
-      {{"auto", tag::Comments::kAuto}, {"yes", tag::Comments::kYes}, {"no", tag::Comments::kNo}},
-      "whether lines that begin with # before a sentence are comments; auto: if they "
-      "cannot be a word's row");
+  section.choice("comments", layout.comments,
+                 {{"auto", Comments::kAuto}, {"yes", Comments::kYes}, {"no", Comments::kNo}},
+                 "whether lines that begin with # before a sentence are comments; auto: if they "
+                 "cannot be a word's row");
   finetune::read_bad_records(section, layout.left_out);
   layout.column_fix = "set data.tokens and data.tags";
 }

@@ -17,7 +17,7 @@ namespace onebit::tag {
 inline constexpr const char* kTagTask = "tag";
 
 struct TagConfig : finetune::FineTuningConfig {
-  tag::FileLayout layout;  // its scheme is the key tag.scheme
+  FileLayout layout;  // its scheme is the key tag.scheme
   int64_t max_sequence_length = 128;
   std::optional<int64_t> stride;  // absent: half of max_sequence_length
 

@@ -6,12 +6,12 @@
 namespace onebit::tag {
 
 TagDev::TagDev(const Path& path, const TagConfig& config,
-               const training::ModelDescription& description, tag::Scheme scheme, int threads)
+               const training::ModelDescription& description, Scheme scheme, int threads)
     : labels_(description.classifier.labels),
       scheme_(scheme),
       batch_(config.prediction_batch),
       sentences_(tag::read_sentences(path, config.layout)),
-      targets_(tag::TagSet(labels_).evaluation_targets(
+      targets_(TagSet(labels_).evaluation_targets(
           sentences_, scheme,
           "tags of entities in another scheme are rewritten where tag.scheme is set")),
       encoded_(sentences_.all, description.vocabulary, description.casing,
@@ -23,9 +23,9 @@ batches::BatchBounds TagDev::bounds() const {
   return tag::bounds_of(encoded_, batch_);
 }
 
-tag::Scores TagDev::evaluate(Context& context, model::TaggingModel& model,
-                             training::DeviceBatchBuffer& buffer,
-                             comm::Communicator& communicator) const {
+Scores TagDev::evaluate(Context& context, model::TaggingModel& model,
+                        training::DeviceBatchBuffer& buffer,
+                        comm::Communicator& communicator) const {
   const std::vector<float> outputs =
       predict_words(context, model, encoded_, batch_, buffer, communicator);
   return tag::score(

@@ -18,23 +18,23 @@ class TagDev {
   // `description` contains the labels, which are tags of `scheme`. Errors: those of
   // tag::read_sentences() and TagSet::evaluation_targets().
   TagDev(const Path& path, const TagConfig& config, const training::ModelDescription& description,
-         tag::Scheme scheme, int threads);
+         Scheme scheme, int threads);
 
-  const tag::Sentences& sentences() const { return sentences_; }
-  const tag::EncodedSentences& encoded() const { return encoded_; }
-  const tag::EvaluationTargets& targets() const { return targets_; }
+  const Sentences& sentences() const { return sentences_; }
+  const EncodedSentences& encoded() const { return encoded_; }
+  const EvaluationTargets& targets() const { return targets_; }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  tag::Scores evaluate(Context& context, model::TaggingModel& model,
-                       training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
+  Scores evaluate(Context& context, model::TaggingModel& model, training::DeviceBatchBuffer& buffer,
+                  comm::Communicator& communicator) const;
 
  private:
   std::vector<std::string> labels_;
-  tag::Scheme scheme_;
+  Scheme scheme_;
   int64_t batch_;
-  tag::Sentences sentences_;
-  tag::EvaluationTargets targets_;
-  tag::EncodedSentences encoded_;
+  Sentences sentences_;
+  EvaluationTargets targets_;
+  EncodedSentences encoded_;
 };
 
 }  // namespace onebit::tag

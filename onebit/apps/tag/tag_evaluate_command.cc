@@ -30,26 +30,26 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  tag::TagPredictor predictor(context, given.model.model, given.model.prediction);
-  tag::FileLayout layout = given.model.layout;
+  TagPredictor predictor(context, given.model.model, given.model.prediction);
+  FileLayout layout = given.model.layout;
   layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
   layout.added_tokens = predictor.added_tokens();
   layout.tag_names = predictor.labels();
-  const tag::Sentences sentences = tag::read_sentences(given.data, layout);
-  const tag::Scheme scheme = given.model.scheme(predictor.labels(), sentences);
-  const tag::EvaluationTargets targets =
-      tag::TagSet(predictor.labels())
+  const Sentences sentences = tag::read_sentences(given.data, layout);
+  const Scheme scheme = given.model.scheme(predictor.labels(), sentences);
+  const EvaluationTargets targets =
+      TagSet(predictor.labels())
           .evaluation_targets(sentences, scheme,
                               "tags of entities in another scheme are rewritten by --scheme");
   const std::string unknown_tags = targets.warning(sentences.source);
   if (!unknown_tags.empty()) log_warning("{}", unknown_tags);
   const std::vector<float> outputs = predictor.outputs(sentences.all);
   report_reading(predictor, sentences.source, sentences.widened, sentences.notes);
-  const tag::Scores scores = tag::score({.sentences = sentences,
-                                         .targets = targets.targets,
-                                         .labels = predictor.labels(),
-                                         .outputs = outputs},
-                                        scheme);
+  const Scores scores = tag::score({.sentences = sentences,
+                                    .targets = targets.targets,
+                                    .labels = predictor.labels(),
+                                    .outputs = outputs},
+                                   scheme);
   Json json = {{"file", given.data}};
   json.update(tag::json_of(scores));
   if (!given.output.empty()) write_file_atomically(given.output, json_text(json, 2) + "\n");

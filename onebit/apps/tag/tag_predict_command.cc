@@ -21,18 +21,18 @@ struct Arguments {
 
 int run(Arguments& given) {
   given.model.settle(given.files);
-  const tag::PredictionFormat format = tag::prediction_format_of(given.output);
+  const PredictionFormat format = tag::prediction_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
-  tag::TagPredictor predictor(context, given.model.model, given.model.prediction);
+  TagPredictor predictor(context, given.model.model, given.model.prediction);
   given.model.layout.added_tokens = predictor.added_tokens();
   const auto reader = tag::open_sentences(given.input, given.model.layout, false);
-  tag::PredictionFile file(given.output, {.format = format,
-                                          .labels = predictor.labels(),
-                                          .has_entities = given.model.scheme(predictor.labels()) !=
-                                                          tag::Scheme::kPlain});
+  PredictionFile file(given.output,
+                      {.format = format,
+                       .labels = predictor.labels(),
+                       .has_entities = given.model.scheme(predictor.labels()) != Scheme::kPlain});
   predictor.for_each_sentence(*reader,
-                              [&](const tag::Sentence& sentence, std::span<const float> outputs) {
+                              [&](const Sentence& sentence, std::span<const float> outputs) {
                                 file.add(sentence, outputs);
                               });
   file.finish();

@@ -29,18 +29,18 @@ batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
 }  // namespace
 
 std::vector<float> predict_words(Context& context, model::TaggingModel& model,
-                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 const EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator) {
   const auto outputs = static_cast<size_t>(model.outputs());
   std::vector<float> all(static_cast<size_t>(sentences.words()) * outputs);
   const auto values_of = [&](uint32_t item) {
-    const tag::Window& window = sentences.windows()[item];
+    const Window& window = sentences.windows()[item];
     return std::span(all).subspan(window.first_word * outputs, window.words.owned * outputs);
   };
   const batches::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
                                    communicator.rank());
-  tag::TagBatch rows;
+  TagBatch rows;
   finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
     tag::build_batch(sentences, sweep.items(index), rows);
     return model.predict(
@@ -65,25 +65,25 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
-std::vector<float> TagPredictor::outputs(std::span<const tag::Sentence> sentences) {
-  const tag::EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
-                                      {.max_sequence_length = bounds_.longest,
-                                       .stride = stride_of(options_.stride, bounds_.longest),
-                                       .threads = context_.threads()});
+std::vector<float> TagPredictor::outputs(std::span<const Sentence> sentences) {
+  const EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
+                                 {.max_sequence_length = bounds_.longest,
+                                  .stride = stride_of(options_.stride, bounds_.longest),
+                                  .threads = context_.threads()});
   split_ += encoded.split();
   cut_words_ += encoded.cut_words();
   const auto communicator = comm::make_single_rank();
   return predict_words(context_, model_, encoded, options_.batch, buffer_, *communicator);
 }
 
-void TagPredictor::for_each_sentence(tag::SentenceReader& reader, const Add& add) {
-  std::vector<tag::Sentence> part;
+void TagPredictor::for_each_sentence(SentenceReader& reader, const Add& add) {
+  std::vector<Sentence> part;
   for (bool is_last = false; !is_last;) {
     part.clear();
     size_t words = 0;
     while (part.size() < static_cast<size_t>(kBatchesOfPart * options_.batch) &&
            words < kWordsOfPart) {
-      tag::Sentence sentence;
+      Sentence sentence;
       is_last = !reader.next(sentence);
       if (is_last) break;
       words += sentence.words.size();
@@ -91,7 +91,7 @@ void TagPredictor::for_each_sentence(tag::SentenceReader& reader, const Add& add
     }
     const std::vector<float> all = outputs(part);
     auto from = std::span<const float>(all);
-    for (const tag::Sentence& sentence : part) {
+    for (const Sentence& sentence : part) {
       const size_t count = sentence.words.size() * labels_.size();
       add(sentence, from.first(count));
       from = from.subspan(count);

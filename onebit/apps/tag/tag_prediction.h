@@ -20,7 +20,7 @@ namespace onebit::tag {
 // Returns the logits of every word, f32 [words, outputs], on all ranks, which share the work. The
 // model and `buffer` must be planned for `batch` of the longest sequences. Collective.
 std::vector<float> predict_words(Context& context, model::TaggingModel& model,
-                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 const EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
@@ -45,7 +45,7 @@ class TagPredictor {
   }
 
   // The logits, f32 [words, labels], in the order of the sentences' words.
-  std::vector<float> outputs(std::span<const tag::Sentence> sentences);
+  std::vector<float> outputs(std::span<const Sentence> sentences);
   // Numbers over the sentences so far: sentences that needed several sequences, and words whose
   // last pieces were left out.
   int64_t split() const { return split_; }
@@ -53,7 +53,7 @@ class TagPredictor {
   // Reads the sentences of a file in parts of bounded size, and calls add(sentence, outputs) for
   // each, in order.
   using Add = std::function<void(const tag::Sentence&, std::span<const float>)>;
-  void for_each_sentence(tag::SentenceReader& reader, const Add& add);
+  void for_each_sentence(SentenceReader& reader, const Add& add);
 
  private:
   Context& context_;

@@ -22,7 +22,7 @@ constexpr size_t kMaxLabelsShown = 10;
 
 using TagSource = finetune::ItemSource<tag::WindowStream, TaggedBatch>;
 
-std::string counted(const tag::Sentences& sentences) {
+std::string counted(const Sentences& sentences) {
   return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
 }
 
@@ -77,12 +77,12 @@ void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, b
 
 void TagTask::open_train_data(int threads) {
   const std::vector<std::string>& labels = description_.classifier.labels;
-  targets_ = tag::TagSet(labels).targets_of(sentences_, "add it to tag.labels");
-  encoded_ = std::make_unique<tag::EncodedSentences>(
+  targets_ = TagSet(labels).targets_of(sentences_, "add it to tag.labels");
+  encoded_ = std::make_unique<EncodedSentences>(
       sentences_.all, description_.vocabulary, description_.casing,
-      tag::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                         .stride = stride_of(config_.stride, config_.max_sequence_length),
-                         .threads = threads});
+      EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                    .stride = stride_of(config_.stride, config_.max_sequence_length),
+                    .threads = threads});
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
                                     labels.size(), listed(labels, kMaxLabelsShown))});
@@ -104,7 +104,7 @@ void TagTask::open_train_data(int threads) {
 }
 
 // Reports how the data were changed on their way to the model.
-void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded) {
+void TagTask::report(const Sentences& sentences, const EncodedSentences& encoded) {
   const auto say = [&](int64_t count, const std::string& what) {
     if (count > 0)
       facts_.decisions.push_back(fmt::format("{}: {} {}", sentences.source, count, what));
@@ -134,11 +134,10 @@ void TagTask::choose_metric() {
 
 void TagTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<TagDev>(dev, config_, description_, scheme_, threads);
-  const tag::Sentences& sentences = dev_->sentences();
+  const Sentences& sentences = dev_->sentences();
   // Plain tags have no scheme that their spelling could contradict.
-  const tag::Scheme found =
-      scheme_ == tag::Scheme::kPlain ? tag::Scheme::kPlain : tag::find_scheme(sentences);
-  const bool one_is_plain = found == tag::Scheme::kPlain || scheme_ == tag::Scheme::kPlain;
+  const Scheme found = scheme_ == Scheme::kPlain ? Scheme::kPlain : tag::find_scheme(sentences);
+  const bool one_is_plain = found == Scheme::kPlain || scheme_ == Scheme::kPlain;
   require(one_is_plain || found == scheme_,
           "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
           "(--scheme {}), which rewrites both",
@@ -172,8 +171,7 @@ finetune::DataIdentity TagTask::identity() const {
 std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
                                                             Json identity) {
   return std::make_unique<TagSource>(
-      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source),
-      std::move(identity));
+      WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), std::move(identity));
 }
 
 std::string TagTask::fill(ParameterTable& table) {

@@ -37,18 +37,18 @@ class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> 
   void open_train_data(int threads);
   void choose_metric();
   void open_dev_data(const Path& dev, int threads);
-  void report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded);
+  void report(const Sentences& sentences, const EncodedSentences& encoded);
   finetune::DataIdentity identity() const override;
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
 
   bool keeps_head_ = false;  // the checkpoint's classifier has these labels
-  tag::Sentences sentences_;
-  tag::Scheme scheme_ = tag::Scheme::kPlain;  // of the labels
-  std::vector<int32_t> targets_;              // [words]
-  std::unique_ptr<tag::EncodedSentences> encoded_;
+  Sentences sentences_;
+  Scheme scheme_ = Scheme::kPlain;  // of the labels
+  std::vector<int32_t> targets_;    // [words]
+  std::unique_ptr<EncodedSentences> encoded_;
   std::unique_ptr<TagDev> dev_;
-  tag::Scores scores_;  // of the last evaluation
+  Scores scores_;  // of the last evaluation
 };
 
 // Trains, and writes into `output`: the best model by the recipe's metric (the last one without

@@ -131,6 +131,11 @@ Packing packing_of_ending(const Path& path) {
   return Packing::kNone;
 }
 
+Path unpacked_name(Path path) {
+  if (packing_of_ending(path) != Packing::kNone) path.replace_extension();
+  return path;
+}
+
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
   auto plain = std::make_unique<PlainStream>(path, name);
   const std::string_view magic = plain->peek(kMagicBytes);

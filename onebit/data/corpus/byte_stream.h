@@ -26,6 +26,8 @@ enum class Packing { kNone, kGzip, kXz, kZstd, kBzip2, kLz4 };
 const char* name(Packing packing);
 // Determined by a file's suffix (".gz", ".xz", ".zst", ".bz2", ".lz4"); kNone for any other.
 Packing packing_of_ending(const Path& path);
+// The path without the suffix of a packing: "a.txt" for "a.txt.gz".
+Path unpacked_name(Path path);
 
 // Opens a file, or standard input if `path` is "-". Compressed data, also with several members or
 // frames, is detected by its first bytes; errors name the file as `name`.

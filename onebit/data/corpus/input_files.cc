@@ -12,12 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "a.txt" for "a.txt.gz".
-Path unpacked_name(Path path) {
-  if (packing_of_ending(path) != Packing::kNone) path.replace_extension();
-  return path;
-}
-
 bool is_archive(const Path& path) {
   static const std::set<std::string> kArchives = {".tar", ".tgz",  ".txz",  ".tbz", ".zip",
                                                   ".7z",  ".tbz2", ".tzst", ".rar"};

@@ -14,10 +14,10 @@ void add_fine_tuning_options(commands::Command command, FineTuningArguments& giv
 }
 
 int fine_tune(const FineTuningArguments& given,
-              training::RunSummary (*train)(Context&, const finetune::FineTuningOptions&,
+              training::RunSummary (*train)(Context&, const FineTuningOptions&,
                                             comm::Communicator&),
               const std::function<void(Json& recipe)>& complete) {
-  finetune::FineTuningOptions options;
+  FineTuningOptions options;
   options.model = given.model;
   options.train = given.train;
   options.dev = given.dev;

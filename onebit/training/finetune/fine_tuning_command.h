@@ -25,8 +25,7 @@ void add_fine_tuning_options(commands::Command command, FineTuningArguments& giv
 // Trains on all ranks. `complete` adds the other settings of the command line to the recipe.
 int fine_tune(
     const FineTuningArguments& given,
-    training::RunSummary (*train)(Context&, const finetune::FineTuningOptions&,
-                                  comm::Communicator&),
+    training::RunSummary (*train)(Context&, const FineTuningOptions&, comm::Communicator&),
     const std::function<void(Json& recipe)>& complete = [](Json& /*recipe*/) {});
 
 }  // namespace onebit::finetune

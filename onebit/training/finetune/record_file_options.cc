@@ -5,10 +5,10 @@
 
 namespace onebit::finetune {
 
-std::optional<finetune::FileFormat> RecordFileOptions::chosen_format() const {
-  if (format == "tsv") return finetune::FileFormat::kTsv;
-  if (format == "csv") return finetune::FileFormat::kCsv;
-  if (format == "jsonl") return finetune::FileFormat::kJsonLines;
+std::optional<FileFormat> RecordFileOptions::chosen_format() const {
+  if (format == "tsv") return FileFormat::kTsv;
+  if (format == "csv") return FileFormat::kCsv;
+  if (format == "jsonl") return FileFormat::kJsonLines;
   return std::nullopt;
 }
 

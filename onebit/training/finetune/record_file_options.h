@@ -16,7 +16,7 @@ struct RecordFileOptions {
   std::optional<bool> header;
 
   // Absent: by the file's ending.
-  std::optional<finetune::FileFormat> chosen_format() const;
+  std::optional<FileFormat> chosen_format() const;
   // Writes what was given into the recipe: data.format, data.header.
   void write_into(Json& recipe) const;
 };

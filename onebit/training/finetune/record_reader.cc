@@ -69,9 +69,7 @@ Field field_of(const Json& value, const std::string& place, const std::string& k
 }  // namespace
 
 FileFormat format_of(const Path& path) {
-  Path plain = path;
-  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
-  const std::string name = plain.filename().string();
+  const std::string name = corpus::unpacked_name(path).filename().string();
   if (name.ends_with(".tsv") || name.ends_with(".txt")) return FileFormat::kTsv;
   if (name.ends_with(".csv")) return FileFormat::kCsv;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
