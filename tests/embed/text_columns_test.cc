@@ -83,6 +83,7 @@ TEST_F(TextColumns, NegativesUnderAnotherNameAreNotLost) {
   EXPECT_EQ(choose("anchor\tpositive\tneg", {.anchor = "anchor", .positive = "positive"}).kind(),
             Kind::kPairs);
   EXPECT_EQ(choose("anchor\tpositive\tnegative\tnegative_2").kind(), Kind::kTriplets);
+  EXPECT_EQ(choose("anchor\tpositive\tnegotiator").kind(), Kind::kPairs);
 }
 
 TEST_F(TextColumns, TextsToEncodeAreInOne) {

@@ -17,7 +17,9 @@ std::string columns_there(const finetune::RecordReader& reader) {
 // A file with several negatives per anchor would train as pairs without any of them.
 void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
   for (const std::string& name : reader.names()) {
-    require(!name.starts_with("neg") && !name.starts_with("hard_neg"),
+    const bool is_negative = name == "neg" || name.starts_with("neg_") ||
+                             name.starts_with("negative") || name.starts_with("hard_neg");
+    require(!is_negative,
             "{}: the negatives in {} would not be read: an example has one negative, in the column "
             "negative; write a record for each of them, or, to read only some columns, {}",
             reader.name(), name, fix);
