@@ -270,7 +270,8 @@ void bind_engine(nb::module_& module) {
       .def("state", &ModuleEngine::state)
       .def("load_state", &ModuleEngine::load_state, "state"_a, "saved_world_size"_a);
   // Error: what the engine's constructor would refuse in the recipe.
-  module.def("check_recipe", [](const std::string& recipe) { config_of(recipe); }, "recipe"_a);
+  module.def(
+      "check_recipe", [](const std::string& recipe) { config_of(recipe); }, "recipe"_a);
 }
 
 }  // namespace onebit::python
