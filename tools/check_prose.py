@@ -25,9 +25,10 @@ WORD = re.compile(r"[A-Za-z][\w'-]*")
 # A comment of C++, or a literal, which may hold the marks of a comment.
 CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
                        r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'", re.DOTALL)
-# What a document quotes: fenced blocks, code in a line, the target of a link, comments.
-QUOTED = re.compile(r"^```.*?^```|``.+?``|`[^`\n]+`|(?<=\])\([^)\s]+\)|<!--.*?-->|&\w+;",
-                    re.DOTALL | re.MULTILINE)
+# What a document quotes: blocks with a fence or indented, code in a line, the target of a link,
+# comments.
+QUOTED = re.compile(r"^```.*?^```|(?<=\n\n)(?:    [^\n]*\n)+|``.+?``|`[^`]+`|(?<=\])\([^)\s]+\)"
+                    r"|<!--.*?-->|&\w+;", re.DOTALL | re.MULTILINE)
 
 
 def blank(text):

@@ -159,7 +159,7 @@ class Prose(unittest.TestCase):
 
     def test_semicolons_and_pronouns_are_counted_where_people_read(self):
         status, printed = output_of(check_prose, {
-            "docs/a.md": self.WORDS + "a; b; `c;`\n```\nd; e; f;\n```\n",
+            "docs/a.md": self.WORDS + "a; b; `c;`\n```\nd; e; f;\n```\n\n    g;\n",
             "onebit/ground/base/a.cc": "// " + self.WORDS + "\n// those of\n/* that\n of */\n"
                                        'f("// those of");\n',
             "tools/a.py": f'"""{self.WORDS} a; b; c."""\nx = "d; e;"; y = 1  # f;\n'})
