@@ -42,7 +42,7 @@ constexpr const char* kHead =
 // A key of a section, as a row of a table.
 struct Line {
   std::string key;
-  std::string owners;  // types of the section, or tasks; empty if all have the key
+  std::string owners;  // types of the section, or tasks (empty if all have the key)
   std::string cells;
 
   bool operator==(const Line&) const = default;

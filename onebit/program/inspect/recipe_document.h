@@ -5,8 +5,8 @@
 
 namespace onebit::inspect {
 
-// Returns Markdown, the text of docs/recipe.md: each key once, keys of every task first. With a task
-// it has only the keys of a recipe for that task.
+// Returns Markdown, the text of docs/recipe.md: each key once. With a task it has only keys of
+// recipes for that task.
 std::string recipe_document(const std::string& task = "");
 
 }  // namespace onebit::inspect
