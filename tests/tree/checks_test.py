@@ -13,6 +13,7 @@ import check_floors  # noqa: E402
 import check_layout  # noqa: E402
 import check_links  # noqa: E402
 import check_prose  # noqa: E402
+import draw_pictures  # noqa: E402
 from cpp_source import functions  # noqa: E402
 
 
@@ -191,6 +192,14 @@ class Prose(unittest.TestCase):
             with contextlib.redirect_stdout(io.StringIO()):
                 check_prose.main(root, "--update")
             self.assertEqual(file.read_text().splitlines()[1:], ["a.md 5.0 0.7", "b.md 19.5 0.7"])
+
+
+class Pictures(unittest.TestCase):
+    def test_pictures_of_the_documents_are_drawn_by_the_script(self):
+        documents = Path(__file__).resolve().parents[2] / "docs"
+        for name, draw in draw_pictures.PICTURES.items():
+            self.assertTrue(draw().svg() == (documents / f"{name}.svg").read_text(),
+                            f"docs/{name}.svg is stale: tools/draw_pictures.py")
 
 
 class Layout(unittest.TestCase):
