@@ -39,7 +39,7 @@ def _list_of(texts: Sequence[str], name: str) -> list[str]:
 class Encoder:
     """Turns texts into vectors whose inner products or cosines compare their meanings.
 
-    Settings that are not given are those of the folder (sentence-transformers' files), otherwise
+    Without a setting the folder decides (the files of sentence-transformers), and otherwise it is
     the mean of at most 128 tokens, not normalized, without a prompt.
     """
 
@@ -55,7 +55,7 @@ class Encoder:
         compute: str = "f32",
         threads: int | None = None,
     ) -> None:
-        """Loads the model. `pooling` is "mean" or "cls"; `prompt` is the name of one of the
+        """Loads the model. `pooling` is "mean" or "cls", and `prompt` the name of one of the
         folder's prompts (`prompt_names`), or the text itself."""
         self._model = _core.Encoder(
             os.fspath(folder), max_sequence_length, pooling, normalize, prompt, batch_size,
@@ -108,7 +108,7 @@ class Classifier:
 
     def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[str]:
         """Returns the most probable label of each text. Error: the model gives several labels to a
-        text, or a number; use `logits`."""
+        text, or a number: use `logits`."""
         if self.problem != "single_label_classification":
             raise _core.Error(f"this model's problem is {self.problem}: use logits()")
         labels = self.labels
@@ -166,7 +166,7 @@ class Tagger:
 
 
 class Answer(NamedTuple):
-    """A span of a text that may answer a question; an empty text: there is no answer."""
+    """A span of a text that may answer a question. Without an answer the text is empty."""
 
     text: str
     probability: float
@@ -181,7 +181,7 @@ class QuestionAnswering:
         self._model = _core.QuestionAnswering(os.fspath(folder), compute, threads)
 
     def answer(self, question: str, text: str, *, may_abstain: bool | None = None) -> str:
-        """Returns the answer, a part of `text`; "" if there is none. `may_abstain` is whether there
+        """Returns the answer, a part of `text`, or "" if there is none. `may_abstain` is whether there
         may be none, at first what the model was trained for."""
         return self._model.answer(question, text, may_abstain)[0]
 

@@ -33,7 +33,7 @@ TEST(Engine, OverlapChangesNothing) {
             train_toy(late_onebit, 3, 18).values);
 }
 
-// A caller's learning rates count as those of a schedule, in both phases.
+// A caller's learning rates count like a schedule's, in both phases.
 TEST(Engine, ACallerMayGiveTheLearningRateOfAnUpdate) {
   const char* doubled = R"({"type": "OneBitAdam", "params": {"lr": 2e-3, "freeze_step": 10}})";
   for (const int world : {1, 2}) {

@@ -56,7 +56,7 @@ class FlatParameters:
             self._has_begun = True
 
     def arrived(self, index: int, is_last: bool) -> None:
-        """A backward pass has completed this gradient; `is_last`: no other pass will add to it."""
+        """A backward pass has completed this gradient. `is_last` is whether no other adds to it."""
         parameter, view = self._parameters[index], self._views[index]
         gradient = parameter.grad
         if gradient is not view and gradient.data_ptr() != view.data_ptr():
@@ -85,7 +85,7 @@ class FlatParameters:
             self._engine.gradients_ready(self._begins[first], end)
 
     def step(self, rate: float) -> dict[str, Any]:
-        """Makes an update from the gradients; one that no pass has completed counts as it is."""
+        """Makes an update from the gradients, also where no pass has completed one."""
         for index, parameter in enumerate(self._parameters):
             view = self._views[index]
             if parameter.grad is None:

@@ -42,7 +42,7 @@ class _EngineOptimizer(torch.optim.Optimizer):
         steps: int | None = None,
         ranks: _core.Ranks | None = None,
     ) -> None:
-        """`process_group` is one of torch.distributed, at first the default one; without one there
+        """`process_group` is one of torch.distributed, at first the default one. Without one there
         is a single rank. `clip` is "by_bucket" or "exact" (docs/optimizers.md), `overlap` whether
         gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, `threads`
         how many cores the update uses (at first as many as torch's operations), and `steps` the
@@ -223,7 +223,7 @@ class _EngineOptimizer(torch.optim.Optimizer):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads what state_dict() of the same rank has returned; the model's values must have been
+        """Loads what state_dict() of the same rank has returned. The model's values must have been
         loaded before. Errors: another number of ranks, another rank's state."""
         state = dict(state_dict)
         saved = state.pop("onebit", None)
@@ -276,7 +276,7 @@ def _common(bias_correction: bool, betas: tuple[float, float], eps: float, eps_i
 
 class OnebitAdam(_EngineOptimizer):
     """1-bit Adam: Adam for `freeze_step` updates, then one bit an element between ranks
-    (docs/optimizers.md). The first arguments are DeepSpeed's, in its order; `deepspeed`,
+    (docs/optimizers.md). The first arguments are DeepSpeed's, in its order. `deepspeed`,
     `cuda_aware` and `comm_backend_name` have no effect."""
 
     def __init__(
@@ -297,7 +297,7 @@ class OnebitAdam(_EngineOptimizer):
         **options: Any,
     ) -> None:
         """`freeze_step` is the number of updates of the warm-up, or "auto": when the variance has
-        settled. `options` are those of every optimizer here (process_group, clip, overlap,
+        settled. Every optimizer here has the same `options` (process_group, clip, overlap,
         bucket_mb, threads, steps)."""
         super().__init__(
             params, "OneBitAdam", lr,
@@ -308,8 +308,8 @@ class OnebitAdam(_EngineOptimizer):
 
 class OnebitLamb(_EngineOptimizer):
     """1-bit LAMB: LAMB for `freeze_step` updates, then one bit an element between ranks. The first
-    arguments are DeepSpeed's, in its order; those that correct its frozen trust ratios
-    (`coeff_beta`, `factor_...`) have no effect, since the ratios here are exact."""
+    arguments are DeepSpeed's, in its order. `coeff_beta` and `factor_...`, which
+    correct its frozen trust ratios, have no effect, since the ratios here are exact."""
 
     def __init__(
         self,

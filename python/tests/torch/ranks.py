@@ -6,7 +6,7 @@ from onebit import _core
 
 
 def run_ranks(count, work):
-    """Calls work(ranks) on `count` threads, one a rank; returns what they return, by rank."""
+    """Calls work(ranks) on `count` threads, one a rank, and returns what they return, by rank."""
     results, errors = [None] * count, []
 
     def run(rank, ranks):

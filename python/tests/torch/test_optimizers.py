@@ -13,7 +13,7 @@ from ranks import run_ranks
 SIZES = (24, 96, 17)
 
 
-RANDOM = threading.Lock()  # torch's generator is that of the process
+RANDOM = threading.Lock()  # torch has one generator for the process
 
 
 def make_model(seed=0):
