@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import weakref
@@ -17,7 +18,7 @@ from onebit.torch.process_group import ranks_of
 _UPDATES_OF_AN_ENDLESS_RUN = 2**31
 
 
-class _EngineOptimizer(torch.optim.Optimizer):
+class EngineOptimizer(torch.optim.Optimizer):
     """An optimizer whose arithmetic and exchange are the engine's.
 
     The engine is made in the first step(), because it places the parameters in the order in which
@@ -28,41 +29,25 @@ class _EngineOptimizer(torch.optim.Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        kind: str,
-        lr: float,
-        settings: dict[str, Any],
+        recipe: dict[str, Any],
         *,
-        weight_decay: float,
-        max_grad_norm: float,
         process_group: Any = None,
-        clip: str = "by_bucket",
-        overlap: bool = True,
-        bucket_mb: float = 4,
         threads: int | None = None,
-        steps: int | None = None,
         ranks: _core.Ranks | None = None,
     ) -> None:
-        """`process_group` is one of torch.distributed, at first the default one. Without one there
-        is a single rank. `clip` is "by_bucket" or "exact" (docs/optimizers.md), `overlap` whether
-        gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, `threads`
-        how many cores the update uses (at first as many as torch's operations), and `steps` the
-        number of updates of the whole run, which is needed by freeze_step="auto" to warn in time.
-        """
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
-        self._settings = {"lr": lr, **settings}
-        self._recipe = {
-            "optimizer": {"type": kind, "params": self._settings},
-            "gradient_clipping": max_grad_norm,
-            "run": {"overlap": overlap, "bucket_mb": bucket_mb,
-                    "steps": steps or _UPDATES_OF_AN_ENDLESS_RUN},
-        }
-        if max_grad_norm > 0 and overlap:
-            self._recipe["run"]["clip"] = clip
+        """`recipe` has the keys of docs/recipe.md that the engine reads, at least `optimizer`.
+        `process_group` is one of torch.distributed, at first the default one. Without one there is
+        a single rank. `threads` is how many cores the update uses, at first as many as torch's
+        operations. Errors: a key that is wrong, a parameter that cannot be trained."""
+        self._recipe = copy.deepcopy(recipe)
+        self._recipe.setdefault("run", {}).setdefault("steps", _UPDATES_OF_AN_ENDLESS_RUN)
         _core.check_recipe(json.dumps(self._recipe))
+        self._settings = self._recipe["optimizer"].setdefault("params", {})
+        super().__init__(params, {"lr": self._settings.get("lr", 1e-3),
+                                  "weight_decay": self._settings.get("weight_decay", 0.0)})
         self._ranks = ranks if ranks is not None else ranks_of(process_group)
         self._threads = threads or torch.get_num_threads()
         self._flat: FlatParameters | None = None
-        self._loaded: dict[str, Any] | None = None
         self._announces = True
         #: What the engine reports of the last update: "step", "phase" ("warmup", "compressed"),
         #: "gradient_norm", "wire_bytes" (sent by this rank), "wait_seconds" and others.
@@ -74,6 +59,17 @@ class _EngineOptimizer(torch.optim.Optimizer):
             for index, parameter in enumerate(self._parameters)
         ]
         self._broadcast_values()
+
+    @property
+    def ranks(self) -> _core.Ranks:
+        """The ranks among which gradients are averaged."""
+        return self._ranks
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss of the coming backward pass must be multiplied by: 1 unless the recipe has
+        fp16. All ranks read it before every pass, or none does."""
+        return self._engine().begin()
 
     # --- the parameters ---------------------------------------------------------------------------
 
@@ -141,6 +137,11 @@ class _EngineOptimizer(torch.optim.Optimizer):
 
     # --- the engine -------------------------------------------------------------------------------
 
+    def _engine(self) -> FlatParameters:
+        if self._flat is None:
+            self._flat = self._make_engine()
+        return self._flat
+
     def _make_engine(self) -> FlatParameters:
         """All ranks place the parameters as rank 0's backward pass has completed them."""
         seen = set(self._arrivals)
@@ -192,12 +193,7 @@ class _EngineOptimizer(torch.optim.Optimizer):
             raise _core.Error(
                 "torch.amp.GradScaler is not supported: use torch.autocast with bfloat16, which "
                 "needs no scale")
-        if self._flat is None:
-            self._flat = self._make_engine()
-            if self._loaded is not None:
-                self._load_engine(self._loaded)
-                self._loaded = None
-        self.last_step = self._flat.step(self._rate())
+        self.last_step = self._engine().step(self._rate())
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -214,7 +210,7 @@ class _EngineOptimizer(torch.optim.Optimizer):
         """torch's groups, and under "onebit" the engine's state of this rank: every rank saves its
         own. Values are in the model's state_dict()."""
         state = super().state_dict()
-        state["onebit"] = self._loaded or {
+        state["onebit"] = {
             "ranks": self._ranks.size,
             "rank": self._ranks.rank,
             "order": self._flat.order if self._flat else None,
@@ -240,14 +236,9 @@ class _EngineOptimizer(torch.optim.Optimizer):
             return
         if self._flat is None:
             self._arrivals = saved["order"][::-1]
-            self._flat = self._make_engine()
-        if self._flat.order != saved["order"]:
+        if self._engine().order != saved["order"]:
             raise _core.Error("the state is of parameters in another order")
-        self._load_engine(saved)
-
-    def _load_engine(self, saved: dict[str, Any]) -> None:
-        assert self._flat is not None
-        self._flat.load_state(saved["engine"], saved["ranks"])
+        self._engine().load_state(saved["engine"], saved["ranks"])
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if getattr(self, "_parameters", None):
@@ -257,7 +248,7 @@ class _EngineOptimizer(torch.optim.Optimizer):
 
 
 class _Accumulation:
-    def __init__(self, optimizer: _EngineOptimizer) -> None:
+    def __init__(self, optimizer: EngineOptimizer) -> None:
         self._optimizer = optimizer
 
     def __enter__(self) -> None:
@@ -268,13 +259,45 @@ class _Accumulation:
         self._optimizer._announces = self._before
 
 
-def _common(bias_correction: bool, betas: tuple[float, float], eps: float, eps_inside_sqrt: bool,
-            amsgrad: bool) -> dict[str, Any]:
-    return {"bias_correction": bias_correction, "betas": list(betas), "eps": eps,
-            "eps_inside_sqrt": eps_inside_sqrt, "amsgrad": amsgrad}
+def _recipe(
+    kind: str,
+    settings: dict[str, Any],
+    *,
+    max_grad_norm: float,
+    clip: str = "by_bucket",
+    overlap: bool = True,
+    bucket_mb: float = 4,
+    steps: int | None = None,
+) -> dict[str, Any]:
+    """The recipe of an optimizer. `clip` is "by_bucket" or "exact" (docs/optimizers.md), `overlap`
+    whether gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, and
+    `steps` the number of updates of the whole run, which lets the engine warn of a warm-up that
+    would not end."""
+    run: dict[str, Any] = {"overlap": overlap, "bucket_mb": bucket_mb}
+    if steps is not None:
+        run["steps"] = steps
+    if max_grad_norm > 0 and overlap:
+        run["clip"] = clip
+    return {"optimizer": {"type": kind, "params": settings}, "gradient_clipping": max_grad_norm,
+            "run": run}
 
 
-class OnebitAdam(_EngineOptimizer):
+_RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
+
+
+class _DeepSpeedOptimizer(EngineOptimizer):
+    """An optimizer with DeepSpeed's constructor. Every one has the options of EngineOptimizer and
+    of _recipe() too."""
+
+    def __init__(self, params: Iterable[Any], kind: str, settings: dict[str, Any],
+                 max_grad_norm: float, options: dict[str, Any]) -> None:
+        run = {key: options.pop(key) for key in _RUN_OPTIONS if key in options}
+        settings["betas"] = list(settings["betas"])
+        super().__init__(params, _recipe(kind, settings, max_grad_norm=max_grad_norm, **run),
+                         **options)
+
+
+class OnebitAdam(_DeepSpeedOptimizer):
     """1-bit Adam: Adam for `freeze_step` updates, then one bit an element between ranks
     (docs/optimizers.md). The first arguments are DeepSpeed's, in its order. `deepspeed`,
     `cuda_aware` and `comm_backend_name` have no effect."""
@@ -297,19 +320,20 @@ class OnebitAdam(_EngineOptimizer):
         **options: Any,
     ) -> None:
         """`freeze_step` is the number of updates of the warm-up, or "auto": when the variance has
-        settled. Every optimizer here has the same `options` (process_group, clip, overlap,
-        bucket_mb, threads, steps)."""
+        settled. Every optimizer here has the same `options`: process_group, threads, clip, overlap,
+        bucket_mb, steps."""
         super().__init__(
-            params, "OneBitAdam", lr,
-            _common(bias_correction, betas, eps, eps_inside_sqrt, amsgrad)
-            | {"freeze_step": freeze_step},
-            weight_decay=weight_decay, max_grad_norm=max_grad_norm, **options)
+            params, "OneBitAdam",
+            {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
+             "betas": betas, "eps": eps, "eps_inside_sqrt": eps_inside_sqrt,
+             "weight_decay": weight_decay, "amsgrad": amsgrad},
+            max_grad_norm, options)
 
 
-class OnebitLamb(_EngineOptimizer):
+class OnebitLamb(_DeepSpeedOptimizer):
     """1-bit LAMB: LAMB for `freeze_step` updates, then one bit an element between ranks. The first
-    arguments are DeepSpeed's, in its order. `coeff_beta` and `factor_...`, which
-    correct its frozen trust ratios, have no effect, since the ratios here are exact."""
+    arguments are DeepSpeed's, in its order. `coeff_beta` and `factor_...`, which correct its frozen
+    trust ratios, have no effect, since the ratios here are exact."""
 
     def __init__(
         self,
@@ -335,13 +359,15 @@ class OnebitLamb(_EngineOptimizer):
         **options: Any,
     ) -> None:
         super().__init__(
-            params, "OneBitLamb", lr,
-            _common(bias_correction, betas, eps, eps_inside_sqrt, amsgrad)
-            | {"freeze_step": freeze_step, "max_coeff": max_coeff, "min_coeff": min_coeff},
-            weight_decay=weight_decay, max_grad_norm=max_grad_norm, **options)
+            params, "OneBitLamb",
+            {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
+             "betas": betas, "eps": eps, "eps_inside_sqrt": eps_inside_sqrt,
+             "weight_decay": weight_decay, "max_coeff": max_coeff, "min_coeff": min_coeff,
+             "amsgrad": amsgrad},
+            max_grad_norm, options)
 
 
-class ZeroOneAdam(_EngineOptimizer):
+class ZeroOneAdam(_DeepSpeedOptimizer):
     """0/1 Adam: between exchanges of one bit ranks make updates of their own. The first arguments
     are DeepSpeed's, in its order. The ranks' values differ between exchanges."""
 
@@ -366,8 +392,10 @@ class ZeroOneAdam(_EngineOptimizer):
         **options: Any,
     ) -> None:
         super().__init__(
-            params, "ZeroOneAdam", lr,
-            _common(bias_correction, betas, eps, eps_inside_sqrt, amsgrad)
-            | {"var_freeze_step": var_freeze_step, "var_update_scaler": var_update_scaler,
-               "local_step_scaler": local_step_scaler, "local_step_clipper": local_step_clipper},
-            weight_decay=weight_decay, max_grad_norm=max_grad_norm, **options)
+            params, "ZeroOneAdam",
+            {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps,
+             "eps_inside_sqrt": eps_inside_sqrt, "weight_decay": weight_decay,
+             "var_freeze_step": var_freeze_step, "var_update_scaler": var_update_scaler,
+             "local_step_scaler": local_step_scaler, "local_step_clipper": local_step_clipper,
+             "amsgrad": amsgrad},
+            max_grad_norm, options)
