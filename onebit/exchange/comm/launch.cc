@@ -91,7 +91,7 @@ std::string host_transport(const Launch& launch) {
     return transport;
   }
   if (launch.starter == "torchrun") return "tcp";
-  return launch.starter == "srun" && !mpi_is_built() && has_tcp_master() ? "tcp" : "mpi";
+  return launch.starter == "srun" && !mpi_is_there() && has_tcp_master() ? "tcp" : "mpi";
 }
 
 World::World() {
@@ -105,10 +105,10 @@ World::World() {
     run_rank(*communicator_, [&] { group_by_environment(*communicator_); });
     return;
   }
-  require(mpi_is_built(),
-          "{} started {} ranks, but this onebit is built without MPI: {}. Or connect them by TCP: "
-          "set {}=tcp, MASTER_ADDR to rank 0's machine and MASTER_PORT to a free port there",
-          launch.starter, launch.world_size, kHowToBuildMpi, kTransport);
+  require(mpi_is_there(),
+          "{} started {} ranks, but {}. Over TCP they also need MASTER_ADDR, the name of rank 0's "
+          "machine, and MASTER_PORT, a free port there",
+          launch.starter, launch.world_size, mpi_problem());
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
   // The error is announced immediately: MPI would end during unwinding before the message is seen.
