@@ -43,7 +43,7 @@ font-variant-numeric:tabular-nums;white-space:nowrap}ul.findings{list-style:none
 background:var(--band)}.findings li.warning{border-color:var(--warn);background:var(--warnpaper)}
 details{margin:.5em 0}summary{cursor:pointer;font-weight:600}pre{overflow-x:auto;font-size:.85rem;
 background:var(--band);padding:.8em}
-@media(max-width:40rem){svg text{font-size:21px}}
+@media(max-width:40rem){svg text{font-size:17px}}
 )";
 
 std::string colour_rules() {
