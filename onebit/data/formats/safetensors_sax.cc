@@ -9,7 +9,7 @@ namespace onebit::formats {
 namespace {
 
 constexpr std::string_view kMetadataKey = "__metadata__";
-// Far above any tensor; keeps a hostile shape from growing.
+// Far above any tensor. It keeps a hostile shape from growing.
 constexpr size_t kMaxAxes = 64;
 
 class HeaderHandler {

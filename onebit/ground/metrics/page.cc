@@ -197,7 +197,7 @@ class Charts {
     return only_if_it_changes && !changes ? "" : draw(chart);
   }
 
-  // The parts of the time of a step; for several runs only the whole step.
+  // The parts of the time of a step. A page of several runs has only the whole step.
   std::string parts() const {
     if (runs_.size() != 1) {
       return of_training("Seconds per step", nested(log_line::kSeconds, log_line::seconds::kStep),
