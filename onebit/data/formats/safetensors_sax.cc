@@ -41,7 +41,8 @@ class HeaderHandler {
   enum class State { kStart, kTop, kMetadata, kTensor, kShape, kOffsets, kEnd };
 
   bool refuse(const std::string& what) const {
-    fail("{}: the header has {} where it must not be ({})", place_, what, context());
+    fail("{}: its header is not safetensors': it has {}, which cannot stand there ({})", place_,
+         what, context());
   }
   std::string context() const;
   // Marks `field` (a bit) as seen in the current tensor.

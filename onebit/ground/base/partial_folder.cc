@@ -77,7 +77,8 @@ bool is_free_for_folder(const Path& folder) {
 PartialFolder::PartialFolder(const Path& folder, Existing existing) : existing_(existing) {
   const Path given = without_last_slash(folder);
   require(!given.empty() && given != "." && given != "..",
-          "an output folder must have a name of its own");
+          "the output folder \"{}\" cannot be replaced as a whole: name a new folder in it",
+          folder.string());
   choose_place(given);
   take_over(given);
 }
