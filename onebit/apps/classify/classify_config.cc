@@ -23,7 +23,7 @@ void read_columns(Keys& section, ClassifyConfig& config) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("text", columns.text,
                {"column of the text: its name, its number from 1 or a key of JSON lines",
                 "text, sentence1, sentence, premise or question1"});
@@ -90,10 +90,9 @@ void read_problem(Keys& section, ClassifyConfig& config) {
 void read_classify(Keys section, ClassifyConfig& config) {
   read_problem(section, config);
   const Problem problem = config.label_format.problem;
-  section.weights_or_word("class_weights", config.class_weights, config.weighting,
-                          {"none", "balanced"}, above(0),
-                          "loss weights {label: weight}, 1 for other labels; balanced: rarer "
-                          "labels weigh more");
+  section.weights_or_word(
+      "class_weights", config.class_weights, config.weighting, {"none", "balanced"}, above(0),
+      "loss weights {label: weight}, 1 for other labels. balanced: rarer labels weigh more");
   section.require(config.weighting == "none" || problem != Problem::kRegression, "class_weights",
                   "are given, and a regression has no classes");
   section.text("positive_label", config.positive_label,

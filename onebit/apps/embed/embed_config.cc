@@ -16,7 +16,7 @@ void read_columns(Keys& section, FileLayout& layout) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("anchor", columns.anchor,
                {"column of the first text: its name, its number from 1 or a key of JSON lines",
                 "anchor, query, question, sentence1 or text"});
@@ -50,11 +50,11 @@ void read_embed(Keys section, EmbedConfig& config) {
   section.choice(
       "pooling", config.pooling,
       {{"auto", std::optional<Pooling>()}, {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}},
-      "of the last hidden states into one vector: their mean, or that of [CLS]; auto: as "
+      "how the last hidden states become one vector: their mean, or the state of [CLS]. auto: as "
       "the model's folder specifies for sentence-transformers, else mean");
   section.choice("normalize", config.normalize,
                  {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-                 "whether vectors are normalized to length 1; auto: as that folder specifies, else "
+                 "whether vectors are normalized to length 1. auto: as that folder specifies, else "
                  "yes. Losses and scores use cosines and do not depend on it");
   section.number("scale", config.scale, above(0),
                  "factor of the cosines in the ranking loss: 1 / temperature");

@@ -33,17 +33,16 @@ int run(const Arguments& given) {
 void add_pretrain(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = program.add_subcommand(
-      "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
+      "pretrain", "Pre-train a BERT encoder, under mpirun data parallel on all ranks");
   command
       .add_option("--data,-d", given->data,
-                  "Store to train on; several may be given, folder=weight mixes them by "
-                  "weight")
+                  "Store to train on. Give several with folder=weight to mix them by weight")
       .type_name(kWeightedStore)
       .required();
   command
       .add_option("--valid", given->valid,
-                  "Store of held-out text; several may be given, name=folder: the first "
-                  "is the domain to learn, the others show what is forgotten")
+                  "Store of held-out text. Give several as name=folder: the first is the domain to "
+                  "learn, the others show what is forgotten")
       .type_name(kNamedStore);
   command
       .add_option("--initialize-from", given->initialize_from,

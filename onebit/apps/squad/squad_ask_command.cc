@@ -74,7 +74,7 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen) {
   const commands::Command command = squad.add_subcommand("ask", "Answer one question about a text");
   command.add_option("question", given->question, "The question").required();
   commands::add_fine_tuned_model_option(command, given->model);
-  command.add_option("--context,-c", given->context, "File of the text; - for standard input")
+  command.add_option("--context,-c", given->context, "File of the text, or - for standard input")
       .required();
   command.add_option("--top", given->top, "Answers to show")
       .check(commands::at_least(1))

@@ -17,7 +17,8 @@ void read_data(Keys section, SquadConfig& config) {
                  {{"auto", Windows()},
                   {"drop", Windows(WindowsWithoutAnswer::kDrop)},
                   {"cls", Windows(WindowsWithoutAnswer::kToCls)}},
-                 "left out, or point to [CLS]; auto: cls where some question has no answer");
+                 "what is learned from a window without the answer. drop: nothing. cls: to point "
+                 "to [CLS]. auto: cls where some question has no answer");
   finetune::read_bad_records(section, config.left_out);
   finetune::read_training_length(section, "windows of one pass in evaluation", config);
 }

@@ -114,18 +114,19 @@ int run(commands::Command command, Arguments& given) {
 void add_squad_predict(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command =
-      squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
+      squad.add_subcommand("predict", "Answer the questions of a file, under mpirun on all ranks");
   commands::add_fine_tuned_model_option(command, given->model);
   command
       .add_option("--input,-i", given->input,
                   fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "predictions.json to write").required();
-  command.add_option("--n-best-output", given->n_best,
-                     "The best candidates; default: nbest_predictions.json next to --output");
   command.add_option(
-      "--null-odds", given->null_odds,
-      "Version 2.0: scores that favour no answer; default: null_odds.json next to --output");
+      "--n-best-output", given->n_best,
+      "File for the best candidates (default: nbest_predictions.json next to --output)");
+  command.add_option("--null-odds", given->null_odds,
+                     "Version 2.0: file for the scores that favour no answer (default: "
+                     "null_odds.json next to --output)");
   command.add_option("--logits", given->logits,
                      "Also write the logits of every window, one JSON line each");
   command

@@ -13,7 +13,7 @@ void add_squad_train(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<finetune::FineTuningArguments>();
   const commands::Command command = squad.add_subcommand(
       "train",
-      "Fine-tune a BERT on questions; under mpirun, data parallel on all ranks. Leaves in --output "
+      "Fine-tune a BERT on questions, under mpirun data parallel on all ranks. Leaves in --output "
       "the best model by F1 as a Hugging Face folder, and its answers to --dev");
   finetune::add_fine_tuning_options(
       command, *given, fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked),

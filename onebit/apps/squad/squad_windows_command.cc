@@ -59,7 +59,7 @@ int run(const Arguments& given) {
 void add_squad_windows(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = squad.add_subcommand(
-      "windows", "Print what a model reads: one JSON line for each window of each question");
+      "windows", "Print the input of the model: one JSON line for each window of each question");
   command
       .add_option("input", given->input,
                   fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))

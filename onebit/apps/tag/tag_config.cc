@@ -14,12 +14,13 @@ void read_columns(Keys& section, FileLayout& layout) {
                   {"conll", FileFormat::kConll},
                   {"conllu", FileFormat::kConllu},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("tokens", layout.tokens,
                {"column of the words: its name, its number from 1 or a key of JSON lines",
-                "FORM, else the first; tokens or words"});
-  section.text("tags", layout.tags,
-               {"column of the tags", "UPOS, else the last; tags, ner_tags or labels"});
+                "FORM or the first column, in JSON lines tokens or words"});
+  section.text(
+      "tags", layout.tags,
+      {"column of the tags", "UPOS or the last column, in JSON lines tags, ner_tags or labels"});
   section.text("text", layout.text, "key of a text in JSON lines without words");
   section.text("entities", layout.entities,
                "key of the list of entities in it: start, end and label each");

@@ -75,7 +75,7 @@ void read_cycle_rates(Keys& params, OneCycle& cycle) {
   params.integer("cycle_second_step_size", second, at_least(1),
                  {"updates of the falling part of the cycle", "cycle_first_step_size"});
   params.integer("decay_step_size", decay_size, at_least(0),
-                 "updates per decay step after the cycle; 0: no decay");
+                 "updates per decay step after the cycle, where 0 is no decay");
   params.number("decay_lr_rate", cycle.rate_decay, at_least(0), "decay of the rate per decay step");
   cycle.first = static_cast<double>(first);
   cycle.second = static_cast<double>(second);
@@ -119,7 +119,7 @@ struct Warmup {
   explicit Warmup(Keys& params) {
     int64_t updates_given = 1000;
     params.integer("warmup_num_steps", updates_given, at_least(0),
-                   "updates of the warm-up; a value below 2 counts as 2");
+                   "updates of the warm-up, where a value below 2 counts as 2");
     params.choice("warmup_type", logarithmic, {{"log", true}, {"linear", false}},
                   "how the rate rises");
     steps = static_cast<double>(std::max<int64_t>(2, updates_given));

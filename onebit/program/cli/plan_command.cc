@@ -139,17 +139,17 @@ void add_plan(commands::Command program, commands::Action& chosen) {
                   "Latency of a small message between two machines: 50us, 1ms")
       .capture_default_str();
   command.add_option("--measured", given->measured,
-                     "File that `onebit doctor --output FILE` wrote on such a machine; without it, "
-                     "this one is measured for some seconds");
+                     "File that `onebit doctor --output FILE` wrote on such a machine. Without it, "
+                     "this machine is measured for some seconds");
   command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
       .check(commands::between(0.0, 1e6))
       .capture_default_str();
   command
       .add_option("--threads", given->threads,
-                  "Threads to measure with; 0: all processors this process may use")
+                  "Threads to measure with, where 0 is all processors this process may use")
       .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
-  command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
+  command.add_flag("--json", given->json, "Print the plan as JSON (docs/plan.md has its keys)");
   command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -39,8 +39,8 @@ void add_compute_option(Command command, std::optional<DType>& compute) {
             if (name != "auto") compute = name == "bf16" ? DType::kBF16 : DType::kF32;
           },
           "Type of the computation: f32, or bf16, which is less exact, faster where the processor "
-          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device; auto: bf16 on "
-          "CUDA devices, f32 on CPUs")
+          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device. auto is bf16 "
+          "on CUDA devices and f32 on CPUs")
       .check(one_of({"auto", "f32", "bf16"}))
       .default_str("auto");
 }

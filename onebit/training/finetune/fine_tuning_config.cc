@@ -45,7 +45,7 @@ void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
 
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
   data.number("epochs", config.epochs, above(0),
-              "passes over the training file; instead of run.steps");
+              "passes over the training file, instead of run.steps");
   const bool has_steps = config.engine.run.steps > 0;
   data.require(!has_steps || !data.has("epochs"), "epochs",
                "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
