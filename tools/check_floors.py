@@ -206,7 +206,7 @@ def main(root=ROOT):
             if quote == '"' and not target.startswith(QUOTED_LIBRARIES):
                 check_direction(report, table, path, line, target)
                 graph.setdefault(str(path), []).append((line, target))
-    # Highway compiles a source once per target by including it in itself; that is no cycle.
+    # Highway compiles a source once per target by including it in itself. That is no cycle.
     graph = {node: [edge for edge in edges if edge[1] != node] for node, edges in graph.items()}
     check_cycles(report, graph)
     check_table(report, root, table, graph)

@@ -345,7 +345,7 @@ TEST(StagedContract, HoldsForDeviceMemoryUnderMpi) {
   check_device_buffers(*staged);
 }
 
-// One rank per device; ranks are threads of this process.
+// One rank per device, as threads of this process.
 TEST(NcclContract, HoldsForDeviceMemory) {
   const int devices = memory::cuda_device_count();
   if (devices == 0) GTEST_SKIP() << "no CUDA device here";
@@ -359,7 +359,8 @@ TEST(NcclContract, HoldsForDeviceMemory) {
   });
 }
 
-// A duplicate that only sends host memory, like that of a checkpoint writer, uses no device memory.
+// A duplicate that only sends host memory, for example a checkpoint writer's, uses no device
+// memory.
 TEST(NcclContract, DuplicatesTakeNothingOfADeviceUntilTheySendItsMemory) {
   const int devices = memory::cuda_device_count();
   if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "needs two CUDA devices and NCCL";
