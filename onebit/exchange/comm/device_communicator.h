@@ -32,8 +32,8 @@ std::vector<std::string> device_uuids_of_ranks(Communicator& world, Device mine)
 
 // Without a backend: NCCL if it is built in and no two ranks share a device, else what connects the
 // processes, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested
-// where ranks share a device; MPI or TCP where the other one connects the processes; `cuda_aware` of
-// an MPI that does not accept device pointers; some ranks are on CPUs.
+// where ranks share a device; MPI or TCP where the other one connects the processes; `cuda_aware`
+// of an MPI that does not accept device pointers; some ranks are on CPUs.
 DeviceTransport transport_of(const TransportFacts& facts);
 
 // Collective. `device` is this rank's. Errors: NCCL is not built in.
