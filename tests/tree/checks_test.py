@@ -107,7 +107,7 @@ class Floors(unittest.TestCase):
     def test_vendor_headers_where_they_belong(self):
         status, printed = output_of(check_floors, with_table({
             "onebit/math/ops/matmul_cpu.cc": "#include <dnnl.hpp>\n",
-            "onebit/exchange/comm/mpi_transport.cc": "#include <mpi.h>\n",
+            "onebit/exchange/comm/mpi_plugin.cc": "#include <mpi.h>\n",
             "onebit/math/ops/matmul_cuda.cu": "#include <cuda_runtime.h>\n"}))
         self.assertEqual(status, 0, printed)
 
