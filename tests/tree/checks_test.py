@@ -215,6 +215,9 @@ class Layout(unittest.TestCase):
             "onebit/ground/base/a.cc": "int f() {\n" + "  g();\n" * 58 + "}\n"})
         self.assertEqual(status, 0, printed)
 
+    def test_a_recipe_names_its_task(self):
+        self.breach("recipes/a.json", '{"run": {"steps": 3}}\n', 'a recipe names its "task"')
+
     def test_long_files(self):
         self.breach("onebit/ground/base/a.h", "#pragma once\n" * 201, "at most 200")
         self.breach("onebit/ground/base/a.cc", "\n" * 401, "at most 400")
