@@ -359,7 +359,7 @@ TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
   again.resume = true;
   again.recipe["run"]["steps"] = 20;
   EXPECT_THAT(message_of([&] { train(again); }),
-              HasSubstr("is of a run of the task tag, this is the task classify"));
+              HasSubstr("a run of the task tag, but this command trains the task classify"));
 }
 
 }  // namespace
