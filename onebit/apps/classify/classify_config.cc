@@ -82,7 +82,7 @@ void read_problem(Keys& section, ClassifyConfig& config) {
   }
   section.require(problem == glue->problem, "problem_type", "is {}, GLUE's {} is {}",
                   classify::name_of(problem), glue->name, classify::name_of(glue->problem));
-  section.require(config.labels.empty(), "labels", "are those of GLUE's {}; leave the key out",
+  section.require(config.labels.empty(), "labels", "come from GLUE's {}: leave the key out",
                   glue->name);
   config.labels = glue->labels;
 }

@@ -117,7 +117,7 @@ void add_classify_predict(commands::Command classify, commands::Action& chosen) 
                                      commands::kPlainOrPacked));
   command
       .add_option("--output,-o", given->output,
-                  "predictions.tsv or .jsonl to write; with --glue a folder")
+                  "predictions.tsv or .jsonl to write, with --glue a folder")
       .required();
   const commands::Option glue =
       add_glue_option(command, given->glue,

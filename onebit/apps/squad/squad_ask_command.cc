@@ -82,8 +82,8 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen) {
   const commands::Option rules =
       command
           .add_option("--rules", given->rules,
-                      "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the "
-                      "model was trained, 1.1 for a model that does not say")
+                      "Rules of version 1.1 or 2.0 (a question may have no answer). auto: as the "
+                      "model was trained, or 1.1 for a model that does not say")
           .check(commands::one_of({"auto", "1.1", "2.0"}))
           .capture_default_str();
   command.add_flag("--unanswerable", given->unanswerable, "The same as --rules 2.0")
