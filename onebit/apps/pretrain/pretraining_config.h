@@ -57,8 +57,11 @@ PretrainingData parse_pretraining_data(Keys section);
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start = nullptr);
 
+// Lists them where no store and no model are known.
+void list_pretraining_keys(Keys& recipe);
+
 // Error: lists all faults of the recipe; another task's recipe is one.
-PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start = nullptr);
 
