@@ -12,6 +12,7 @@ import check_case_lists  # noqa: E402
 import check_floors  # noqa: E402
 import check_layout  # noqa: E402
 import check_links  # noqa: E402
+import check_options  # noqa: E402
 from cpp_source import functions  # noqa: E402
 
 
@@ -151,6 +152,36 @@ class Links(unittest.TestCase):
         self.assertIn("README.md:2: links to #more: docs/a.md has no such heading", printed)
         self.assertIn("README.md:2: links to #other: README.md has no such heading", printed)
         self.assertIn("3 problems", printed)
+
+
+class Options(unittest.TestCase):
+    KEYS = ("## `data`, task `tag`\n\n| key | value | default | |\n|---|---|---|---|\n"
+            "| `max_words` | a whole number | `3` | words |\n"
+            "| `text` | offsets or words | | how |\n\n"
+            "## `data`, task `squad`\n\n| `stride` | a whole number | `3` | tokens |\n")
+
+    def check(self, source):
+        return output_of(check_options, {"docs/recipe.md": self.KEYS,
+                                         "onebit/apps/tag/a_command.cc": source})
+
+    def test_an_option_for_a_key_is_declared_as_one(self):
+        status, printed = self.check(
+            'keys.add("--max-words,--words", "data.max_words");\n'
+            'keys.add_flag("--no-text", "data.text", "words");\n'
+            'command.add_option("--stride", given->stride, "of another task");\n')
+        self.assertEqual(status, 0, printed)
+
+    def test_a_setting_that_is_described_twice(self):
+        status, printed = self.check('\ncommand.add_option(\n    "--words,--max-words", words, "W");')
+        self.assertEqual(status, 1, printed)
+        self.assertIn("a_command.cc:2: --max-words is a key of recipes, too", printed)
+        status, printed = self.check('command.add_flag("--no-text", given->text, "T");')
+        self.assertIn("--no-text is a key of recipes, too", printed)
+
+    def test_an_option_has_the_name_of_its_key(self):
+        status, printed = self.check('keys.add("--words", "data.max_words");')
+        self.assertEqual(status, 1, printed)
+        self.assertIn("give it the name --max-words, too", printed)
 
 
 class Layout(unittest.TestCase):
