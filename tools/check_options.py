@@ -15,9 +15,10 @@ from cpp_source import ROOT, Report, tree_files, without_comments
 
 FLOORS = {"onebit/apps": None, "onebit/training/finetune": ("squad", "classify", "tag", "embed"),
           "onebit/training/commands": ("pretrain", "squad", "classify", "tag", "embed")}
-SECTION = re.compile(r"^## (?:`(?P<section>[\w.]+)`|Top level)[^,\n]*(?:, task `(?P<task>\w+)`)?",
+SECTION = re.compile(r"^## (?:`(?P<section>[\w.]+)`|Top level).*?(?:, task `(?P<task>\w+)`)?$",
                      re.MULTILINE)
-KEY = re.compile(r"^\| `(\w+)` \| (?!a section)", re.MULTILINE)
+# The column `for`, where a table has one, names tasks.
+KEY = re.compile(r"^\| `(\w+)` \| (?!a section)(?P<tasks>(?:`\w+`(?:, )?)*)", re.MULTILINE)
 OPTION = re.compile(r"\badd_(?:option|flag|flag_callback|text_callback|number_callback)\(\s*"
                     r'"(?P<names>-[^"]*)"(?!\s*,\s*"\w+\.[\w.]+"\s*,)')
 ALIAS = re.compile(r'\badd(?P<flag>_flag)?\(\s*"(?P<names>-[^"]*)",\s*"(?P<key>[\w.]+)"'
@@ -43,8 +44,9 @@ def keys_of(document):
         if heading["section"] not in SECTIONS:
             continue
         end = headings[number + 1].start() if number + 1 < len(headings) else len(document)
-        keys.setdefault(heading["task"], set()).update(
-            KEY.findall(document, heading.end(), end))
+        for key in KEY.finditer(document, heading.end(), end):
+            for task in re.findall(r"\w+", key["tasks"]) or [heading["task"]]:
+                keys.setdefault(task, set()).add(key[1])
     return keys
 
 

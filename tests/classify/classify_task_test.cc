@@ -131,7 +131,7 @@ TEST_F(ClassifyTest, LearnsNumbers) {
   const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
   EXPECT_EQ(config.problem_type, "regression");
   EXPECT_EQ(config.labels.size(), 1u);
-  // The smallest error of all evaluations is that of the model that is kept.
+  // The model that is kept has the smallest error of all evaluations.
   double least = 1e9;
   for (const Json& line : finetune::lines_in(given.output)) {
     if (line.contains("dev")) least = std::min(least, line.at("dev").at("mse").get<double>());
@@ -297,7 +297,7 @@ TEST_F(ClassifyTest, AGlueTaskIsReadByItsOwnColumns) {
   const auto use = [](const Path& model, const std::vector<std::string>& overrides) {
     return parse_classify_recipe(finetune::recipe_of_model(model, kClassifyTask, overrides));
   };
-  // Other files have other columns than those of GLUE.
+  // Other files have other columns than GLUE's.
   EXPECT_EQ(use(given.output, {}).glue, "CoLA");
   EXPECT_EQ(use(given.output, {}).layout.columns.label, "");
   EXPECT_EQ(use(given.output, {"data.label=topic"}).layout.columns.label, "topic");

@@ -45,7 +45,7 @@ void read_columns(Keys& section, ClassifyConfig& config) {
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
   finetune::read_bad_records(section, config.layout.left_out);
   forget_columns(section, config.layout);
-  // Other files than the run's are not those of GLUE.
+  // GLUE's layout is only for the files of the run.
   if (config.glue.empty() || section.is_remembered("glue")) return;
   for (const char* name : {"format", "text", "text_pair", "label", "header"}) {
     section.require(!section.has(name), name, "and data.glue are both given; keep one");
@@ -80,8 +80,9 @@ void read_problem(Keys& section, ClassifyConfig& config) {
                   {classify::name_of(Problem::kMultiLabel), Problem::kMultiLabel},
                   {classify::name_of(Problem::kRegression), Problem::kRegression}},
                  "one class of several, any number of labels, or a number");
-  section.texts("labels", config.labels,
-                {"the labels, in the order of the model's outputs", "those of the training file"});
+  section.texts(
+      "labels", config.labels,
+      {"the labels, in the order of the model's outputs", "the labels of the training file"});
   if (glue == nullptr) {
     section.require(config.labels.empty() || problem != Problem::kRegression, "labels",
                     "are given, and a regression has none");

@@ -59,7 +59,7 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::Clas
 };
 
 // A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
-// Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
+// Hugging Face folder, scores.json of dev, metrics.jsonl, TensorBoard events, checkpoints,
 // recipe.json. Errors, among others, are in the files (example_reader.h, labels.h).
 std::unique_ptr<training::Task> make_classify_task(Context& context,
                                                    const training::RunOptions& run,

@@ -73,7 +73,7 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
 };
 
 // A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
-// folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
+// folder of sentence-transformers, scores.json of dev, metrics.jsonl, TensorBoard events,
 // checkpoints, recipe.json. Errors, among others: the same as of embed::read_examples().
 std::unique_ptr<training::Task> make_embed_task(Context& context, const training::RunOptions& run,
                                                 const training::TaskInputs& inputs,

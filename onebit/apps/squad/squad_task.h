@@ -46,7 +46,7 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAn
 };
 
 // A run leaves in its folder the best model by F1 (the last one without dev) as a Hugging Face
-// folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on dev;
+// folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on dev,
 // metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Error, among others: no question of
 // the file can be used.
 std::unique_ptr<training::Task> make_squad_task(Context& context, const training::RunOptions& run,

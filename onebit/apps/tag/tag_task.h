@@ -53,7 +53,7 @@ class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> 
 };
 
 // A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
-// Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints and
+// Hugging Face folder, scores.json of dev, metrics.jsonl, TensorBoard events, checkpoints and
 // recipe.json. Errors, among others, are in the files (conll_reader.h, json_reader.h, tag_set.h).
 std::unique_ptr<training::Task> make_tag_task(Context& context, const training::RunOptions& run,
                                               const training::TaskInputs& inputs,

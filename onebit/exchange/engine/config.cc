@@ -119,13 +119,13 @@ void read_watch(Keys& run, EngineConfig& engine) {
       "compares updates with Adam's, but this optimizer is not a variant of Adam; remove the key");
 }
 
-// DeepSpeed has these keys only in its 1-bit optimizers; here every optimizer has them.
+// DeepSpeed has these keys only in its 1-bit optimizers. Here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "pass device memory to MPI directly; no effect on CPUs");
-  params.word("comm_backend_name", transport.backend, {"nccl", "mpi"},
+  params.word("comm_backend_name", transport.backend, {"nccl", "mpi", "tcp"},
               {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has its own device, otherwise MPI"});
+               "NCCL where every rank has its own device, otherwise what connects the processes"});
 }
 
 void read_packing(Keys& run, RunConfig& config) {

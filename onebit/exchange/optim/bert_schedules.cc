@@ -19,7 +19,7 @@ struct Progress {
 
 struct ProgressOptions {
   ScheduleLength length;
-  std::optional<int64_t> warmup;  // updates; absent: `proportion` of the schedule
+  std::optional<int64_t> warmup;  // in updates, or else `proportion` of the schedule
   double proportion = 0;
 
   Progress of(int64_t rest) const {

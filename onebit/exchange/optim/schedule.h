@@ -36,8 +36,8 @@ class Schedule {
 // A schedule as a recipe describes it: {"type": ..., "params": {...}}. It is made when the length
 // of the run is known, which may be after the recipe was read.
 struct ScheduleOptions {
-  // Makes the schedule for a run of `updates`; 0: the run has no length. Adds to `warnings`. Error:
-  // the schedule has no length either.
+  // Makes the schedule for a run of `updates`, which is 0 for a run without a length. Adds to
+  // `warnings`. Error: the schedule has no length either.
   using Make =
       std::function<std::unique_ptr<Schedule>(int64_t updates, std::vector<std::string>& warnings)>;
 
@@ -49,7 +49,7 @@ struct ScheduleOptions {
   int64_t rest_of(int64_t updates) const { return std::max<int64_t>(updates - start, 0); }
 };
 
-// Lists the keys of the section `scheduler`; an empty one is a constant rate. `base_rate` is the
+// Lists the keys of the section `scheduler`. An empty one is a constant rate. `base_rate` is the
 // optimizer's lr. `updates` is the length of the run, if it is known, and then the default of
 // total_num_steps.
 ScheduleOptions read_schedule(Keys section, double base_rate, std::optional<int64_t> updates);

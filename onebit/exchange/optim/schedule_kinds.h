@@ -15,8 +15,8 @@ namespace onebit::optim {
 struct ScheduleInput {
   Keys& params;
   double base_rate = 0;         // the optimizer's lr
-  std::optional<int64_t> rest;  // updates of the run after start_step; empty: not known yet
-  bool& ends_with_run;          // ScheduleOptions; set by read_length()
+  std::optional<int64_t> rest;  // updates of the run after start_step, if they are known
+  bool& ends_with_run;          // of ScheduleOptions, set by read_length()
 };
 
 // A schedule that is a formula.

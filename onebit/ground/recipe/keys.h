@@ -131,7 +131,7 @@ class Keys {
   bool has(const std::string& name) const;  // with a value other than null
   // Whether the command line gives the value.
   bool is_changed(const std::string& name) const;
-  // Whether the value is that of the run that made a model, where the command that uses the model
+  // Whether the value comes from the run that made a model, and the command that uses the model
   // gives none.
   bool is_remembered(const std::string& name) const;
   std::string place(const std::string& name) const;  // "recipe.json: key `run.steps`"

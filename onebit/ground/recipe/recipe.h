@@ -22,10 +22,10 @@ struct Recipe {
 };
 
 // Sets one value by its dotted path, e.g. "optimizer.params.lr=1e-4". The value is parsed as JSON
-// if it is JSON, otherwise it is a string; missing sections of the path are created. Errors: no
+// if it is JSON, otherwise it is a string. Missing sections of the path are created. Errors: no
 // '=', an empty key, a path through a value that is not an object.
 void apply_override(Recipe& recipe, const std::string& assignment);
-// All of them, in order. Error: a text in the recipe is not UTF-8; a run could not store it.
+// All of them, in order. Error: a text in the recipe is not UTF-8, and no run could store it.
 void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments);
 
 // The file with all overrides applied. As in DeepSpeed, it may have comments with # and commas

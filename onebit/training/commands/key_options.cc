@@ -46,7 +46,7 @@ std::string about(const KeyRow& row, const char* key, const char* usual) {
   return fmt::format("{} ({})", text, key);
 }
 
-// ">=1", "FLOAT in [0 - 1]"; empty without limits.
+// ">=1", "[0 - 1]". Empty without limits.
 std::string kind_of(const Limits& limits) {
   if (std::isfinite(limits.least) && std::isfinite(limits.most)) {
     return fmt::format("[{} - {}]", limits.least, limits.most);
@@ -56,7 +56,7 @@ std::string kind_of(const Limits& limits) {
              : "";
 }
 
-// The number in JSON; null if the text is none.
+// The number in JSON, or null if the text is none.
 Json number_in(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();

@@ -1,5 +1,5 @@
-// Options that are other names of keys of a recipe. Type, limits, meaning and default of such an
-// option are those of the key (keys.h), and its value changes the recipe as --set does.
+// Options that are other names of keys of a recipe. Such an option has the type, limits,
+// meaning and default of the key (keys.h), and its value changes the recipe as --set does.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class KeyOptions {
   KeyOptions(Command command, const std::function<void(Keys&)>& read, Overrides& overrides);
 
   // An option for the value of `key` ("data.text"). `usual` describes what an absent value means
-  // for the command; null: the key's default.
+  // for the command, where that is not the key's default.
   Option add(const std::string& names, const char* key, const char* usual = nullptr) const;
   // A flag that gives `key` this value, as it is written in JSON.
   Option add_flag(const std::string& name, const char* key, const char* value) const;

@@ -27,7 +27,7 @@ struct RecipeOptions {
 };
 
 // --recipe, --output, --resume, --set, --checkpoint-copies, --profile, --device, --threads. `keys`
-// are the options of the command, whose overrides are those of `options`.
+// are the options of the command and add to the overrides of `options`.
 void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& options);
 
 // Calls `prepare` and `body` on this process's rank of the world that it was started in. `prepare`

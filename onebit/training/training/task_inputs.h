@@ -19,9 +19,9 @@ struct NamedInput {
 
 // The files and folders that a training reads.
 struct TaskInputs {
-  Path model;                                  // to start from; empty: random values
-  std::vector<std::pair<Path, double>> train;  // with their weights; 0: by their sizes
-  std::vector<NamedInput> dev;                 // evaluated during the run; may be empty
+  Path model;                                  // to start from, if any
+  std::vector<std::pair<Path, double>> train;  // with weights, or 0: by their sizes
+  std::vector<NamedInput> dev;                 // evaluated during the run, if any
 };
 
 // The communicator of a run, over the transport that its recipe requests: the recipe is read before
@@ -32,7 +32,7 @@ class Connection {
   using Open = std::function<comm::Communicator&(const engine::TransportRequest&)>;
 
   explicit Connection(Open open) : open_(std::move(open)) {}
-  // `communicator` has its transport already, for example that of threads.
+  // `communicator` has its transport already, for example between threads.
   Connection(comm::Communicator& communicator)
       : open_([&communicator](const engine::TransportRequest&) -> comm::Communicator& {
           return communicator;
