@@ -119,13 +119,16 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   return config;
 }
 
-PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+void list_pretraining_keys(Keys& recipe) {
+  read_pretraining_recipe(recipe, std::nullopt);
+}
+
+PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
-  training::require_recipe_of(kPretrainingTask, recipe, place);
-  return read_whole(recipe, place, [&](Keys& keys) {
-    return read_pretraining_recipe(keys, vocabulary_size, start);
-  });
+  training::require_recipe_of(kPretrainingTask, recipe);
+  return read_whole(
+      recipe, [&](Keys& keys) { return read_pretraining_recipe(keys, vocabulary_size, start); });
 }
 
 }  // namespace onebit::pretrain

@@ -118,7 +118,7 @@ void read_watch(Keys& run, EngineConfig& engine) {
       "compares updates with Adam's, but this optimizer is not a variant of Adam; remove the key");
 }
 
-// DeepSpeed has these keys only in its 1-bit optimizers; here every optimizer has them.
+// DeepSpeed has these keys only in its 1-bit optimizers. Here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "pass device memory to MPI directly; no effect on CPUs");
@@ -304,6 +304,19 @@ optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
           .bucket_bytes = run.bucket_bytes};
 }
 
+namespace {
+
+void warn_of_schedule(const EngineConfig& config, Keys& recipe) {
+  std::vector<std::string> warnings;
+  const auto schedule = config.scheduler.make(config.run.steps, warnings);
+  for (const auto& warning : warnings) recipe.warn("{}", warning);
+  for (const auto& warning : config.optimizer->warnings(config.run_facts(*schedule))) {
+    recipe.warn("{}", warning);
+  }
+}
+
+}  // namespace
+
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller) {
   EngineConfig config;
   config.place = recipe.source();
@@ -316,7 +329,7 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
   config.optimizer = optim::read_optimizer(
       optimizer, [&](Keys& params) { read_transport(params, config.transport); });
-  const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
+  Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
   Keys run = recipe.section(
       "run", "length of the run, intervals counted in updates, and the exchange of gradients");
   read_length(run, config.run);
@@ -334,22 +347,13 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
     const std::string conflict = config.optimizer->conflict_with({.total_steps = config.run.steps});
     optimizer.require(conflict.empty(), "params", "{}", conflict);
   }
-  // Read here for its errors, and again by the engine, which knows the length of the run.
   const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
-  const auto schedule = optim::make_schedule(
-      scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
-  if (config.optimizer && is_long) {
-    for (const auto& warning : config.optimizer->warnings(config.run_facts(*schedule))) {
-      recipe.warn("{}", warning);
-    }
-  }
+  config.scheduler = optim::read_schedule(scheduler, rate,
+                                          is_long ? std::optional(config.run.steps) : std::nullopt);
+  // The engine repeats the warnings when it knows the length of every run.
+  if (config.optimizer && is_long) scheduler.attempt([&] { warn_of_schedule(config, recipe); });
   config.recipe = recipe;
   return config;
-}
-
-TransportRequest requested_transport(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  return parse_engine_config(keys).transport;
 }
 
 }  // namespace onebit::engine

@@ -7,7 +7,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
 #include "onebit/program/inspect/task_list.h"
@@ -63,13 +63,14 @@ pretrain::PretrainingConfig config_of(const Arguments& given) {
     fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
          given.start);
   }
-  const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
-  const training::TaskKind& task = inspect::task_of(recipe, given.recipe);
+  Recipe recipe = load_recipe(given.recipe, given.overrides);
+  recipe.values = with_sizes_of_model(std::move(recipe.values), given.start);
+  const training::TaskKind& task = inspect::task_of(recipe);
   require(std::string_view(task.name) == pretrain::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",
           given.recipe, task.name, training::training_command(task.name));
-  return pretrain::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
+  return pretrain::parse_pretraining_recipe(recipe, std::nullopt);
 }
 
 costs::MachineCosts machine_of(const Arguments& given, Context& context) {

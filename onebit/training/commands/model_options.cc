@@ -1,7 +1,5 @@
 #include "onebit/training/commands/model_options.h"
 
-#include <fmt/format.h>
-
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::commands {
@@ -21,12 +19,6 @@ void add_fine_tuned_model_option(Command command, std::string& model) {
                   "Fine-tuned model: a run or a model folder; for a run, what is not given here is "
                   "taken from its recipe")
       .required();
-}
-
-void add_batch_option(Command command, int64_t& batch, const char* items) {
-  command.add_option("--batch", batch, fmt::format("{} of a batch", items))
-      .check(at_least(1))
-      .capture_default_str();
 }
 
 void add_compute_option(Command command, std::optional<DType>& compute) {

@@ -60,7 +60,7 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
     : context_(context),
       task_(task),
       communicator_(communicator),
-      recipe_(named(options.recipe, task.facts().name)),
+      recipe_(named(options.recipe.values, task.facts().name)),
       checkpoints_(communicator, options.output, task.session_config().keep_last,
                    task.session_config().checkpoint_copies),
       best_(options.output, task.facts().kept_by) {
