@@ -22,7 +22,8 @@ struct TcpStartOptions {
 };
 
 // Runs until all ranks have ended, and returns 0 or the first status that is not. Lines of the
-// ranks go to this process's streams, and its signals to the ranks. Error: a host cannot be reached.
+// ranks go to this process's streams, and its signals to the ranks. Error: a host cannot be
+// reached.
 int start_over_tcp(const TcpStartOptions& options);
 
 }  // namespace onebit::cluster
