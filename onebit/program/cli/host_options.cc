@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <initializer_list>
 
-#include "onebit/exchange/comm/mpi_communicator.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/machine.h"
@@ -19,10 +18,8 @@ namespace {
 // This machine only, by default with one rank per memory node, so that the memory of each rank is
 // local.
 cluster::Hosts this_machine(int ranks_per_host) {
-  int ranks = ranks_per_host;
-  if (ranks == 0) {
-    ranks = comm::mpi_is_there() ? std::max(1, static_cast<int>(read_machine().numa_nodes)) : 1;
-  }
+  const int ranks = ranks_per_host > 0 ? ranks_per_host
+                                       : std::max(1, static_cast<int>(read_machine().numa_nodes));
   return {cluster::make_host(cluster::kThisMachine, ranks, "this machine")};
 }
 
