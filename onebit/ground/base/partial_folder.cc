@@ -76,8 +76,11 @@ bool is_free_for_folder(const Path& folder) {
 
 PartialFolder::PartialFolder(const Path& folder, Existing existing) : existing_(existing) {
   const Path given = without_last_slash(folder);
-  require(!given.empty() && given != "." && given != "..",
-          "an output folder must have a name of its own");
+  require(!given.empty(), "the output folder has no name: give one (nothing was written)");
+  require(given != "." && given != "..",
+          "{}: is the folder that the command runs in or one above it, which cannot be replaced: "
+          "give the output a folder of its own, for example {} (nothing was written)",
+          folder.string(), (folder / "new").string());
   choose_place(given);
   take_over(given);
 }

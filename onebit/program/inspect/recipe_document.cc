@@ -13,7 +13,9 @@ namespace {
 constexpr const char* kHead =
     "# The keys of a recipe\n\n"
     "`onebit recipe keys` prints this document; a test compares them.\n\n"
-    "A recipe is one JSON object, comments (`//`, and `#` as in DeepSpeed's Hjson) allowed: a\n"
+    "A recipe is one JSON object of at most 16 MiB. Of Hjson, in which DeepSpeed's configs may be\n"
+    "written, it may have comments with `#` and commas before a closing bracket, and it may have\n"
+    "comments with `//` and `/* */`; the rest of Hjson is an error that says so. The object is a\n"
     "DeepSpeed config, the key `task`, and the sections `model`, `data` and `run`. A key that is\n"
     "null counts as absent, known or not. Any other key that is not listed here\n"
     "is an error. `onebit recipe check FILE` lists every error in a recipe and shows what\n"
