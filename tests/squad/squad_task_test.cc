@@ -286,7 +286,11 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_TRUE(has(message_of([&] { SquadPredictor(context, folder_ / "bert"); }), "qa_outputs"));
 }
 
-TEST_F(SquadTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(SquadTest, TheUsualLengthFitsAShortModel) {
+  expect_the_usual_length_fits_a_short_model();
+}
+
+TEST_F(SquadTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
   expect_refuses_other_tokenizers([&](const Path& model) { SquadPredictor(context, model); });
 }

@@ -71,7 +71,7 @@ void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {
   if (const auto run = classify::classify_config_of_run(model)) {
     // The columns of a GLUE run are those of GLUE's own files.
     if (run->glue.empty()) layout.columns = run->layout.columns;
-    prediction.max_sequence_length = run->max_sequence_length;
+    if (run->is_length_chosen) prediction.max_sequence_length = run->max_sequence_length;
     separator = run->label_format.separator;
     decided_threshold = run->threshold;
     if (positive_label.empty()) positive_label = run->positive_label;

@@ -51,9 +51,11 @@ void read_columns(Keys& section, ClassifyConfig& config) {
 
 void read_data(Keys section, ClassifyConfig& config) {
   read_columns(section, config);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
-                  "tokens of a sequence, special ones included; longer texts are truncated, the "
-                  "longer of a pair first");
+  finetune::read_sequence_length(
+      section, 4,
+      "tokens of a sequence, special ones included; longer texts are truncated, the longer of a "
+      "pair first; absent: no more than the model's positions",
+      config.max_sequence_length, config);
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
@@ -148,7 +150,7 @@ std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
-  checkpoint = finetune::with_recipe(config, config.max_sequence_length, std::move(checkpoint));
+  checkpoint = finetune::with_recipe(config, std::move(checkpoint));
   checkpoint.architecture = model::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;

@@ -46,8 +46,7 @@ training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::str
 // another task's run.
 std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
 
-// A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
-// than max_sequence_length.
+// A classifier's description: the checkpoint's with the recipe's dropout.
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint);
 

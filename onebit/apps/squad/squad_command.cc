@@ -55,8 +55,9 @@ void add_answer_options(commands::Command command, DecodeOptions& options) {
 
 void take_from_run(commands::Command command, const Path& model, SquadPredictionOptions& options) {
   const std::optional<SquadConfig> run = squad::squad_config_of_run(model);
-  options.is_window_chosen = run || command.has("--max-sequence-length") ||
-                             command.has("--doc-stride") || command.has("--max-question-length");
+  options.is_window_chosen = (run && run->is_length_chosen) ||
+                             command.has("--max-sequence-length") || command.has("--doc-stride") ||
+                             command.has("--max-question-length");
   if (!run) return;
   const auto take = [&](const char* option, auto& to, const auto& from) {
     if (!command.has(option)) to = from;

@@ -99,7 +99,7 @@ void TagModelOptions::settle(const TagFileOptions& files) {
     layout = run->layout;
     layout.remembered = {
         .format = true, .tokens = !layout.tokens.empty(), .tags = !layout.tags.empty()};
-    prediction.max_sequence_length = run->max_sequence_length;
+    if (run->is_length_chosen) prediction.max_sequence_length = run->max_sequence_length;
     layout.left_out = corpus::LeftOut::kNothing;
     if (!stride) stride = run->stride;
   }
