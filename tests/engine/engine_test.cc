@@ -33,6 +33,22 @@ TEST(Engine, OverlapChangesNothing) {
             train_toy(late_onebit, 3, 18).values);
 }
 
+// A caller's learning rates count like a schedule's, in both phases.
+TEST(Engine, ACallerMayGiveTheLearningRateOfAnUpdate) {
+  const char* doubled = R"({"type": "OneBitAdam", "params": {"lr": 2e-3, "freeze_step": 10}})";
+  for (const int world : {1, 2}) {
+    const ToyTrace expected = train_toy(toy_config(toy::kOneBit, 6, 3), world, 16);
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(doubled, 6, 3), communicator);
+      for (int step = 0; step < 16; ++step) run.step(false, 1e-3);
+      EXPECT_EQ(run.values(), expected.values);
+      EXPECT_EQ(run.outcome().learning_rate, 1e-3);
+      run.step(false, 0.0);
+      EXPECT_EQ(run.values(), expected.values);
+    });
+  }
+}
+
 TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
   const ToyTrace trace = train_toy(toy_config(toy::kOneBit, 6, 3), 2, 40);
   // Two batches take turns.
@@ -121,7 +137,7 @@ TEST(Engine, WatchesAnExchangeInUnitsOfTheRatesItGathers) {
   EXPECT_NEAR(gathered, 8e-4, 1e-9);
 }
 
-// The compressed phase moves as far as Adam and in the same direction; one rank and the warm-up do
+// The compressed phase moves as far as Adam and in the same direction. One rank and the warm-up do
 // so exactly. With clipping by bucket each rank clips its own gradient: this equals Adam's clipping
 // if their norms are equal, as for ranks that see all samples here.
 TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
@@ -155,7 +171,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
 }
 
 // Updates of 0/1 Adam: dense, at one bit, local. A comparison between two exchanges sees the
-// updates of rank 0 alone, one after an exchange those of all ranks.
+// updates of rank 0 alone. A comparison after an exchange sees the updates of all ranks.
 TEST(Engine, UpdatesFollowAdamsBetweenExchangesToo) {
   const char* optimizer =
       R"({"type": "ZeroOneAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "var_freeze_step": 60,

@@ -54,7 +54,7 @@ void read_data(Keys section, ClassifyConfig& config) {
   finetune::read_sequence_length(
       section, 4,
       "tokens of a sequence, special ones included; longer texts are truncated, the longer of a "
-      "pair first; absent: no more than the model's positions",
+      "pair first. The default is at most the model's positions",
       config.max_sequence_length, config);
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
@@ -74,8 +74,9 @@ void read_problem(Keys& section, ClassifyConfig& config) {
                   {classify::name_of(Problem::kMultiLabel), Problem::kMultiLabel},
                   {classify::name_of(Problem::kRegression), Problem::kRegression}},
                  "one class of several, any number of labels, or a number");
-  section.texts("labels", config.labels,
-                {"the labels, in the order of the model's outputs", "those of the training file"});
+  section.texts(
+      "labels", config.labels,
+      {"the labels, in the order of the model's outputs", "the labels of the training file"});
   if (glue == nullptr) {
     section.require(config.labels.empty() || problem != Problem::kRegression, "labels",
                     "are given, and a regression has none");

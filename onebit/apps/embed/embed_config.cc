@@ -43,8 +43,8 @@ void read_data(Keys section, EmbedConfig& config) {
   read_columns(section, config.layout);
   finetune::read_sequence_length(
       section, 3,
-      "tokens of a text, special ones included; longer texts are truncated; absent: no more than "
-      "the model's positions",
+      "tokens of a text, special ones included; longer texts are truncated. The default "
+      "is at most the model's positions",
       config.max_sequence_length, config);
   finetune::read_training_length(section, "texts of one pass in evaluation", config);
 }

@@ -9,7 +9,7 @@ void read_data(Keys section, SquadConfig& config) {
   FeatureOptions& features = config.features;
   finetune::read_sequence_length(
       section, 1,
-      "tokens of a window, question and special tokens included; where this key and the two below "
+      "tokens of a window, question and special tokens included. Where this key and the two below "
       "are absent and the model has fewer positions, all three are as much smaller",
       features.max_sequence_length, config);
   section.integer("doc_stride", features.doc_stride, at_least(1),

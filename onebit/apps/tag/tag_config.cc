@@ -35,8 +35,8 @@ void read_data(Keys section, TagConfig& config) {
   read_columns(section, config.layout);
   finetune::read_sequence_length(
       section, 4,
-      "tokens of a sequence, special ones included; a longer sentence is split into several; "
-      "absent: no more than the model's positions",
+      "tokens of a sequence, special ones included; a longer sentence is split into several. "
+      "The default is at most the model's positions",
       config.max_sequence_length, config);
   section.integer("stride", config.stride, at_least(1),
                   {"tokens from a sequence of a long sentence to the next; they overlap",
@@ -61,7 +61,7 @@ void read_tags(Keys section, TagConfig& config) {
                  "how tags write entities; the tags of all files are rewritten in it. auto: as in "
                  "the training file; none: plain tags");
   section.texts("labels", config.labels,
-                {"the tags, in the order of the model's outputs", "those of the training file"});
+                {"the tags, in the order of the model's outputs", "the tags of the training file"});
   section.word(
       "best_by", config.best_by, every_metric(),
       {"the metric that decides which model is kept", "f1 of entities, accuracy of plain tags"});

@@ -123,15 +123,15 @@ void read_watch(Keys& run, EngineConfig& engine) {
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "pass device memory to MPI directly; no effect on CPUs");
-  params.word("comm_backend_name", transport.backend, {"nccl", "mpi"},
+  params.word("comm_backend_name", transport.backend, {"nccl", "mpi", "tcp"},
               {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has its own device, otherwise MPI"});
+               "NCCL where every rank has its own device, otherwise what connects the processes"});
 }
 
 void read_products(Keys& run, RunConfig& config) {
   run.boolean("tf32", config.tf32,
               "on CUDA devices, round the operands of f32 products to tf32, which tensor cores "
-              "multiply: faster and less exact; no effect on CPUs, and none in bf16 or fp16");
+              "multiply: faster and less exact. It has no effect on CPUs, in bf16 and in fp16");
   run.boolean(
       "pack_weights", config.pack_weights,
       About("on CPUs with bf16 instructions, keep copies of the matrices in the layout of their "

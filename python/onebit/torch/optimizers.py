@@ -1,0 +1,150 @@
+"""DeepSpeed's 1-bit optimizers with their constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from onebit.torch.engine_optimizer import EngineOptimizer
+
+
+def _recipe(
+    kind: str,
+    settings: dict[str, Any],
+    *,
+    max_grad_norm: float,
+    clip: str = "by_bucket",
+    overlap: bool = True,
+    bucket_mb: float = 4,
+    steps: int | None = None,
+) -> dict[str, Any]:
+    """The recipe of an optimizer. `clip` is "by_bucket" or "exact" (docs/optimizers.md), `overlap`
+    whether gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, and
+    `steps` the number of updates of the whole run, which lets the engine warn of a warm-up that
+    would not end."""
+    run: dict[str, Any] = {"overlap": overlap, "bucket_mb": bucket_mb}
+    if steps is not None:
+        run["steps"] = steps
+    if max_grad_norm > 0 and overlap:
+        run["clip"] = clip
+    return {"optimizer": {"type": kind, "params": settings}, "gradient_clipping": max_grad_norm,
+            "run": run}
+
+
+_RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
+
+
+class _DeepSpeedOptimizer(EngineOptimizer):
+    """An optimizer with DeepSpeed's constructor. Every one has the options of EngineOptimizer and
+    of _recipe() too."""
+
+    def __init__(self, params: Iterable[Any], kind: str, settings: dict[str, Any],
+                 max_grad_norm: float, options: dict[str, Any]) -> None:
+        run = {key: options.pop(key) for key in _RUN_OPTIONS if key in options}
+        settings["betas"] = list(settings["betas"])
+        super().__init__(params, _recipe(kind, settings, max_grad_norm=max_grad_norm, **run),
+                         **options)
+
+
+class OnebitAdam(_DeepSpeedOptimizer):
+    """1-bit Adam: Adam for `freeze_step` updates, then one bit an element between ranks
+    (docs/optimizers.md). The first arguments are DeepSpeed's, in its order. `deepspeed`,
+    `cuda_aware` and `comm_backend_name` have no effect."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        deepspeed: Any = None,
+        lr: float = 1e-3,
+        freeze_step: int | str = 100000,
+        bias_correction: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        eps_inside_sqrt: bool = False,
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 0.0,
+        amsgrad: bool = False,
+        cuda_aware: bool = False,
+        comm_backend_name: str = "nccl",
+        **options: Any,
+    ) -> None:
+        """`freeze_step` is the number of updates of the warm-up, or "auto": when the variance has
+        settled. Every optimizer here has the same `options`: process_group, threads, clip, overlap,
+        bucket_mb, steps."""
+        super().__init__(
+            params, "OneBitAdam",
+            {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
+             "betas": betas, "eps": eps, "eps_inside_sqrt": eps_inside_sqrt,
+             "weight_decay": weight_decay, "amsgrad": amsgrad},
+            max_grad_norm, options)
+
+
+class OnebitLamb(_DeepSpeedOptimizer):
+    """1-bit LAMB: LAMB for `freeze_step` updates, then one bit an element between ranks. The first
+    arguments are DeepSpeed's, in its order. `coeff_beta` and `factor_...`, which correct its frozen
+    trust ratios, have no effect, since the ratios here are exact."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        deepspeed: Any = None,
+        lr: float = 1e-3,
+        freeze_step: int | str = 100000,
+        bias_correction: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        eps_inside_sqrt: bool = False,
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 0.0,
+        max_coeff: float = 10.0,
+        min_coeff: float = 0.01,
+        amsgrad: bool = False,
+        cuda_aware: bool = False,
+        comm_backend_name: str = "nccl",
+        coeff_beta: float = 0.9,
+        factor_max: float = 4.0,
+        factor_min: float = 0.5,
+        factor_threshold: float = 0.1,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            params, "OneBitLamb",
+            {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
+             "betas": betas, "eps": eps, "eps_inside_sqrt": eps_inside_sqrt,
+             "weight_decay": weight_decay, "max_coeff": max_coeff, "min_coeff": min_coeff,
+             "amsgrad": amsgrad},
+            max_grad_norm, options)
+
+
+class ZeroOneAdam(_DeepSpeedOptimizer):
+    """0/1 Adam: between exchanges of one bit ranks make updates of their own. The first arguments
+    are DeepSpeed's, in its order. The ranks' values differ between exchanges."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        deepspeed: Any = None,
+        lr: float = 1e-3,
+        bias_correction: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        eps_inside_sqrt: bool = False,
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 0.0,
+        var_freeze_step: int = 100000,
+        var_update_scaler: int = 16,
+        local_step_scaler: int = 32678,
+        local_step_clipper: int = 16,
+        amsgrad: bool = False,
+        cuda_aware: bool = False,
+        comm_backend_name: str = "nccl",
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            params, "ZeroOneAdam",
+            {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps,
+             "eps_inside_sqrt": eps_inside_sqrt, "weight_decay": weight_decay,
+             "var_freeze_step": var_freeze_step, "var_update_scaler": var_update_scaler,
+             "local_step_scaler": local_step_scaler, "local_step_clipper": local_step_clipper,
+             "amsgrad": amsgrad},
+            max_grad_norm, options)
