@@ -53,7 +53,7 @@ void read_data(Keys section, ClassifyConfig& config) {
   read_columns(section, config);
   finetune::read_sequence_length(
       section, 4,
-      "tokens of a sequence, special ones included; longer texts are truncated, the longer of a "
+      "tokens of a sequence, special ones included. Longer texts are truncated, the longer of a "
       "pair first. The default is at most the model's positions",
       config.max_sequence_length, config);
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
