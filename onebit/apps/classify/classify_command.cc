@@ -54,7 +54,7 @@ ClassifyConfig ClassifyModelOptions::config() const {
 ClassifyPredictionOptions ClassifyModelOptions::prediction(const ClassifyConfig& config) const {
   ClassifyPredictionOptions options = {
       .max_sequence_length = {}, .batch = config.prediction_batch, .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

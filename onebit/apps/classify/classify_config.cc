@@ -58,10 +58,11 @@ void read_columns(Keys& section, ClassifyConfig& config) {
 
 void read_data(Keys section, ClassifyConfig& config) {
   read_columns(section, config);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
-                  "tokens of a sequence, special ones included; longer texts are truncated, the "
-                  "longer of a pair first");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 4,
+      "tokens of a sequence, special ones included. Longer texts are truncated, the longer of a "
+      "pair first. The default is at most the model's positions",
+      config.max_sequence_length, config);
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
@@ -149,7 +150,7 @@ training::RecipeFacts inspect_classify_recipe(const Recipe& recipe) {
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
-  checkpoint = finetune::with_recipe(config, config.max_sequence_length, std::move(checkpoint));
+  checkpoint = finetune::with_recipe(config, std::move(checkpoint));
   checkpoint.architecture = model::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;

@@ -57,7 +57,7 @@ TextEncoderOptions EmbedModelOptions::encoder(const EmbedConfig& config) const {
                                 .prompt = prompt,
                                 .batch = config.prediction_batch,
                                 .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

@@ -56,9 +56,11 @@ void read_columns(Keys& section, FileLayout& layout) {
 
 void read_data(Keys section, EmbedConfig& config) {
   read_columns(section, config.layout);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(3),
-                  "tokens of a text, special ones included; longer texts are truncated");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 3,
+      "tokens of a text, special ones included; longer texts are truncated. The default "
+      "is at most the model's positions",
+      config.max_sequence_length, config);
   finetune::read_training_length(section, "texts of one pass in evaluation", config);
 }
 

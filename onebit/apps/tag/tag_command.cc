@@ -44,7 +44,7 @@ TagPredictionOptions TagModelOptions::prediction(const TagConfig& config) const 
                                   .stride = config.stride,
                                   .batch = config.prediction_batch,
                                   .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

@@ -36,10 +36,11 @@ void read_columns(Keys& section, FileLayout& layout) {
 
 void read_data(Keys section, TagConfig& config) {
   read_columns(section, config.layout);
-  section.integer(
-      "max_sequence_length", config.max_sequence_length, at_least(4),
-      "tokens of a sequence, special ones included; a longer sentence is split into several");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 4,
+      "tokens of a sequence, special ones included; a longer sentence is split into several. "
+      "The default is at most the model's positions",
+      config.max_sequence_length, config);
   section.integer("stride", config.stride, at_least(1),
                   {"tokens from a sequence of a long sentence to the next; they overlap",
                    "half of max_sequence_length"});

@@ -49,6 +49,7 @@ struct RunConfig {
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
   LevelsWanted levels = LevelsWanted::kOne;
+  bool tf32 = false;         // f32 products on CUDA devices round their operands to tf32
   bool pack_weights = true;  // keep copies in the layout of the products (packed_matrices.h)
 };
 

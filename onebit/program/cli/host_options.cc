@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/program/cluster/allocation.h"
 #include "onebit/program/cluster/problems.h"
@@ -27,7 +27,9 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
                            cluster::Problems& problems) {
   if (!options.hostfile.empty()) {
     chosen.origin = options.hostfile;
-    return cluster::parse_hostfile(read_file(options.hostfile), options.hostfile, problems);
+    return cluster::parse_hostfile(
+        read_given_file(options.hostfile, {"a hostfile", uint64_t{16} << 20}), options.hostfile,
+        problems);
   }
   if (!options.hosts.empty()) {
     chosen.origin = "--hosts";

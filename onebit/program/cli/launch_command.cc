@@ -11,7 +11,7 @@
 #include "onebit/exchange/comm/mpi_communicator.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/program_path.h"
 #include "onebit/program/cli/collect_host_facts.h"
@@ -33,6 +33,8 @@ namespace {
 
 using cluster::Starter;
 using Bind = cluster::LaunchOptions::Bind;
+
+constexpr FileKind kVariables = {"a file of variables", uint64_t{16} << 20};
 
 struct Arguments {
   HostOptions hosts;
@@ -87,8 +89,8 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
   cluster::Problems problems;
   std::vector<std::string> names;
   if (!given.env_file.empty()) {
-    options.variables =
-        cluster::parse_variables(read_file(given.env_file), given.env_file, problems);
+    options.variables = cluster::parse_variables(read_given_file(given.env_file, kVariables),
+                                                 given.env_file, problems);
   }
   std::vector<std::string> all = options.variables;
   for (const std::string& variable : options.variables) {

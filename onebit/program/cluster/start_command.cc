@@ -186,7 +186,7 @@ StartCommand mpich_command(const StartRequest& request) {
       require(
           request.agent.words.size() == 1,
           "--agent: MPICH's mpiexec takes an agent without arguments, but this is \"{}\"; write a "
-          "script that runs `{} \"$@\"` and name it, or give --with openmpi",
+          "script that runs `{} \"$@\"` and name it",
           fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
       // For the launcher ssh, mpiexec would call the agent with ssh's options before the host.
       add({"-launcher", "rsh", "-launcher-exec", request.agent.words[0]},
