@@ -37,9 +37,10 @@ void read_columns(Keys& section, ClassifyConfig& config) {
       "text_pair", columns.text_pair,
       {"column of the second text of a pair", "the other name of a usual pair, if present"});
   section.text("label", columns.label, {"column of the label", "label or labels"});
-  section.choice(
-      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  section.choice("header", columns.header,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether TSV and CSV files begin with column names. auto: unless all columns are "
+                 "given by number");
   section.text("label_separator", config.label_format.separator,
                "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");

@@ -45,9 +45,10 @@ void read_columns(Keys& section, FileLayout& layout) {
                {"column of how similar the two texts are", "score or similarity, if present"});
   section.number("score_scale", layout.score_scale, above(0),
                  "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
-  section.choice(
-      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  section.choice("header", columns.header,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether TSV and CSV files begin with column names. auto: unless all columns are "
+                 "given by number");
   finetune::read_bad_records(section, layout.left_out);
   forget_columns(section, layout);
   section.require(columns.negative.empty() || columns.score.empty(), "negative",

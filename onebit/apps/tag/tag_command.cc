@@ -6,7 +6,7 @@
 namespace onebit::tag {
 void add_tag(commands::Command program, commands::Action& chosen) {
   const commands::Command tag = program.add_subcommand(
-      "tag", "Tags of words, such as names or parts of speech: fine-tune, predict, evaluate");
+      "tag", "Tags of words, for example names or parts of speech: fine-tune, predict, evaluate");
   tag.require_subcommand();
   add_tag_train(tag, chosen);
   add_tag_predict(tag, chosen);

@@ -181,9 +181,9 @@ int run(const Arguments& given) {
 void add_starting(commands::Command command, Arguments& given) {
   add_host_options(command, given.hosts, "the hosts of a Slurm or PBS job, otherwise this machine");
   command
-      .add_option("--ranks-per-host", given.hosts.ranks_per_host,
-                  "Ranks on every host (default: its slots; on this machine only: its memory "
-                  "nodes)")
+      .add_option(
+          "--ranks-per-host", given.hosts.ranks_per_host,
+          "Ranks on every host (default: its slots, or on this machine alone its memory nodes)")
       .check(commands::at_least(1));
   command
       .add_option(

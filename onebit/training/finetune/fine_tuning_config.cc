@@ -42,8 +42,9 @@ void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
 
 void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
   bool skip = false;
-  data.boolean("skip_bad_records", skip,
-               "leave out, and count, records that cannot be read; else each is an error");
+  data.boolean(
+      "skip_bad_records", skip,
+      "leave out, and count, records that cannot be read. Without it each of them is an error");
   if (data.is_remembered("skip_bad_records")) skip = false;  // another file has its own records
   left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
 }
