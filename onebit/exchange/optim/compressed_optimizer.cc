@@ -233,8 +233,9 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& 
   };
   report.sent_norm = of_source(norms.values);
   report.residual_norm = of_source(norms.worker_residual);
-  report.compress_seconds = exchange_.compress_seconds();
-  report.wait_seconds = exchange_.wait_seconds();
+  const comm::ExchangeSeconds& seconds = exchange_.step_seconds();
+  report.compress_seconds = seconds.fill + seconds.compute;
+  report.wait_seconds = seconds.wait;
   return watch;
 }
 

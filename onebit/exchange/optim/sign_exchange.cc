@@ -5,7 +5,6 @@
 
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/optim/saved_state.h"
-#include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
@@ -29,15 +28,20 @@ std::string describe(const compress::Ownership& ownership) {
 SignExchange::SignExchange(const Levels& levels, ConstView still)
     : levels_(levels),
       still_(still),
-      slot_of_(static_cast<size_t>(levels.buckets().count())),
-      overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets) {
+      all_reduce_(levels.across(), levels.buckets(),
+                  {.bypass_single_rank = true,
+                   .owner_momentum = true,
+                   .keep_coded = true,
+                   .given_residual = true}),
+      overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets,
+                  all_reduce_.stations(
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        return fill(context, in_flight);
+                      },
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        deliver_(context, bucket_at(in_flight.bucket, in_flight.slot));
+                      })) {
   if (levels.two()) overlapped_.also_uses(levels.node());
-  all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
-      compress::CompressionOptions{.bypass_single_rank = true,
-                                   .owner_momentum = true,
-                                   .keep_coded = true,
-                                   .given_residual = true},
-      [this](Context& context, int64_t bucket) { received(context, bucket); });
   const int64_t largest = levels.buckets().max_elements();
   normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
@@ -62,7 +66,7 @@ std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
 }
 
 View SignExchange::owned_momentum() const {
-  return alone() ? momentum_.view() : all_reduce_->owner_momentum();
+  return alone() ? momentum_.view() : all_reduce_.owner_momentum();
 }
 
 void SignExchange::hold(Tensor momentum) {
@@ -75,11 +79,11 @@ void SignExchange::hold(Tensor momentum) {
     adopt_momentum(range, view.rows(place, place + range.elements()));
   }
   memory::fill_zero(view.device(), view.raw(), view.size_bytes());
-  all_reduce_->hold_worker_residual(std::move(momentum));
+  all_reduce_.hold_worker_residual(std::move(momentum));
 }
 
 Tensor SignExchange::release() {
-  return alone() ? std::move(momentum_) : all_reduce_->release_worker_residual();
+  return alone() ? std::move(momentum_) : all_reduce_.release_worker_residual();
 }
 
 void SignExchange::adopt_momentum(Range range, ConstView momentum) {
@@ -93,7 +97,7 @@ void SignExchange::adopt_momentum(Range range, ConstView momentum) {
       const int64_t end = std::min(chunk.end, share_end);
       if (begin >= end) continue;
       const int64_t to = place + begin - chunk.begin;
-      copy(all_reduce_->owner_momentum().rows(to, to + end - begin),
+      copy(all_reduce_.owner_momentum().rows(to, to + end - begin),
            momentum.rows(begin + shift, end + shift));
     }
   }
@@ -107,10 +111,10 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
     return values;
   };
   if (alone()) return host(momentum_.view());
-  std::vector<float> momentum = host(all_reduce_->worker_residual());
+  std::vector<float> momentum = host(all_reduce_.worker_residual());
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
-  const std::vector<float> owned = host(all_reduce_->owner_momentum());
-  const std::vector<float> owed = host(all_reduce_->server_residual());
+  const std::vector<float> owned = host(all_reduce_.owner_momentum());
+  const std::vector<float> owed = host(all_reduce_.server_residual());
   const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
   for (const compress::OwnedRange& piece : owned_in_share()) {
     for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
@@ -120,17 +124,16 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
     }
   }
   comm::sum_in_chunks(levels_.across(), momentum);
-  all_reduce_->clear_residuals();
+  all_reduce_.clear_residuals();
   return momentum;
 }
 
 void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
-                         Work normalize, Work receive) {
+                         Work fill, Work deliver) {
   momentum_step_ = momentum;
-  normalize_ = std::move(normalize);
-  receive_ = std::move(receive);
-  normalize_seconds_ = 0;
-  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
+  fill_ = std::move(fill);
+  deliver_ = std::move(deliver);
+  overlapped_.begin(computing);
 }
 
 void SignExchange::visit(Context& context, const Work& work) {
@@ -142,7 +145,7 @@ void SignExchange::visit(Context& context, const Work& work) {
 void SignExchange::scale_owner_residuals(int64_t updates) {
   const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
   owed_updates_ = updates;
-  const View residual = all_reduce_->server_residual();
+  const View residual = all_reduce_.server_residual();
   if (factor == 1 || residual.elements() == 0) return;
   std::vector<float> values(static_cast<size_t>(residual.elements()));
   copy(view_of(values), residual);
@@ -152,7 +155,7 @@ void SignExchange::scale_owner_residuals(int64_t updates) {
 
 void SignExchange::clear_residuals() {
   owed_updates_ = 1;
-  all_reduce_->clear_residuals();
+  all_reduce_.clear_residuals();
 }
 
 SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
@@ -165,22 +168,15 @@ SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }
 
-void SignExchange::send(Context& context, int64_t bucket) {
-  const int slot = all_reduce_->next_slot();
-  slot_of_[static_cast<size_t>(bucket)] = slot;
-  const Bucket data = bucket_at(bucket, slot);
-  const Stopwatch watch;
-  normalize_(context, data);
-  normalize_seconds_ += watch.seconds();
-  all_reduce_->submit(context, bucket,
-                      {.values = data.normalized,
-                       .still = still_.rows(data.in_buffer.begin / 8, (data.in_buffer.end + 7) / 8),
-                       .extras = data.extra,
-                       .momentum = momentum_step_});
-}
-
-void SignExchange::received(Context& context, int64_t bucket) {
-  receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
+compress::CompressedBucket SignExchange::fill(Context& context,
+                                              const comm::BucketInFlight& in_flight) {
+  const Bucket bucket = bucket_at(in_flight.bucket, in_flight.slot);
+  fill_(context, bucket);
+  const auto& [begin, end] = bucket.in_buffer;
+  return {.values = bucket.normalized,
+          .still = still_.rows(begin / 8, (end + 7) / 8),
+          .extras = bucket.extra,
+          .momentum = momentum_step_};
 }
 
 // On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
@@ -201,7 +197,7 @@ void SignExchange::visit_arrived(Context& context, View kept, const Arrived& wor
       const auto [begin, end] = compress::elements_of(now, range.elements());
       const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
                                          : kept.rows(range.begin + begin, range.begin + end);
-      all_reduce_->decode(context, bucket, now, still, momentum);
+      all_reduce_.decode(context, bucket, now, still, momentum);
       work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
     }
   }
@@ -209,8 +205,8 @@ void SignExchange::visit_arrived(Context& context, View kept, const Arrived& wor
 
 int64_t SignExchange::size_bytes() const {
   int64_t bytes = 0;
-  for (const View& part : {normalized_.view(), momentum_.view(), all_reduce_->worker_residual(),
-                           all_reduce_->server_residual(), all_reduce_->owner_momentum()}) {
+  for (const View& part : {normalized_.view(), momentum_.view(), all_reduce_.worker_residual(),
+                           all_reduce_.server_residual(), all_reduce_.owner_momentum()}) {
     if (!part.empty()) bytes += part.size_bytes();
   }
   for (const Tensor& slot : extra_) bytes += slot.view().size_bytes();
@@ -221,8 +217,7 @@ int64_t SignExchange::size_bytes() const {
 int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t largest = buckets.max_elements();
-  const int64_t on_the_way =
-      largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
+  const int64_t on_the_way = largest + comm::kBucketsInFlight * comm::blocks_in(largest);
   if (world_size == 1) return kFloat * on_the_way;
   // The owner's residual and momentum, and the received signs.
   return kFloat * (on_the_way + 2 * buckets.owned_elements(world_size, 0)) +
@@ -244,17 +239,17 @@ void SignExchange::save(StateWriter& writer) const {
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
   if (alone()) return writer.replicated("momentum", momentum_.view());
-  writer.own("worker_residual", all_reduce_->worker_residual());
-  if (all_reduce_->server_residual().elements() > 0) {
-    writer.own("server_residual", all_reduce_->server_residual());
-    writer.own("owner_momentum", all_reduce_->owner_momentum());
+  writer.own("worker_residual", all_reduce_.worker_residual());
+  if (all_reduce_.server_residual().elements() > 0) {
+    writer.own("server_residual", all_reduce_.server_residual());
+    writer.own("owner_momentum", all_reduce_.owner_momentum());
   }
 }
 
 void SignExchange::load(const StateReader& reader, double beta1) {
   const int64_t elements = levels_.whole_elements();
   const compress::Ownership before = saved_ownership(reader, elements);
-  all_reduce_->clear_residuals();
+  all_reduce_.clear_residuals();
   if (before.sources() == 1) {
     std::vector<float> momentum(static_cast<size_t>(elements));
     reader.replicated("momentum", view_of(momentum));
@@ -285,10 +280,10 @@ void SignExchange::load(const StateReader& reader, double beta1) {
     }
     return copy(momentum_.view(), view_of(momentum));
   }
-  copy(all_reduce_->worker_residual(), view_of(worker));
+  copy(all_reduce_.worker_residual(), view_of(worker));
   if (server.empty()) return;
-  copy(all_reduce_->server_residual(), view_of(server));
-  copy(all_reduce_->owner_momentum(), view_of(momentum));
+  copy(all_reduce_.server_residual(), view_of(server));
+  copy(all_reduce_.owner_momentum(), view_of(momentum));
 }
 
 }  // namespace onebit::optim

@@ -61,15 +61,15 @@ class ExchangeWork {
     return values_.view().rows(range.begin, range.end);
   }
 
-  // Seconds for a whole bucket on the slowest rank; `submit` sends one of buckets(). Collective.
-  double seconds(Context& context, comm::BucketExchange& exchange,
-                 const std::function<void(int64_t)>& submit) {
+  // Seconds for a whole bucket on the slowest rank. Collective.
+  double seconds(Context& context, comm::BucketStations stations) {
+    comm::BucketPipeline pipeline(communicator_, buckets_, std::move(stations));
     const double compute = middle_of_three([&] {
-      const double before = exchange.seconds().compute;
-      for (int64_t bucket = 0; bucket < kBuckets; ++bucket) submit(bucket);
-      exchange.finish(context);
+      const double before = pipeline.seconds().compute;
+      for (int64_t bucket = 0; bucket < kBuckets; ++bucket) pipeline.submit(context, bucket);
+      pipeline.finish(context);
       context.synchronize();
-      return exchange.seconds().compute - before;
+      return pipeline.seconds().compute - before;
     });
     return slowest(communicator_, compute) / kBuckets * static_cast<double>(whole_elements_) /
            static_cast<double>(elements_);
@@ -121,10 +121,11 @@ double measure_update(Context& context, int64_t elements, DType compute) {
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                        DType wire, comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
-  comm::DenseExchange exchange(communicator, work.buckets(), wire);
-  const double exchanging = work.seconds(context, exchange, [&](int64_t bucket) {
-    exchange.submit(context, bucket, work.values(bucket));
-  });
+  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
+    return work.values(in_flight.bucket);
+  };
+  const double exchanging =
+      work.seconds(context, comm::dense_stations(wire, communicator.world_size(), fill));
   // As the engine does before it sends a bucket.
   const double inspecting = steady_seconds([&] { ops::all_finite(context, work.values(0)); });
   return exchanging + slowest(communicator, inspecting) *
@@ -138,10 +139,11 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
   compress::CompressedAllReduce exchange(communicator, work.buckets(),
                                          // As 1-bit Adam's.
                                          {.owner_momentum = true, .keep_coded = true});
-  return work.seconds(context, exchange, [&](int64_t bucket) {
-    exchange.submit(context, bucket,
-                    {.values = work.values(bucket), .still = ConstView(), .extras = View()});
-  });
+  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
+    return compress::CompressedBucket{
+        .values = work.values(in_flight.bucket), .still = {}, .extras = {}};
+  };
+  return work.seconds(context, exchange.stations(fill));
 }
 
 namespace {
