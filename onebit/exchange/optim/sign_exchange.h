@@ -10,7 +10,8 @@
 
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
@@ -32,9 +33,9 @@ class SignExchange {
   // reuse; with one rank extras and gradient are unchanged. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
+  // Collective. `topology` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
   // object. Reserves all memory on the device of `still`, except the memory passed to hold().
-  SignExchange(const Levels& levels, ConstView still);
+  SignExchange(const Topology& topology, ConstView still);
 
   // Before the first exchange: takes the normalized momentum of this rank's share with its memory.
   // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero;
@@ -90,13 +91,8 @@ class SignExchange {
   // Of the last step; `wait` is the time in finish().
   const comm::ExchangeSeconds& step_seconds() const { return overlapped_.step_seconds(); }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
-  const Levels& levels() const { return levels_; }
-  int64_t size_bytes() const;
-  // The size for rank 0 on one level, without an instance, before hold().
-  static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
-  // Bytes that save() of all ranks together writes.
-  int64_t saved_bytes() const;
-  static int64_t saved_bytes_of(int64_t elements, int sources);
+  const Topology& topology() const { return topology_; }
+  static StateLayout layout(int sources);
 
   // Saves momentum and residuals.
   void save(StateWriter&) const;
@@ -108,13 +104,14 @@ class SignExchange {
  private:
   compress::CompressedBucket fill(Context& context, const comm::BucketInFlight& in_flight);
   Bucket bucket_at(int64_t bucket, int slot) const;
+  void load_alone(const StateReader&, double beta1);
 
   const comm::Buckets& buckets() const { return overlapped_.buckets(); }
   // The same ranges in the share.
   std::vector<compress::OwnedRange> owned_in_share() const;
-  bool alone() const { return levels_.sources() == 1; }
+  bool alone() const { return topology_.sources() == 1; }
 
-  const Levels& levels_;
+  const Topology& topology_;
   ConstView still_;
   Tensor momentum_;  // of a single rank
   // [elements of the largest bucket]  the values being sent; then parts of the received momentum

@@ -7,7 +7,7 @@
 #include "onebit/exchange/comm/exchange_thread.h"
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/wire_layout.h"
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/metrics/human.h"
@@ -126,11 +126,11 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
               communicator, "dense");
   }
   if (!config.why_compressed_buckets_wait().empty()) return;
-  optim::Levels levels(communicator, buckets.ownership, table.device());
+  optim::Topology topology(communicator, buckets.ownership, table.device());
   costs.compressed_delay_seconds =
       delay(pass, context, {.pass = costs.pass, .bucket = costs.compressed},
-            {.communicator = levels.across(),
-             .buckets = levels.buckets(),
+            {.communicator = topology.across(),
+             .buckets = topology.buckets(),
              .announced = buckets.compressed,
              .wire_bytes = compress::chunk_bytes,
              .packing_seconds = costs.compressed.processor_seconds -
