@@ -3,10 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
+#include "tests/optim/optimizer_table.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -22,11 +19,9 @@ ParameterTable declared(int64_t rows) {
 }
 
 TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
-  const std::shared_ptr<const OptimizerRecipe> recipes[] = {
-      adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({.freeze = {.step = 3}}),
-      onebit_lamb_recipe({.freeze = {.step = 3}}), zero_one_adam_recipe({})};
   for (const int64_t rows : {40, 1001, 4000}) {
-    for (const auto& recipe : recipes) {
+    for (const Row& row : optimizer_table()) {
+      const auto& recipe = row.optimizer;
       for (const int world_size : {1, 2, 3}) {
         const RunFacts run{.total_steps = 100, .bucket_bytes = 16384};
         const int64_t expected = recipe->state_bytes(declared(rows), world_size, run);

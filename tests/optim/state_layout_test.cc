@@ -7,11 +7,8 @@
 #include <set>
 #include <string>
 
-#include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 #include "onebit/ground/base/file.h"
+#include "tests/optim/optimizer_table.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -37,14 +34,6 @@ std::string elements_of(const StateBuffer& buffer) {
   }
 }
 
-std::vector<std::shared_ptr<const OptimizerRecipe>> recipes() {
-  const FreezeOptions freeze{.step = 3};
-  const ZeroOneOptions schedule{
-      .variance_freeze = 5, .variance_scaler = 3, .local_scaler = 2, .local_limit = 4};
-  return {adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({.freeze = freeze}),
-          onebit_lamb_recipe({.freeze = freeze}), zero_one_adam_recipe({.schedule = schedule})};
-}
-
 StateLayout layout_of(const OptimizerRecipe& recipe, const ParameterTable& table, int ranks) {
   return recipe.state_layout(
       table, {{.buckets = comm::Buckets(table.size_elements(), 16384), .world_size = ranks}});
@@ -54,9 +43,9 @@ TEST(StateLayout, IsTheTableOfTheDocument) {
   ParameterTable table;
   table.add({.name = "weight", .shape = {100000}});
   Buffers declared, documented;
-  for (const auto& recipe : recipes()) {
+  for (const Row& row : optimizer_table()) {
     for (const int ranks : {1, 2}) {
-      for (const StateBuffer& buffer : layout_of(*recipe, table, ranks)) {
+      for (const StateBuffer& buffer : layout_of(*row.optimizer, table, ranks)) {
         if (buffer.kept == Kept::kScratch) continue;
         const char* prefix = buffer.kept == Kept::kOwn ? "own." : "replicated.";
         declared.emplace(prefix + std::string(buffer.name), elements_of(buffer));
@@ -104,18 +93,18 @@ TEST(StateLayout, AnnouncesWhatOptimizersSave) {
     std::vector<int> nodes;
   };
   for (const Ranks& ranks : {Ranks{1, {}}, Ranks{2, {}}, Ranks{3, {}}, Ranks{4, {0, 0, 1, 1}}}) {
-    for (const auto& recipe : recipes()) {
+    for (const Row& row : optimizer_table()) {
       for (const int steps : {2, 14, 15}) {
-        TrialOptions options{.optimizer = recipe};
+        TrialOptions options{.optimizer = row.optimizer};
         if (!ranks.nodes.empty()) options = on_two_levels(options, ranks.nodes);
         const Saved saved = saved_after(steps, ranks.count, options);
         // After an exchange 0/1 Adam saves one momentum instead of three buffers of each rank.
         const bool exchanged = saved.names.contains("arrived") && !saved.names.contains("sum");
         if (exchanged) {
-          EXPECT_LT(saved.bytes, saved.announced) << recipe->title() << ", step " << steps;
+          EXPECT_LT(saved.bytes, saved.announced) << row.name << ", step " << steps;
         } else {
           EXPECT_EQ(saved.bytes, saved.announced)
-              << recipe->title() << " on " << ranks.count << ", step " << steps;
+              << row.name << " on " << ranks.count << ", step " << steps;
         }
       }
     }

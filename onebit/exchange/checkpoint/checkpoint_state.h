@@ -30,8 +30,8 @@ std::string model_file_name();
 std::string stated_checksum(const Path& file);
 
 // Error: the file `name` in `folder` is not the one that was written with this `state`, but another
-// checkpoint's or another rank's. Accepted are a state without the checksum of this file, and a file
-// that states none because another program has rewritten it.
+// checkpoint's or another rank's. Accepted are a state without the checksum of this file, and a
+// file that states none because another program has rewritten it.
 void require_of_checkpoint(const Json& state, const Path& folder, const std::string& name);
 
 }  // namespace onebit::checkpoint

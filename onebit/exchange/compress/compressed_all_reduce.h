@@ -93,7 +93,7 @@ class CompressedAllReduce {
   View worker_residual() const {
     return worker_residual_.empty() ? View() : worker_residual_.view();
   }
-  // With given_residual, before the first exchange: lends f32 [elements]; and takes it back.
+  // With given_residual, before the first exchange: lends f32 [elements], and takes it back.
   void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
   Tensor release_worker_residual() { return std::move(worker_residual_); }
   View server_residual() const { return server_residual_.view(); }

@@ -173,12 +173,12 @@ UpdatePlan CompressedOptimizer::next_plan() const {
 }
 
 void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
-                                     const StepInput& given) {
+                                     const StepInput& step_input) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
   // The exchange thread reads the limits until it stops, which may be later than their owner's end.
-  norm_limits_.assign(given.norm_limits.begin(), given.norm_limits.end());
-  StepInput input = given;
+  norm_limits_.assign(step_input.norm_limits.begin(), step_input.norm_limits.end());
+  StepInput input = step_input;
   input.norm_limits = norm_limits_;
   plan_ = next_plan();
   variance_sums_.begin_update();

@@ -9,7 +9,7 @@
 // An update of the warm-up is made by the value rule; after it the freeze rule may end the warm-up.
 // An update of the compressed phase consists of
 //
-//   plan             what it exchanges (update_plan.h)
+//   plan             what it exchanges (local_updates.h)
 //   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
 //                    then y = g / d, to which local updates add their sum
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
@@ -38,7 +38,6 @@
 #include "onebit/exchange/optim/sign_exchange.h"
 #include "onebit/exchange/optim/still_entries.h"
 #include "onebit/exchange/optim/topology.h"
-#include "onebit/exchange/optim/update_plan.h"
 #include "onebit/exchange/optim/value_rule.h"
 #include "onebit/exchange/optim/variance_sums.h"
 #include "onebit/ground/base/clock.h"

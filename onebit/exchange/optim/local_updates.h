@@ -9,13 +9,20 @@
 #include "onebit/exchange/optim/sign_exchange.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"
-#include "onebit/exchange/optim/update_plan.h"
 #include "onebit/exchange/optim/zero_one_schedule.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
+
+// What an update of the compressed phase exchanges.
+struct UpdatePlan {
+  bool averages = false;       // its gradients are averaged over ranks, and so is its variance
+  bool exchanges = true;       // false: this rank continues with its own gradients
+  int64_t updates = 1;         // number of updates whose gradients this exchange sends
+  double variance_memory = 1;  // the fraction of the variance that it keeps
+};
 
 class LocalUpdates {
  public:
@@ -74,10 +81,15 @@ class LocalUpdates {
   ZeroOneSchedule schedule_;
   int64_t count_ = 0;
   double rate_sum_ = 0;  // their learning rates
-  // With several ranks, f32 [elements of the share]: momentum(); the values after the last exchange,
-  // valid while there are local updates (this rank's own while the common values are shown); the
-  // sum of the local updates. kSwapped: a part of the values.
-  enum Buffer : size_t { kMomentum, kCommon, kSum, kSwapped };
+  // Only with several ranks.
+  enum Buffer : size_t {
+    kMomentum,  // momentum()
+    // The values after the last exchange, valid while there are local updates. While the common
+    // values are shown, this rank's own.
+    kCommon,
+    kSum,     // of the local updates
+    kSwapped  // a part of the values
+  };
   StateTensors state_;
   bool shows_common_ = false;
 };
