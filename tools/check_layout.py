@@ -45,7 +45,7 @@ ONE_PLACE = [
      "ends a run if the terminal or the disk of the log fails: show() of onebit/ground/base/log.h"),
 ]
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
-# Documentation may be linked; packages come from whatever the system is set up to use.
+# Documentation may be linked. Packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
               "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
@@ -99,6 +99,12 @@ def check_header(report, path, text):
     for number, line in enumerate(code.split("\n"), 1):
         if re.match(r"\s*using\s+namespace\b", line):
             report.add(path, number, "using namespace in a header")
+
+
+def check_recipe(report, path, text):
+    """A recipe that names its task is refused in one sentence by the commands of other tasks."""
+    if '"task":' not in text:
+        report.add(path, 1, 'a recipe names its "task"')
 
 
 # A directive with the lines that continue it.
@@ -159,7 +165,7 @@ def family_of(stem, ops):
 
 
 def check_op_families(report, names):
-    """A family is a contract, its checks and its backends; other files are pieces of a family."""
+    """A family is a contract, its checks and its backends. Other files are pieces of a family."""
     ops = {Path(name).name for name in names if re.fullmatch(r"onebit/math/ops/\w+\.(h|cc|cu)", name)}
     tests = {Path(name).name for name in names if name.startswith("tests/ops/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)
@@ -219,6 +225,8 @@ def main(root=ROOT):
     sources = set(cpp_files(root))
     for path in files:
         check_name(report, path)
+        if path.parts[0] == "recipes" and path.suffix == ".json":
+            check_recipe(report, path, (root / path).read_text(encoding="utf-8"))
         if not is_text(path):
             continue
         try:

@@ -1,5 +1,5 @@
-// A model trained on a CUDA device and on a CPU from one seed: the same dropout masks, the same
-// losses; and on a CUDA device twice the same bits.
+// A model trained on a CUDA device and on a CPU from one seed has the same dropout masks and the
+// same losses. Trained twice on a CUDA device it has the same bits.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -155,7 +155,7 @@ std::map<std::string, int64_t> operations(
 }
 
 // The compute copy has the biases in the type that cuBLASLt adds. cuBLASLt needs rows of a multiple
-// of 16 bytes, such as those of eight labels.
+// of 16 bytes, for example rows of eight labels.
 TEST(CudaParity, NoPassRoundsBiases) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);
