@@ -37,17 +37,12 @@ struct ClassifyConfig : finetune::FineTuningConfig {
 ClassifyConfig read_classify_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
+ClassifyConfig parse_classify_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
+training::RecipeFacts inspect_classify_recipe(const Recipe& recipe);
 
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
-
-// A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
-// than max_sequence_length.
+// A classifier's description: the checkpoint's with the recipe's dropout.
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint);
 

@@ -13,7 +13,7 @@ namespace {
 
 using classify::Problem;
 
-// Batches per piece of a file; each piece is sorted by length.
+// Batches per piece of a file. Each piece is sorted by length.
 constexpr int64_t kBatchesOfPiece = 32;
 // The bytes of text at which a piece ends in any case.
 constexpr size_t kBytesOfPiece = size_t{16} << 20;

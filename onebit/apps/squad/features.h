@@ -33,6 +33,9 @@ struct FeatureOptions {
   int threads = 1;
 };
 
+// The options for windows of at most `tokens`, in the same proportions.
+FeatureOptions within(FeatureOptions options, int64_t tokens);
+
 struct Window {
   uint32_t question;             // of the dataset
   uint32_t first_piece, pieces;  // of the paragraph

@@ -29,13 +29,9 @@ struct SquadConfig : finetune::FineTuningConfig {
 SquadConfig read_squad_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
+SquadConfig parse_squad_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<SquadConfig> squad_config_of_run(const Path& model);
+training::RecipeFacts inspect_squad_recipe(const Recipe& recipe);
 
 }  // namespace onebit::squad

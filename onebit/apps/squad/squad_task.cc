@@ -15,9 +15,8 @@ namespace {
 using SquadSource = finetune::ItemSource<squad::SpanStream, SquadBatch>;
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
-  training::ModelDescription description =
-      finetune::with_recipe(config, config.features.max_sequence_length,
-                            training::read_model_description(training::find_model_folder(model)));
+  training::ModelDescription description = finetune::with_recipe(
+      config, training::read_model_description(training::find_model_folder(model)));
   description.architecture = model::kAnswerArchitecture;
   return description;
 }
@@ -30,9 +29,13 @@ void report_problems(const Dataset& dataset, bool is_first) {
 }  // namespace
 
 SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& options,
-                     comm::Communicator& communicator)
-    : FineTuningTask(options.model, parse_squad_recipe(options.recipe, options.recipe_place)) {
+                     const training::Connection& connection)
+    : FineTuningTask(options.model, parse_squad_recipe(options.recipe)) {
   description_ = describe_model(options.model, config_);
+  config_.features = squad::within(
+      config_.features, finetune::fitting_length(config_, config_.features.max_sequence_length,
+                                                 description_, facts_.decisions));
+  const comm::Communicator& communicator = open_ranks(connection);
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
@@ -147,10 +150,10 @@ void SquadTask::write_beside_model(const Path& folder) const {
   dev_->write_answers(folder);
 }
 
-training::RunSummary run_squad_training(Context& context,
-                                        const finetune::FineTuningOptions& options,
-                                        comm::Communicator& communicator) {
-  return finetune::run_fine_tuning<SquadTask>(context, options, communicator);
+std::unique_ptr<training::Task> make_squad_task(Context& context, const training::RunOptions& run,
+                                                const training::TaskInputs& inputs,
+                                                const training::Connection& connection) {
+  return std::make_unique<SquadTask>(context, finetune::options_of(run, inputs), connection);
 }
 
 }  // namespace onebit::squad

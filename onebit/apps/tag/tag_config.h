@@ -32,13 +32,9 @@ int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length);
 TagConfig read_tag_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-TagConfig parse_tag_recipe(const Json& recipe, const std::string& place);
+TagConfig parse_tag_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<TagConfig> tag_config_of_run(const Path& model);
+training::RecipeFacts inspect_tag_recipe(const Recipe& recipe);
 
 }  // namespace onebit::tag

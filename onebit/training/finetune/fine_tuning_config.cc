@@ -2,11 +2,15 @@
 
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/training/training/task_kind.h"
 
 namespace onebit::finetune {
 namespace {
+
+// Lengths that depend on the model where a recipe does not give them.
+constexpr const char* kLengths[] = {"max_sequence_length", "doc_stride", "max_question_length"};
 
 Keys model_section(Keys& recipe) {
   return recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice");
@@ -40,12 +44,19 @@ void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
   bool skip = false;
   data.boolean("skip_bad_records", skip,
                "leave out, and count, records that cannot be read; else each is an error");
+  if (data.is_remembered("skip_bad_records")) skip = false;  // another file has its own records
   left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+}
+
+void read_sequence_length(Keys& data, int64_t least, const char* meaning, int64_t& length,
+                          FineTuningConfig& config) {
+  data.integer("max_sequence_length", length, at_least(static_cast<double>(least)), meaning);
+  config.is_length_chosen = data.has("max_sequence_length");
 }
 
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
   data.number("epochs", config.epochs, above(0),
-              "passes over the training file; instead of run.steps");
+              "passes over the training file, instead of run.steps");
   const bool has_steps = config.engine.run.steps > 0;
   data.require(!has_steps || !data.has("epochs"), "epochs",
                "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
@@ -57,25 +68,52 @@ Json epochs_shown(const FineTuningConfig& config) {
   return config.engine.run.steps > 0 ? Json() : Json(config.epochs);
 }
 
-training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
+training::ModelDescription with_recipe(const FineTuningConfig& config,
                                        training::ModelDescription checkpoint) {
   const std::string& place = config.engine.place;
   model::BertConfig& shape = checkpoint.config;
   if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
   model::validate(shape, place + ": model");
-  require(max_sequence_length <= shape.max_positions,
-          "{}: `data.max_sequence_length` is {}, the model has {} positions", place,
-          max_sequence_length, shape.max_positions);
   if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
   return checkpoint;
 }
 
-std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task) {
-  std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
-  const bool is_ours =
-      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == task;
-  return is_ours ? stored : std::nullopt;
+int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
+                       const training::ModelDescription& model,
+                       std::vector<std::string>& decisions) {
+  const int64_t positions = model.config.max_positions;
+  if (usual <= positions) return usual;
+  require(!config.is_length_chosen,
+          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
+          usual, positions);
+  // The resolved recipe then makes the same run.
+  Keys data = Keys(config.engine.recipe).section("data", "");
+  for (const char* name : kLengths) data.leave_out(name);
+  decisions.push_back(fmt::format(
+      "a sequence has at most {} tokens, the positions of the model, instead of the usual {} "
+      "(data.max_sequence_length)",
+      positions, usual));
+  return positions;
+}
+
+Recipe recipe_of_model(const Path& model, const char* task,
+                       const std::vector<std::string>& overrides) {
+  std::optional<Recipe> stored = training::stored_recipe(model);
+  const bool is_ours = stored && stored->values.is_object() &&
+                       stored->values.value("task", Json(training::kDefaultTask)) == task;
+  Recipe recipe = is_ours ? std::move(*stored) : Recipe{.place = "the command line"};
+  recipe.is_of_model = true;
+  apply_overrides(recipe, overrides);
+  return recipe;
+}
+
+corpus::LeftOut require_none_left_out(corpus::LeftOut left_out) {
+  require(
+      left_out != corpus::LeftOut::kBad,
+      "data.skip_bad_records: predictions have a line for every record, so that none can be left "
+      "out; correct the records");
+  return corpus::LeftOut::kNothing;
 }
 
 }  // namespace onebit::finetune
