@@ -24,7 +24,7 @@ enum class Clip {
   kExact      // all by the norm of the whole, which is known after the backward pass
 };
 
-// Which ranks exchange what in the compressed phase (optim/levels.h).
+// Which ranks exchange what in the compressed phase (optim/topology.h).
 enum class LevelsWanted {
   kOne,    // every rank exchanges with every other one
   kTwo,    // nodes exchange with each other, after the ranks of each have averaged theirs

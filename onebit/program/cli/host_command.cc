@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/run_event.h"

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "onebit/exchange/comm/launch.h"
 #include "onebit/exchange/comm/mpi_communicator.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/given_file.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/transport_choice.h"
 #include "onebit/training/commands/usage.h"
