@@ -49,7 +49,7 @@ void apply_override(Recipe& recipe, const std::string& assignment) {
   }
   Json value = Json::parse(text, nullptr, false);
   *at = value.is_discarded() ? Json(text) : std::move(value);
-  recipe.changed.insert(path);
+  recipe.changed.push_back(path);
 }
 
 void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments) {
