@@ -97,7 +97,8 @@ void OneBitAdam::load(Context&, ParameterTable&, const StateReader& reader) {
 }
 
 int64_t OneBitAdam::state_bytes() const {
-  return moments_.size_bytes() + all_reduce_.size_bytes();
+  const int64_t elements = moments_.momentum.view().elements();
+  return static_cast<int64_t>(sizeof(float)) * 2 * elements + all_reduce_.size_bytes();
 }
 
 }  // namespace onebit::deepspeed

@@ -175,11 +175,11 @@ class FineTuningTest : public testing::Test {
     Options given = options("short");
     given.model = folder_ / "short-bert";
     for (const char* name : {"max_sequence_length", "doc_stride", "max_question_length"}) {
-      given.recipe["data"].erase(name);
+      given.recipe.values["data"].erase(name);
     }
     const Json resolved = expect_resolved_recipe_is_the_same_run(given);
     EXPECT_FALSE(resolved.at("data").contains("max_sequence_length"));
-    given.recipe["data"]["max_sequence_length"] = 65;
+    given.recipe.values["data"]["max_sequence_length"] = 65;
     EXPECT_THAT(message_of([&] { train(given); }),
                 testing::HasSubstr("the model has 64 positions"));
   }
