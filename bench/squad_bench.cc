@@ -54,11 +54,10 @@ engine::EngineConfig engine_config(const Settings& settings) {
 
 // Pads every window with [PAD] to `length`; these tokens are computed like any other, which is the
 // cost of padding.
-void pad(squad::SpanBatch& batch, int64_t length) {
-  squad::SpanBatch padded;
+void pad(batches::Batch& batch, int64_t length) {
+  batches::Batch padded;
   padded.clear();
-  padded.spans = batch.spans;
-  padded.windows = batch.windows;
+  padded.sequence_labels = batch.sequence_labels;
   for (size_t i = 0; i < batch.samples.size(); ++i) {
     const auto first = batch.tokens.begin() + batch.sequence_starts[i];
     const int64_t before = padded.rows();
@@ -118,13 +117,11 @@ class Bench {
       if (padded) pad(batch_, settings_.max_length);
       tokens += static_cast<double>(batch_.rows());
       engine_->backward([&](const engine::BackwardInput& input) {
-        model_.forward_backward(
-            context_,
-            buffer_.upload(context_, batch_, {{&model::DeviceBatch::spans, batch_.spans, 2}}),
-            1.0 / static_cast<double>(settings_.batch),
-            {.dropout_seed = 1,
-             .loss_scale = input.loss_scale,
-             .gradients_ready = input.gradients_ready});
+        model_.forward_backward(context_, buffer_.upload(context_, batch_),
+                                1.0 / static_cast<double>(settings_.batch),
+                                {.dropout_seed = 1,
+                                 .loss_scale = input.loss_scale,
+                                 .gradients_ready = input.gradients_ready});
       });
     }
     engine_->step();
@@ -139,7 +136,7 @@ class Bench {
   std::unique_ptr<comm::Communicator> communicator_;
   training::DeviceBatchBuffer buffer_;
   std::unique_ptr<engine::Engine> engine_;
-  squad::SpanBatch batch_;
+  batches::Batch batch_;
 };
 
 // Reads whole numbers; a line that begins with '#' is a comment.

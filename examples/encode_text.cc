@@ -46,7 +46,7 @@ batches::Batch read_passages(const training::ModelDescription& model) {
 }
 
 batches::BatchBounds bounds_of(const batches::Batch& batch) {
-  return {.sequences = batch.sequences(), .rows = batch.rows(), .masked_rows = 0};
+  return {.sequences = batch.sequences(), .rows = batch.rows()};
 }
 
 Tensor hidden_states(Context& context, const training::ModelDescription& description,

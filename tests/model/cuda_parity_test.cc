@@ -37,10 +37,10 @@ BertConfig small_config() {
 // A batch's views moved to a device.
 class Placed {
  public:
-  Placed(Device device, TinyBatch& host) : device_(device), batch_(host.view()) {
+  Placed(Device device, const TinyBatch& host) : device_(device), batch_(host.view()) {
     for (ConstView* view : {&batch_.tokens, &batch_.segments, &batch_.positions, &batch_.row_keys,
-                            &batch_.sequence_starts.device, &batch_.masked_rows,
-                            &batch_.masked_targets, &batch_.next_sentence, &batch_.classes}) {
+                            &batch_.sequence_starts.device, &batch_.labelled_rows,
+                            &batch_.row_labels, &batch_.sequence_labels}) {
       place(*view);
     }
   }

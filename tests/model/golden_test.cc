@@ -47,7 +47,7 @@ class HuggingFace : public ::testing::TestWithParam<std::string> {
       const BatchLimits needed = batch.limits();
       limits_.rows = std::max(limits_.rows, needed.rows);
       limits_.sequences = std::max(limits_.sequences, needed.sequences);
-      limits_.masked = std::max(limits_.masked, needed.masked);
+      limits_.labelled = std::max(limits_.labelled, needed.labelled);
     }
   }
 
@@ -107,13 +107,15 @@ TEST_P(HuggingFaceClassifier, LogitsLossAndGradient) {
   ClassificationModel model(config, {.outputs = 3, .kind = GetParam().kind}, table);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
-  const Tensor logits = model.predict(context, batch.view());
+  const Tensor logits = model.predict(context, batch.view_of_classes());
   ASSERT_EQ(logits.view().elements(), static_cast<int64_t>(golden.at("logits").size()));
   for (size_t i = 0; i < golden.at("logits").size(); ++i) {
     EXPECT_NEAR(logits.data<float>()[i], golden.at("logits")[i].get<double>(), 1e-5);
   }
   const double weight = 1.0 / static_cast<double>(batch.sequences());
-  const auto result = model.forward_backward(context, batch.view(), weight, {});
+  const DeviceBatch labelled =
+      GetParam().kind == LabelKind::kClass ? batch.view_of_classes() : batch.view_of_values();
+  const auto result = model.forward_backward(context, labelled, weight, {});
   EXPECT_NEAR(weight * result.loss_sum, expected.at("loss").get<double>(), 1e-5);
   expect_close({{"classifier.weight", gradients_of(table).at("classifier.weight")}},
                {{"classifier.weight", expected.at("gradient").get<std::vector<double>>()}}, 1e-4);
@@ -131,13 +133,13 @@ TEST(HuggingFaceTagger, LogitsLossAndGradient) {
   TaggingModel model(config, {.outputs = 5}, table);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
-  const Tensor logits = model.predict(context, batch.view());
+  const Tensor logits = model.predict(context, batch.view_of_tags());
   ASSERT_EQ(logits.view().elements(), static_cast<int64_t>(golden.at("logits").size()));
   for (size_t i = 0; i < golden.at("logits").size(); ++i) {
     EXPECT_NEAR(logits.data<float>()[i], golden.at("logits")[i].get<double>(), 1e-5);
   }
   const double weight = 1.0 / static_cast<double>(batch.tags.size());
-  const auto result = model.forward_backward(context, batch.view(), weight, {});
+  const auto result = model.forward_backward(context, batch.view_of_tags(), weight, {});
   EXPECT_NEAR(weight * result.loss_sum, golden.at("loss").get<double>(), 1e-5);
   const Gradients gradients = gradients_of(table);
   for (const auto& [name, expected] : golden.at("gradients").items()) {

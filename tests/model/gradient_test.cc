@@ -115,7 +115,7 @@ TEST_P(ModelGradient, QuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_spans(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const double expected = reference.question_answering(batch_, seed());
@@ -141,7 +141,7 @@ TEST_P(ModelGradient, Classification) {
   ClassificationModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_classes(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const double expected = reference.classification(batch_, seed());
@@ -156,7 +156,7 @@ TEST_P(ModelGradient, ClassificationWithWeights) {
   ClassificationModel model(config_, {.outputs = 3, .weights = weights}, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_classes(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const auto loss = [&] {
@@ -178,7 +178,7 @@ TEST_P(ModelGradient, ManyLabels) {
                             table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_values(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const auto loss = [&] {
@@ -196,7 +196,7 @@ TEST_P(ModelGradient, Values) {
   ClassificationModel model(config_, {.outputs = 3, .kind = LabelKind::kValues}, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_values(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const auto loss = [&] {
@@ -211,7 +211,7 @@ TEST_P(ModelGradient, Tagging) {
   TaggingModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
-  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+  const auto result = model.forward_backward(context_, batch_.view_of_tags(), 0.25, pass());
 
   ReferenceBert reference(config_, table_);
   const double expected = reference.tagging(batch_, seed());

@@ -78,11 +78,11 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
 
   // Both checks of a model; `weights` are those of its loss.
   template <class Model, class Weights>
-  void check_passes_of(Model& model, Weights weights) {
+  void check_passes_of(Model& model, Weights weights, const DeviceBatch& batch) {
     fill_by_name(table_, DType::kF32);
     model.plan(context_, limits_, {}, true);
     const auto run = [&](const TrainingPass& pass) {
-      model.forward_backward(context_, batch_.view(), weights, pass);
+      model.forward_backward(context_, batch, weights, pass);
     };
     run(watching_pass());
     check();
@@ -100,7 +100,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
 
 TEST_P(GradientsAnnounced, ByPretraining) {
   PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
-  check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
+  check_passes_of(model, PreTrainingModel::LossWeights{1, 1}, batch_.view());
 }
 
 // The word embeddings' gradient then has only the look-ups, before which nothing overwrites it.
@@ -108,22 +108,22 @@ TEST_P(GradientsAnnounced, ByPretrainingWithoutMaskedWords) {
   PreTrainingModel model(config_, table_, PreTrainingHeads::kBoth);
   batch_.masked_rows.clear();
   batch_.masked_targets.clear();
-  check_passes_of(model, PreTrainingModel::LossWeights{1, 1});
+  check_passes_of(model, PreTrainingModel::LossWeights{1, 1}, batch_.view());
 }
 
 TEST_P(GradientsAnnounced, ByQuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);
-  check_passes_of(model, 1);
+  check_passes_of(model, 1, batch_.view_of_spans());
 }
 
 TEST_P(GradientsAnnounced, ByClassification) {
   ClassificationModel model(config_, {.outputs = 3}, table_);
-  check_passes_of(model, 1);
+  check_passes_of(model, 1, batch_.view_of_classes());
 }
 
 TEST_P(GradientsAnnounced, ByTagging) {
   TaggingModel model(config_, {.outputs = 3}, table_);
-  check_passes_of(model, 1);
+  check_passes_of(model, 1, batch_.view_of_tags());
 }
 
 class GradientsAnnouncedPreLn : public GradientsAnnounced {};

@@ -1,6 +1,5 @@
 #include "onebit/apps/classify/classify_prediction.h"
 
-#include "onebit/apps/classify/example_stream.h"
 #include "onebit/data/batches/length_sweep.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
@@ -62,7 +61,7 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
   };
   const batches::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
                                    communicator.rank());
-  batches::PackedRows rows;
+  batches::Batch rows;
   finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
     finetune::build_batch(examples, sweep.items(index), rows);
     return model.predict(context, buffer.upload(context, rows));

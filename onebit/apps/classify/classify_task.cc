@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "onebit/apps/classify/classify_batch.h"
+#include "onebit/apps/classify/example_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/listed.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
 #include "onebit/training/finetune/cut_texts.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::classify {
 namespace {
@@ -23,8 +23,6 @@ model::LabelKind kind_of(Problem problem) {
          : problem == Problem::kMultiLabel ? model::LabelKind::kLabels
                                            : model::LabelKind::kValues;
 }
-
-using ClassifySource = finetune::ItemSource<classify::ExampleStream, ClassifyBatch>;
 
 std::string counted(const finetune::Examples& examples) {
   return fmt::format("{} {}", examples.all.size(), examples.has_pairs ? "pairs of texts" : "texts");
@@ -167,7 +165,7 @@ finetune::DataIdentity ClassifyTask::identity() const {
 
 std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
                                                                  Json identity) {
-  return std::make_unique<ClassifySource>(
+  return std::make_unique<finetune::ItemSource<ExampleStream>>(
       ExampleStream(*encoded_, targets_, share.dealt(), examples_.source), std::move(identity));
 }
 

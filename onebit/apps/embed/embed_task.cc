@@ -2,18 +2,16 @@
 
 #include <utility>
 
-#include "onebit/apps/embed/embed_batch.h"
+#include "onebit/apps/embed/example_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/math/model/similarity_loss.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/cut_texts.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::embed {
 namespace {
-
-using EmbedSource = finetune::ItemSource<embed::ExampleStream, EmbeddedBatch>;
 
 std::string counted(const Examples& examples) {
   return fmt::format("{} {}", examples.size(), embed::name_of(examples.kind));
@@ -146,8 +144,8 @@ std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::St
                                                               Json identity) {
   step_parts_ = batches::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
-  return std::make_unique<EmbedSource>(ExampleStream(*encoded_, examples_, share.dealt()),
-                                       std::move(identity));
+  return std::make_unique<finetune::ItemSource<ExampleStream>>(
+      ExampleStream(*encoded_, examples_, share.dealt()), std::move(identity));
 }
 
 std::string EmbedTask::fill(ParameterTable& table) {
@@ -199,7 +197,7 @@ training::Sums EmbedTask::forward_backward(Context& context, const model::Device
   training::Sums sums;
   const auto loss = [&](ConstView vectors, View gradients) {
     sums = is_ranked() ? rank(gather(vectors, pass.micro_step), scale, gradients)
-                       : compare(vectors, batch.label_values, scale, gradients);
+                       : compare(vectors, batch.sequence_values, scale, gradients);
   };
   model_->forward_backward(context, batch, loss, pass);
   return sums;

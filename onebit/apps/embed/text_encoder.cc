@@ -76,7 +76,7 @@ std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
   };
   const batches::LengthSweep sweep(texts.lengths(), batch, communicator.world_size(),
                                    communicator.rank());
-  batches::PackedRows rows;
+  batches::Batch rows;
   finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
     finetune::build_batch(texts, sweep.items(index), rows);
     Tensor vectors = model.encode(context, buffer.upload(context, rows));

@@ -116,21 +116,21 @@ bool Features::has_max_context(const Window& window, int64_t position) const {
   return windows[max_context_window(windows, piece)].begin == window.first_piece;
 }
 
-void Features::append(const Window& window, uint64_t sample, batches::PackedRows& rows) const {
-  const int64_t first_row = rows.rows();
+void Features::append(const Window& window, uint64_t sample, batches::Batch& batch) const {
+  const int64_t first_row = batch.rows();
   const std::vector<int32_t>& question = questions_[window.question];
   const std::vector<ContextPiece>& context =
       contexts_[dataset_.questions[window.question].paragraph];
-  rows.tokens.push_back(vocabulary_->cls_id());
-  rows.tokens.insert(rows.tokens.end(), question.begin(), question.end());
-  rows.tokens.push_back(vocabulary_->sep_id());
-  rows.segments.resize(rows.tokens.size(), 0);
+  batch.tokens.push_back(vocabulary_->cls_id());
+  batch.tokens.insert(batch.tokens.end(), question.begin(), question.end());
+  batch.tokens.push_back(vocabulary_->sep_id());
+  batch.segments.resize(batch.tokens.size(), 0);
   for (size_t i = 0; i < window.pieces; ++i) {
-    rows.tokens.push_back(context[window.first_piece + i].id);
+    batch.tokens.push_back(context[window.first_piece + i].id);
   }
-  rows.tokens.push_back(vocabulary_->sep_id());
-  rows.segments.resize(rows.tokens.size(), 1);
-  rows.end_sequence(first_row, sample);
+  batch.tokens.push_back(vocabulary_->sep_id());
+  batch.segments.resize(batch.tokens.size(), 1);
+  batch.end_sequence(first_row, sample);
 }
 
 }  // namespace onebit::squad

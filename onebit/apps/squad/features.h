@@ -74,7 +74,7 @@ class Features {
   // the context token at `position` (the earliest of equals).
   bool has_max_context(const Window& window, int64_t position) const;
   // Appends the sequence as global sample `sample`.
-  void append(const Window& window, uint64_t sample, batches::PackedRows& rows) const;
+  void append(const Window& window, uint64_t sample, batches::Batch& batch) const;
 
  private:
   void cut_windows(size_t question, const AnswerSpan& answer);

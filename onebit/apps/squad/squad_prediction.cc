@@ -1,5 +1,6 @@
 #include "onebit/apps/squad/squad_prediction.h"
 
+#include "onebit/data/batches/length_sweep.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
@@ -12,12 +13,13 @@ SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model
                           const Features& features, int64_t batch,
                           training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
   SpanLogits logits(features);
-  const SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
-  SpanBatch rows;
+  const batches::LengthSweep sweep(lengths_of(features), batch, communicator.world_size(),
+                                   communicator.rank());
+  batches::Batch rows;
   finetune::predict_items(
-      sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); },
+      sweep, communicator, [&](uint32_t window) { return logits.of(window); },
       [&](int64_t index) {
-        sweep.build(index, rows);
+        squad::build_batch(features, sweep.items(index), rows);
         return model.predict(context, buffer.upload(context, rows));
       });
   return logits;
@@ -51,9 +53,9 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
           wanted.max_sequence_length, positions);
   auto features =
       std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, wanted);
-  const SpanSweep sweep(*features, options.batch, 1, 0);
-  model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
-  training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
+  const batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  model_.plan(context_, training::limits_of(bounds), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), bounds);
   SpanLogits logits =
       predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   return {std::move(features), std::move(logits)};

@@ -2,17 +2,15 @@
 
 #include <utility>
 
-#include "onebit/apps/squad/squad_batch.h"
+#include "onebit/apps/squad/span_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::squad {
 namespace {
-
-using SquadSource = finetune::ItemSource<squad::SpanStream, SquadBatch>;
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   training::ModelDescription description =
@@ -101,8 +99,8 @@ finetune::DataIdentity SquadTask::identity() const {
 
 std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
                                                               Json identity) {
-  return std::make_unique<SquadSource>(SpanStream(*train_features_, share.dealt()),
-                                       std::move(identity));
+  return std::make_unique<finetune::ItemSource<SpanStream>>(
+      SpanStream(*train_features_, share.dealt()), std::move(identity));
 }
 
 std::string SquadTask::fill(ParameterTable& table) {

@@ -22,8 +22,10 @@ constexpr finetune::ClassifierKind kKind = {
 
 // Every word has a piece, so that a sequence has no more words than pieces.
 batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {
-      .sequences = batch, .rows = batch * length, .longest = length, .tagged_rows = batch * length};
+  return {.sequences = batch,
+          .rows = batch * length,
+          .longest = length,
+          .labelled_rows = batch * length};
 }
 
 }  // namespace
@@ -40,12 +42,10 @@ std::vector<float> predict_words(Context& context, model::TaggingModel& model,
   };
   const batches::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
                                    communicator.rank());
-  TagBatch rows;
+  batches::Batch rows;
   finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
     tag::build_batch(sentences, sweep.items(index), rows);
-    return model.predict(
-        context,
-        buffer.upload(context, rows, {{&model::DeviceBatch::tagged_rows, rows.tagged_rows}}));
+    return model.predict(context, buffer.upload(context, rows));
   });
   return all;
 }

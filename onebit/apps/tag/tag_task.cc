@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/apps/tag/tag_batch.h"
 #include "onebit/apps/tag/tag_set.h"
+#include "onebit/apps/tag/window_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::tag {
 namespace {
@@ -19,8 +19,6 @@ namespace {
 using tag::Scheme;
 
 constexpr size_t kMaxLabelsShown = 10;
-
-using TagSource = finetune::ItemSource<tag::WindowStream, TaggedBatch>;
 
 std::string counted(const Sentences& sentences) {
   return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
@@ -170,7 +168,7 @@ finetune::DataIdentity TagTask::identity() const {
 
 std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
                                                             Json identity) {
-  return std::make_unique<TagSource>(
+  return std::make_unique<finetune::ItemSource<WindowStream>>(
       WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), std::move(identity));
 }
 

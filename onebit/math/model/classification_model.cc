@@ -51,16 +51,18 @@ ClassificationModel::Result ClassificationModel::run(Context& context, const Dev
   const View grad_pooled = pass == nullptr ? View() : rows_of(grad_pooled_, sequences);
   const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
   const bool has_classes = head_.kind == LabelKind::kClass;
+  const ConstView targets = has_classes
+                                ? batch.sequence_labels
+                                : batch.sequence_values.reshaped({sequences, head_.outputs});
   classifier_.loss(context, {.pooled = pooler_.forward(context, hidden),
-                             .targets = has_classes ? batch.classes : batch.label_values,
+                             .targets = targets,
                              .dropout = dropout_.of(context, batch, batch.first_rows(), pass),
                              .gradient_scale = static_cast<float>(scale),
                              .grad_pooled = grad_pooled,
                              .kind = head_.kind,
                              .weights = weights_.empty() ? ConstView() : weights_.view()});
   if (has_classes) {
-    counter_.start(context, classifier_.losses(sequences), classifier_.correct(sequences),
-                   batch.classes);
+    counter_.start(context, classifier_.losses(sequences), classifier_.correct(sequences), targets);
   } else {
     counter_.start(context, classifier_.losses(sequences));
   }

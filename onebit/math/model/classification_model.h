@@ -36,8 +36,8 @@ class ClassificationModel {
     double loss_sum = 0;
     int64_t sequences = 0, correct = 0;  // correct: only with kClass
   };
-  // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
-  // the table's gradients as in training_pass.h.
+  // loss = weight * sum over sequences of the loss of batch.sequence_labels [sequences] (kClass) or
+  // batch.sequence_values [sequences, outputs]; the table's gradients as in training_pass.h.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);

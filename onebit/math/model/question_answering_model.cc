@@ -45,12 +45,13 @@ View QuestionAnsweringModel::scores_and_loss(Context& context, const DeviceBatch
                                              bool write_gradient) const {
   const PhaseSpan phase(context, kHeadsForward);
   const View scores = logits(context, hidden);
-  ops::span_cross_entropy(context, {.logits = scores,
-                                    .sequence_starts = batch.sequence_starts,
-                                    .targets = batch.spans,
-                                    .write_gradient = write_gradient,
-                                    .gradient_scale = static_cast<float>(gradient_scale),
-                                    .losses = matrix_of(losses_, 2, batch.sequences())});
+  ops::span_cross_entropy(context,
+                          {.logits = scores,
+                           .sequence_starts = batch.sequence_starts,
+                           .targets = batch.sequence_labels.reshaped({2, batch.sequences()}),
+                           .write_gradient = write_gradient,
+                           .gradient_scale = static_cast<float>(gradient_scale),
+                           .losses = matrix_of(losses_, 2, batch.sequences())});
   return scores;
 }
 
@@ -74,7 +75,7 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
   const View scores = scores_and_loss(context, batch, hidden, scale, pass != nullptr);
   host_losses_.download(context, losses_.view().raw(),
                         losses_.first_rows(2 * sequences).size_bytes());
-  host_spans_.download(context, batch.spans.raw(), batch.spans.size_bytes());
+  host_spans_.download(context, batch.sequence_labels.raw(), batch.sequence_labels.size_bytes());
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
     head_backward(context, scores, hidden);

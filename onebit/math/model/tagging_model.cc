@@ -18,28 +18,29 @@ MemoryPlan TaggingModel::plan(Context& context, const BatchLimits& limits,
   const DType compute = bert_.table().compute_type();
   MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
-                           .output_rows = limits.tagged,
+                           .output_rows = limits.labelled,
                            .memory = memory,
                            .training = training,
                            .compute = compute});
-  classifier_.reserve(reserved, limits.tagged, training, compute);
-  if (training) dropout_.reserve(reserved, limits.tagged);
-  counter_.reserve(context.device(), limits.tagged);
+  classifier_.reserve(reserved, limits.labelled, training, compute);
+  if (training) dropout_.reserve(reserved, limits.labelled);
+  counter_.reserve(context.device(), limits.labelled);
   return reserved;
 }
 
 TaggingModel::Result TaggingModel::run(Context& context, const DeviceBatch& batch, double weight,
                                        const TrainingPass* pass) {
-  const int64_t tagged = batch.tagged_rows.elements();
-  const std::array<ConstView, 1> output_rows{batch.tagged_rows};
+  const int64_t tagged = batch.labelled_rows.elements();
+  const std::array<ConstView, 1> output_rows{batch.labelled_rows};
   const View hidden = bert_.forward(context, batch, output_rows, pass);
   const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
   classifier_.loss(context, {.pooled = hidden,
-                             .targets = batch.tags,
-                             .dropout = dropout_.of(context, batch, batch.tagged_rows, pass),
+                             .targets = batch.row_labels,
+                             .dropout = dropout_.of(context, batch, batch.labelled_rows, pass),
                              .gradient_scale = static_cast<float>(scale),
                              .grad_pooled = pass == nullptr ? View() : bert_.output_gradient()});
-  counter_.start(context, classifier_.losses(tagged), classifier_.correct(tagged), batch.tags);
+  counter_.start(context, classifier_.losses(tagged), classifier_.correct(tagged),
+                 batch.row_labels);
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
@@ -59,7 +60,7 @@ TaggingModel::Result TaggingModel::evaluate(Context& context, const DeviceBatch&
 }
 
 Tensor TaggingModel::predict(Context& context, const DeviceBatch& batch) {
-  const std::array<ConstView, 1> output_rows{batch.tagged_rows};
+  const std::array<ConstView, 1> output_rows{batch.labelled_rows};
   return to_cpu_f32(
       classifier_.logits(context, bert_.forward(context, batch, output_rows, nullptr)));
 }

@@ -16,8 +16,8 @@ struct TaggerHead {
   std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
 };
 
-// Only tagged rows pass through the last layer's feed-forward part and the classifier: the other
-// rows have no label, so their outputs are not needed.
+// The labelled rows of a batch are the words. Only they pass through the last layer's feed-forward
+// part and the classifier: the outputs of other rows are not needed.
 class TaggingModel {
  public:
   // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
@@ -32,14 +32,14 @@ class TaggingModel {
 
   struct Result {
     double loss_sum = 0;
-    int64_t words = 0, correct = 0;  // words: tagged rows that have a label
+    int64_t words = 0, correct = 0;  // words: rows whose label is not -1
   };
-  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; the
-  // table's gradients as in training_pass.h.
+  // loss = weight * sum over labelled rows of the cross-entropy with their labels; the table's
+  // gradients as in training_pass.h.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);
-  // Returns the logits of batch.tagged_rows, f32 [tagged, outputs] on the CPU; tags are not read.
+  // Returns the logits of labelled rows, f32 [labelled, outputs] on the CPU; labels are not read.
   Tensor predict(Context& context, const DeviceBatch& batch);
 
  private:
