@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/device_choice.h"
+#include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/apps/squad/span_stream.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/engine/engine.h"
@@ -24,7 +25,6 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/ground/base/philox.h"
-#include "onebit/math/model/question_answering_model.h"
 #include "onebit/training/training/device_batch.h"
 
 namespace {
@@ -132,7 +132,7 @@ class Bench {
   const Settings& settings_;
   squad::SpanStream stream_;
   ParameterTable table_;
-  model::QuestionAnsweringModel model_;
+  squad::QuestionAnsweringModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
   training::DeviceBatchBuffer buffer_;
   std::unique_ptr<engine::Engine> engine_;

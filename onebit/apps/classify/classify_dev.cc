@@ -20,7 +20,7 @@ batches::BatchBounds ClassifyDev::bounds() const {
   return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
-Scores ClassifyDev::evaluate(Context& context, model::ClassificationModel& model,
+Scores ClassifyDev::evaluate(Context& context, ClassificationModel& model,
                              const ScoreOptions& options, training::DeviceBatchBuffer& buffer,
                              comm::Communicator& communicator) const {
   const std::vector<float> outputs =

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classification_model.h"
 #include "onebit/apps/classify/classify_config.h"
 #include "onebit/apps/classify/scores.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/classification_model.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/training/device_batch.h"
 
@@ -33,7 +33,7 @@ class ClassifyDev {
   uint32_t checksum() const { return finetune::checksum(examples_); }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  Scores evaluate(Context& context, model::ClassificationModel& model, const ScoreOptions& options,
+  Scores evaluate(Context& context, ClassificationModel& model, const ScoreOptions& options,
                   training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
 
  private:

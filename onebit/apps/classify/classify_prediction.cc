@@ -50,7 +50,7 @@ batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
 
 }  // namespace
 
-std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
                                    const finetune::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator) {

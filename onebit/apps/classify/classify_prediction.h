@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classification_model.h"
 #include "onebit/apps/classify/labels.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/classification_model.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
@@ -19,7 +19,7 @@ namespace onebit::classify {
 
 // Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
 // The model and `buffer` must be planned for `batch` of the longest examples. Collective.
-std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
                                    const finetune::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator);
@@ -58,7 +58,7 @@ class ClassifyPredictor {
   Problem problem_;
   ParameterTable table_;
   ConstantWeights weights_;
-  model::ClassificationModel model_;
+  ClassificationModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;
 };

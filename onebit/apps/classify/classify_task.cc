@@ -146,12 +146,12 @@ std::vector<float> ClassifyTask::class_weights() const {
 }
 
 void ClassifyTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::ClassificationModel>(
+  model_ = std::make_unique<ClassificationModel>(
       description_.config,
-      model::ClassifierHead{.outputs = targets_.outputs,
-                            .kind = kind_of(targets_.problem),
-                            .dropout = description_.classifier.dropout,
-                            .weights = class_weights()},
+      ClassifierHead{.outputs = targets_.outputs,
+                     .kind = kind_of(targets_.problem),
+                     .dropout = description_.classifier.dropout,
+                     .weights = class_weights()},
       table);
 }
 

@@ -18,7 +18,7 @@ struct ClassifyTrainingOptions : training::RunOptions {
       dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
 };
 
-class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::ClassificationModel> {
+class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, ClassificationModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads.

@@ -83,8 +83,8 @@ void add_embed_model_options(commands::Command command, EmbedModelOptions& optio
 }
 
 void EmbedModelOptions::settle() {
-  if (pooling == "mean") encoder.pooling = model::Pooling::kMean;
-  if (pooling == "cls") encoder.pooling = model::Pooling::kFirst;
+  if (pooling == "mean") encoder.pooling = Pooling::kMean;
+  if (pooling == "cls") encoder.pooling = Pooling::kFirst;
 }
 
 void report_encoder(const TextEncoder& encoder, const std::string& model) {

@@ -6,7 +6,6 @@ namespace onebit::embed {
 namespace {
 
 using embed::Kind;
-using model::Pooling;
 
 void read_columns(Keys& section, FileLayout& layout) {
   using finetune::FileFormat;

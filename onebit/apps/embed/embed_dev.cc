@@ -15,7 +15,7 @@ batches::BatchBounds EmbedDev::bounds() const {
   return {.sequences = batch_, .rows = batch_ * encoded_.longest(), .longest = encoded_.longest()};
 }
 
-Scores EmbedDev::evaluate(Context& context, model::EmbeddingModel& model,
+Scores EmbedDev::evaluate(Context& context, EmbeddingModel& model,
                           training::DeviceBatchBuffer& buffer,
                           comm::Communicator& communicator) const {
   const std::vector<float> vectors =

@@ -18,8 +18,8 @@ class EmbedDev {
   int64_t cut() const { return encoded_.cut(); }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  Scores evaluate(Context& context, model::EmbeddingModel& model,
-                  training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
+  Scores evaluate(Context& context, EmbeddingModel& model, training::DeviceBatchBuffer& buffer,
+                  comm::Communicator& communicator) const;
 
  private:
   int64_t batch_;

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "onebit/apps/embed/example_stream.h"
+#include "onebit/apps/embed/similarity_loss.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/math/model/head_names.h"
-#include "onebit/math/model/similarity_loss.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/cut_texts.h"
 #include "onebit/training/finetune/item_source.h"
@@ -110,8 +110,8 @@ void EmbedTask::choose_metric() {
 }
 
 void EmbedTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::EmbeddingModel>(description_.config,
-                                                   in_model(description_.sentence->pooling), table);
+  model_ = std::make_unique<EmbeddingModel>(description_.config,
+                                            in_model(description_.sentence->pooling), table);
 }
 
 finetune::DataIdentity EmbedTask::identity() const {
@@ -183,10 +183,10 @@ training::Sums EmbedTask::rank(const Gathered& gathered, double gradient_scale, 
 training::Sums EmbedTask::compare(ConstView vectors, ConstView scores, double gradient_scale,
                                   View gradients) {
   const Tensor wanted = to_cpu_f32(scores);
-  return {model::similarity_loss({.vectors = vectors,
-                                  .scores = wanted.view(),
-                                  .gradient_scale = gradient_scale,
-                                  .gradients = gradients}),
+  return {similarity_loss({.vectors = vectors,
+                           .scores = wanted.view(),
+                           .gradient_scale = gradient_scale,
+                           .gradients = gradients}),
           0.0};
 }
 

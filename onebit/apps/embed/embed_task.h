@@ -9,7 +9,7 @@
 
 #include "onebit/apps/embed/embed_config.h"
 #include "onebit/apps/embed/embed_dev.h"
-#include "onebit/math/model/ranking_loss.h"
+#include "onebit/apps/embed/ranking_loss.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 
@@ -18,7 +18,7 @@ namespace onebit::embed {
 // A sample is an example of two or three texts. Pairs and triplets are trained with a ranking loss
 // (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
 // their cosine (model/similarity_loss.h).
-class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingModel> {
+class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
@@ -66,7 +66,7 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
   // Gathers the vectors of all ranks, separate from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;
-  std::optional<model::RankingLoss> ranking_;
+  std::optional<RankingLoss> ranking_;
   batches::StepParts step_parts_;
   Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/apps/embed/unit_vector.h"
 #include "onebit/data/batches/length_sweep.h"
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/math/model/unit_vector.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/gathered_items.h"
@@ -54,17 +54,16 @@ std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOpti
 
 }  // namespace
 
-formats::SentencePooling in_files(model::Pooling pooling) {
-  return pooling == model::Pooling::kMean ? formats::SentencePooling::kMean
-                                          : formats::SentencePooling::kFirst;
+formats::SentencePooling in_files(Pooling pooling) {
+  return pooling == Pooling::kMean ? formats::SentencePooling::kMean
+                                   : formats::SentencePooling::kFirst;
 }
 
-model::Pooling in_model(formats::SentencePooling pooling) {
-  return pooling == formats::SentencePooling::kMean ? model::Pooling::kMean
-                                                    : model::Pooling::kFirst;
+Pooling in_model(formats::SentencePooling pooling) {
+  return pooling == formats::SentencePooling::kMean ? Pooling::kMean : Pooling::kFirst;
 }
 
-std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
+std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
                                 const finetune::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator,
@@ -137,7 +136,7 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
   if (!made_.normalize) return all;
   const auto numbers = static_cast<size_t>(hidden());
   for (size_t first = 0; first < all.size(); first += numbers) {
-    model::to_unit_length(all.data() + first, hidden(), all.data() + first);
+    to_unit_length(all.data() + first, hidden(), all.data() + first);
   }
   return all;
 }

@@ -31,7 +31,7 @@ SquadDev::SquadDev(const Path& path, const training::ModelDescription& descripti
       description.may_be_unanswerable.value_or(squad::has_unanswerable(predict_));
 }
 
-DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
+DevScore SquadDev::evaluate(Context& context, QuestionAnsweringModel& model,
                             training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
   const SpanLogits logits = predict_logits(context, model, features_, batch_, buffer, communicator);
   std::array<double, 2> score{};

@@ -24,7 +24,7 @@ class SquadDev {
   }
   const Dataset& dataset() const { return predict_; }
   // Computes EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
-  DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
+  DevScore evaluate(Context& context, QuestionAnsweringModel& model,
                     training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
   // Writes predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the
   // last evaluate().

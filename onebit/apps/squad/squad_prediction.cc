@@ -9,9 +9,9 @@
 
 namespace onebit::squad {
 
-SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                          const Features& features, int64_t batch,
-                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const Features& features,
+                          int64_t batch, training::DeviceBatchBuffer& buffer,
+                          comm::Communicator& communicator) {
   SpanLogits logits(features);
   const batches::LengthSweep sweep(lengths_of(features), batch, communicator.world_size(),
                                    communicator.rank());

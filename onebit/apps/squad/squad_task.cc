@@ -88,7 +88,7 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
 }
 
 void SquadTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
+  model_ = std::make_unique<QuestionAnsweringModel>(description_.config, table);
 }
 
 finetune::DataIdentity SquadTask::identity() const {

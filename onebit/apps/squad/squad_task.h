@@ -12,7 +12,7 @@
 
 namespace onebit::squad {
 
-class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAnsweringModel> {
+class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnsweringModel> {
  public:
   // Reads the recipe, the model's description and the questions, and builds their windows with the
   // context's threads.

@@ -23,8 +23,7 @@ batches::BatchBounds TagDev::bounds() const {
   return tag::bounds_of(encoded_, batch_);
 }
 
-Scores TagDev::evaluate(Context& context, model::TaggingModel& model,
-                        training::DeviceBatchBuffer& buffer,
+Scores TagDev::evaluate(Context& context, TaggingModel& model, training::DeviceBatchBuffer& buffer,
                         comm::Communicator& communicator) const {
   const std::vector<float> outputs =
       predict_words(context, model, encoded_, batch_, buffer, communicator);

@@ -7,8 +7,8 @@
 #include "onebit/apps/tag/scores.h"
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/apps/tag/tag_set.h"
+#include "onebit/apps/tag/tagging_model.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/tagging_model.h"
 #include "onebit/training/training/device_batch.h"
 
 namespace onebit::tag {
@@ -25,7 +25,7 @@ class TagDev {
   const EvaluationTargets& targets() const { return targets_; }
   batches::BatchBounds bounds() const;
   // The scores are equal on all ranks. Collective.
-  Scores evaluate(Context& context, model::TaggingModel& model, training::DeviceBatchBuffer& buffer,
+  Scores evaluate(Context& context, TaggingModel& model, training::DeviceBatchBuffer& buffer,
                   comm::Communicator& communicator) const;
 
  private:

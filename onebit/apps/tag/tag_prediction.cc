@@ -30,7 +30,7 @@ batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
 
 }  // namespace
 
-std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+std::vector<float> predict_words(Context& context, TaggingModel& model,
                                  const EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator) {

@@ -151,10 +151,10 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
 }
 
 void TagTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::TaggingModel>(
+  model_ = std::make_unique<TaggingModel>(
       description_.config,
-      model::TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
-                        .dropout = description_.classifier.dropout},
+      TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
+                 .dropout = description_.classifier.dropout},
       table);
 }
 

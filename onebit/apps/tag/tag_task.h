@@ -12,7 +12,7 @@
 
 namespace onebit::tag {
 
-class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> {
+class TagTask : public finetune::FineTuningTask<TagConfig, TaggingModel> {
  public:
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.

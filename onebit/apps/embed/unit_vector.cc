@@ -1,9 +1,9 @@
-#include "onebit/math/model/unit_vector.h"
+#include "onebit/apps/embed/unit_vector.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace onebit::model {
+namespace onebit::embed {
 namespace {
 
 constexpr double kMinLength = 1e-12;
@@ -36,4 +36,4 @@ void to_unit_length_backward(const UnitVectorBackward& call) {
   }
 }
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

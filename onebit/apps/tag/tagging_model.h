@@ -9,7 +9,7 @@
 #include "onebit/math/model/label_counter.h"
 #include "onebit/math/model/sequence_classifier.h"
 
-namespace onebit::model {
+namespace onebit::tag {
 
 struct TaggerHead {
   int64_t outputs = 2;
@@ -21,14 +21,14 @@ struct TaggerHead {
 class TaggingModel {
  public:
   // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
-  TaggingModel(const BertConfig& config, const TaggerHead& head, ParameterTable& table);
+  TaggingModel(const model::BertConfig& config, const TaggerHead& head, ParameterTable& table);
 
-  const BertConfig& config() const { return bert_.config(); }
+  const model::BertConfig& config() const { return bert_.config(); }
   int64_t outputs() const { return head_.outputs; }
 
   // As in PreTrainingModel.
-  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
-                  bool training);
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,
+                         const model::MemoryOptions& memory, bool training);
 
   struct Result {
     double loss_sum = 0;
@@ -36,21 +36,22 @@ class TaggingModel {
   };
   // loss = weight * sum over labelled rows of the cross-entropy with their labels; the table's
   // gradients as in training_pass.h.
-  Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
-                          const TrainingPass& pass);
-  Result evaluate(Context& context, const DeviceBatch& batch);
+  Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,
+                          const model::TrainingPass& pass);
+  Result evaluate(Context& context, const model::DeviceBatch& batch);
   // Returns the logits of labelled rows, f32 [labelled, outputs] on the CPU; labels are not read.
-  Tensor predict(Context& context, const DeviceBatch& batch);
+  Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:
-  Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
+  Result run(Context& context, const model::DeviceBatch& batch, double weight,
+             const model::TrainingPass* pass);
 
-  Bert bert_;
+  model::Bert bert_;
   Range head_range_;
   TaggerHead head_;
-  SequenceClassifier classifier_;
-  ClassifierDropout dropout_;
-  LabelCounter counter_;
+  model::SequenceClassifier classifier_;
+  model::ClassifierDropout dropout_;
+  model::LabelCounter counter_;
 };
 
-}  // namespace onebit::model
+}  // namespace onebit::tag

@@ -1,10 +1,11 @@
-#include "onebit/math/model/tagging_model.h"
+#include "onebit/apps/tag/tagging_model.h"
 
 #include <array>
 
-namespace onebit::model {
+namespace onebit::tag {
 
-TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, ParameterTable& table)
+TaggingModel::TaggingModel(const model::BertConfig& config, const TaggerHead& head,
+                           ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       head_(head),
@@ -13,10 +14,10 @@ TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, Par
   head_range_.end = table.size_elements();
 }
 
-MemoryPlan TaggingModel::plan(Context& context, const BatchLimits& limits,
-                              const MemoryOptions& memory, bool training) {
+model::MemoryPlan TaggingModel::plan(Context& context, const model::BatchLimits& limits,
+                                     const model::MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
-  MemoryPlan reserved(context.device());
+  model::MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
                            .output_rows = limits.labelled,
                            .memory = memory,
@@ -28,8 +29,8 @@ MemoryPlan TaggingModel::plan(Context& context, const BatchLimits& limits,
   return reserved;
 }
 
-TaggingModel::Result TaggingModel::run(Context& context, const DeviceBatch& batch, double weight,
-                                       const TrainingPass* pass) {
+TaggingModel::Result TaggingModel::run(Context& context, const model::DeviceBatch& batch,
+                                       double weight, const model::TrainingPass* pass) {
   const int64_t tagged = batch.labelled_rows.elements();
   const std::array<ConstView, 1> output_rows{batch.labelled_rows};
   const View hidden = bert_.forward(context, batch, output_rows, pass);
@@ -46,23 +47,24 @@ TaggingModel::Result TaggingModel::run(Context& context, const DeviceBatch& batc
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, output_rows, *pass);
   }
-  const LabelSums sums = counter_.sums();
+  const model::LabelSums sums = counter_.sums();
   return {.loss_sum = sums.loss, .words = sums.items, .correct = sums.correct};
 }
 
-TaggingModel::Result TaggingModel::forward_backward(Context& context, const DeviceBatch& batch,
-                                                    double weight, const TrainingPass& pass) {
+TaggingModel::Result TaggingModel::forward_backward(Context& context,
+                                                    const model::DeviceBatch& batch, double weight,
+                                                    const model::TrainingPass& pass) {
   return run(context, batch, weight, &pass);
 }
 
-TaggingModel::Result TaggingModel::evaluate(Context& context, const DeviceBatch& batch) {
+TaggingModel::Result TaggingModel::evaluate(Context& context, const model::DeviceBatch& batch) {
   return run(context, batch, 0, nullptr);
 }
 
-Tensor TaggingModel::predict(Context& context, const DeviceBatch& batch) {
+Tensor TaggingModel::predict(Context& context, const model::DeviceBatch& batch) {
   const std::array<ConstView, 1> output_rows{batch.labelled_rows};
   return to_cpu_f32(
       classifier_.logits(context, bert_.forward(context, batch, output_rows, nullptr)));
 }
 
-}  // namespace onebit::model
+}  // namespace onebit::tag

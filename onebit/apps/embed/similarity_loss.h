@@ -6,7 +6,7 @@
 
 #include "onebit/math/tensor/view.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 
 struct SimilarityLoss {
   ConstView vectors;      // f32 [2 * pairs, hidden] on the CPU, the texts of a pair adjacent
@@ -17,4 +17,4 @@ struct SimilarityLoss {
 // Returns the sum of the losses, accumulated in f64.
 double similarity_loss(const SimilarityLoss& call);
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

@@ -1,4 +1,4 @@
-#include "onebit/math/model/unit_vector.h"
+#include "onebit/apps/embed/unit_vector.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/reference/finite_difference.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 namespace {
 
 using reference::Matrix;
@@ -50,4 +50,4 @@ TEST(UnitVector, ZerosStayZerosAndNanStaysNan) {
 }
 
 }  // namespace
-}  // namespace onebit::model
+}  // namespace onebit::embed

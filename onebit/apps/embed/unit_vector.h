@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace onebit::model {
+namespace onebit::embed {
 
 // unit = vector / length, f32 [hidden]; may alias `vector`. Returns the length, but at least 1e-12,
 // as PyTorch's normalize() does.
@@ -19,4 +19,4 @@ struct UnitVectorBackward {
 };
 void to_unit_length_backward(const UnitVectorBackward& call);
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

@@ -1,10 +1,10 @@
-#include "onebit/math/model/classification_model.h"
+#include "onebit/apps/classify/classification_model.h"
 
 #include <array>
 
-namespace onebit::model {
+namespace onebit::classify {
 
-ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHead head,
+ClassificationModel::ClassificationModel(const model::BertConfig& config, ClassifierHead head,
                                          ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
@@ -17,10 +17,10 @@ ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHea
   head_range_.end = table.size_elements();
 }
 
-MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits,
-                                     const MemoryOptions& memory, bool training) {
+model::MemoryPlan ClassificationModel::plan(Context& context, const model::BatchLimits& limits,
+                                            const model::MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
-  MemoryPlan reserved(context.device());
+  model::MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
                            .output_rows = limits.sequences,
                            .memory = memory,
@@ -30,27 +30,28 @@ MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits
   classifier_.reserve(reserved, limits.sequences, training, compute);
   weights_ = Tensor();
   if (!head_.weights.empty()) {
-    weights_ = reserved.reserve(MemoryKind::kHead, DType::kF32, {head_.outputs});
+    weights_ = reserved.reserve(model::MemoryKind::kHead, DType::kF32, {head_.outputs});
     copy(weights_.view(), ConstView::of(head_.weights.data(), {head_.outputs}));
   }
   grad_pooled_ = Tensor();
   if (training) {
     dropout_.reserve(reserved, limits.sequences);
-    grad_pooled_ =
-        reserved.reserve(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
+    grad_pooled_ = reserved.reserve(model::MemoryKind::kHead, compute,
+                                    {limits.sequences, config().hidden_size});
   }
   counter_.reserve(context.device(), limits.sequences);
   return reserved;
 }
 
-ClassificationModel::Result ClassificationModel::run(Context& context, const DeviceBatch& batch,
-                                                     double weight, const TrainingPass* pass) {
+ClassificationModel::Result ClassificationModel::run(Context& context,
+                                                     const model::DeviceBatch& batch, double weight,
+                                                     const model::TrainingPass* pass) {
   const int64_t sequences = batch.sequences();
   const std::array<ConstView, 1> output_rows{batch.first_rows()};
   const View hidden = bert_.forward(context, batch, output_rows, pass);
-  const View grad_pooled = pass == nullptr ? View() : rows_of(grad_pooled_, sequences);
+  const View grad_pooled = pass == nullptr ? View() : model::rows_of(grad_pooled_, sequences);
   const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
-  const bool has_classes = head_.kind == LabelKind::kClass;
+  const bool has_classes = head_.kind == model::LabelKind::kClass;
   const ConstView targets = has_classes
                                 ? batch.sequence_labels
                                 : batch.sequence_values.reshaped({sequences, head_.outputs});
@@ -72,26 +73,26 @@ ClassificationModel::Result ClassificationModel::run(Context& context, const Dev
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, output_rows, *pass);
   }
-  const LabelSums sums = counter_.sums();
+  const model::LabelSums sums = counter_.sums();
   return {.loss_sum = sums.loss, .sequences = sums.items, .correct = sums.correct};
 }
 
 ClassificationModel::Result ClassificationModel::forward_backward(Context& context,
-                                                                  const DeviceBatch& batch,
+                                                                  const model::DeviceBatch& batch,
                                                                   double weight,
-                                                                  const TrainingPass& pass) {
+                                                                  const model::TrainingPass& pass) {
   return run(context, batch, weight, &pass);
 }
 
 ClassificationModel::Result ClassificationModel::evaluate(Context& context,
-                                                          const DeviceBatch& batch) {
+                                                          const model::DeviceBatch& batch) {
   return run(context, batch, 0, nullptr);
 }
 
-Tensor ClassificationModel::predict(Context& context, const DeviceBatch& batch) {
+Tensor ClassificationModel::predict(Context& context, const model::DeviceBatch& batch) {
   const std::array<ConstView, 1> output_rows{batch.first_rows()};
   const View hidden = bert_.forward(context, batch, output_rows, nullptr);
   return to_cpu_f32(classifier_.logits(context, pooler_.forward(context, hidden)));
 }
 
-}  // namespace onebit::model
+}  // namespace onebit::classify

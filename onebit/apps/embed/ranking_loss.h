@@ -9,7 +9,7 @@
 #include "onebit/math/tensor/range.h"
 #include "onebit/math/tensor/tensor.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 
 // For at most `examples` examples of `parts` texts each: the anchor, its positive and optionally
 // negatives. The candidates are the positives and negatives of all examples; c_ij is the cosine of
@@ -55,4 +55,4 @@ class RankingLoss {
   Tensor correct_;     // u8 [examples]
 };
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

@@ -1,10 +1,10 @@
-#include "onebit/math/model/similarity_loss.h"
+#include "onebit/apps/embed/similarity_loss.h"
 
 #include <vector>
 
-#include "onebit/math/model/unit_vector.h"
+#include "onebit/apps/embed/unit_vector.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 
 double similarity_loss(const SimilarityLoss& call) {
   const int64_t hidden = call.vectors.extent(1), pairs = call.scores.elements();
@@ -38,4 +38,4 @@ double similarity_loss(const SimilarityLoss& call) {
   return sum;
 }
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

@@ -11,11 +11,11 @@
 #include "onebit/math/model/pooler.h"
 #include "onebit/math/model/sequence_classifier.h"
 
-namespace onebit::model {
+namespace onebit::classify {
 
 struct ClassifierHead {
   int64_t outputs = 2;
-  LabelKind kind = LabelKind::kClass;
+  model::LabelKind kind = model::LabelKind::kClass;
   std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
   std::vector<float> weights = {};     // [outputs], see SequenceClassifier::Loss; empty: 1
 };
@@ -23,14 +23,14 @@ struct ClassifierHead {
 class ClassificationModel {
  public:
   // The encoder, the pooler and "classifier". `table` must outlive the model and must not move.
-  ClassificationModel(const BertConfig& config, ClassifierHead head, ParameterTable& table);
+  ClassificationModel(const model::BertConfig& config, ClassifierHead head, ParameterTable& table);
 
-  const BertConfig& config() const { return bert_.config(); }
+  const model::BertConfig& config() const { return bert_.config(); }
   const ClassifierHead& head() const { return head_; }
 
   // As in PreTrainingModel.
-  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
-                  bool training);
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,
+                         const model::MemoryOptions& memory, bool training);
 
   struct Result {
     double loss_sum = 0;
@@ -38,24 +38,25 @@ class ClassificationModel {
   };
   // loss = weight * sum over sequences of the loss of batch.sequence_labels [sequences] (kClass) or
   // batch.sequence_values [sequences, outputs]; the table's gradients as in training_pass.h.
-  Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
-                          const TrainingPass& pass);
-  Result evaluate(Context& context, const DeviceBatch& batch);
+  Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,
+                          const model::TrainingPass& pass);
+  Result evaluate(Context& context, const model::DeviceBatch& batch);
   // Returns the logits, f32 [sequences, outputs] on the CPU; labels are not read.
-  Tensor predict(Context& context, const DeviceBatch& batch);
+  Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:
-  Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
+  Result run(Context& context, const model::DeviceBatch& batch, double weight,
+             const model::TrainingPass* pass);
 
-  Bert bert_;
+  model::Bert bert_;
   Range head_range_;
-  Pooler pooler_;
+  model::Pooler pooler_;
   ClassifierHead head_;
-  SequenceClassifier classifier_;
-  ClassifierDropout dropout_;
+  model::SequenceClassifier classifier_;
+  model::ClassifierDropout dropout_;
   Tensor weights_;      // f32 [outputs]
   Tensor grad_pooled_;  // [sequences, hidden]
-  LabelCounter counter_;
+  model::LabelCounter counter_;
 };
 
-}  // namespace onebit::model
+}  // namespace onebit::classify

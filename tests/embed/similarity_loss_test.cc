@@ -1,4 +1,4 @@
-#include "onebit/math/model/similarity_loss.h"
+#include "onebit/apps/embed/similarity_loss.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/reference/finite_difference.h"
 #include "tests/reference/vector_losses.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 namespace {
 
 using reference::Matrix;
@@ -51,4 +51,4 @@ TEST(SimilarityLoss, AVectorOfZerosIsNoError) {
 }
 
 }  // namespace
-}  // namespace onebit::model
+}  // namespace onebit::embed

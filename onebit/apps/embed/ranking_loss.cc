@@ -1,13 +1,13 @@
-#include "onebit/math/model/ranking_loss.h"
+#include "onebit/apps/embed/ranking_loss.h"
 
 #include <cmath>
 #include <numeric>
 
-#include "onebit/math/model/unit_vector.h"
+#include "onebit/apps/embed/unit_vector.h"
 #include "onebit/math/ops/cross_entropy.h"
 #include "onebit/math/ops/linear.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 namespace {
 
 constexpr int64_t kRowsOfThread = 16;
@@ -91,4 +91,4 @@ RankingLoss::Result RankingLoss::run(Context& host, const Call& call) const {
   return result;
 }
 
-}  // namespace onebit::model
+}  // namespace onebit::embed

@@ -1,4 +1,4 @@
-#include "onebit/math/model/ranking_loss.h"
+#include "onebit/apps/embed/ranking_loss.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/reference/finite_difference.h"
 #include "tests/reference/vector_losses.h"
 
-namespace onebit::model {
+namespace onebit::embed {
 namespace {
 
 using reference::Matrix;
@@ -144,4 +144,4 @@ TEST(RankingLoss, NanIsNotHidden) {
 }
 
 }  // namespace
-}  // namespace onebit::model
+}  // namespace onebit::embed
