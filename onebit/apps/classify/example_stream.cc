@@ -27,11 +27,11 @@ void ExampleStream::build(uint64_t first_sample, int64_t micro_step, batches::Ba
 }
 
 batches::BatchBounds ExampleStream::bounds() const {
-  const bool has_values = targets_.problem != Problem::kSingleLabel;
-  return {.sequences = micro_batch_,
-          .rows = micro_batch_ * examples_.longest(),
-          .longest = examples_.longest(),
-          .sequence_values = has_values ? micro_batch_ * targets_.outputs : 0};
+  batches::BatchBounds bounds = finetune::bounds_of(examples_, micro_batch_);
+  if (targets_.problem != Problem::kSingleLabel) {
+    bounds.sequence_values = micro_batch_ * targets_.outputs;
+  }
+  return bounds;
 }
 
 }  // namespace onebit::classify

@@ -4,6 +4,7 @@
 
 #include "onebit/apps/embed/example_stream.h"
 #include "onebit/apps/embed/similarity_loss.h"
+#include "onebit/apps/embed/text_encoder.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
@@ -66,41 +67,38 @@ void EmbedTask::describe_vectors(const Path& folder) {
   }
 }
 
-void EmbedTask::open_train_data(int threads) {
-  encoded_ = std::make_unique<finetune::EncodedExamples>(
-      examples_.texts.all, description_.vocabulary, description_.casing,
-      finetune::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                              .has_pairs = false,
-                              .threads = threads});
-  facts_.data_rows.push_back(
-      {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
-  finetune::report_cut({.source = examples_.source(),
-                        .cut = encoded_->cut(),
-                        .all = encoded_->size(),
+// Reports how many texts were truncated.
+finetune::EncodedExamples EmbedTask::encoded(const Examples& examples, int threads) {
+  finetune::EncodedExamples texts(
+      examples.texts.all, description_.vocabulary, description_.casing,
+      {.max_sequence_length = config_.max_sequence_length, .has_pairs = false, .threads = threads});
+  finetune::report_cut({.source = examples.source(),
+                        .cut = texts.cut(),
+                        .all = texts.size(),
                         .max_sequence_length = config_.max_sequence_length},
                        facts_.decisions);
+  return texts;
+}
+
+void EmbedTask::open_train_data(int threads) {
+  encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
+  facts_.data_rows.push_back(
+      {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
   if (!examples_.texts.unread.empty()) facts_.decisions.push_back(examples_.texts.unread);
   if (!examples_.texts.left_out.empty()) facts_.decisions.push_back(examples_.texts.left_out);
 }
 
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
-  dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
-  const Examples& examples = dev_->examples();
-  facts_.data_rows.push_back(
-      {"evaluated on", fmt::format("{}: {}", examples.source(), counted(examples))});
-  finetune::report_cut({.source = examples.source(),
-                        .cut = dev_->cut(),
-                        .all = examples.size() * examples.parts(),
-                        .max_sequence_length = config_.max_sequence_length},
-                       facts_.decisions);
+  Examples examples = embed::read_examples(dev, config_.layout);
+  finetune::EncodedExamples texts = encoded(examples, threads);
+  add_dev_file(examples.source(), counted(examples),
+               finetune::bounds_of(texts, config_.prediction_batch), embed::checksum(examples));
   if (!examples.texts.left_out.empty()) facts_.decisions.push_back(examples.texts.left_out);
-  facts_.evaluations = {.by_steps = true, .by_epochs = true};
-  facts_.evaluation_bounds = dev_->bounds();
-  facts_.held_out_checksums = {embed::checksum(examples)};
+  dev_ = std::make_unique<Dev>(Dev{std::move(examples), std::move(texts)});
 }
 
 void EmbedTask::choose_metric() {
-  const Kind kind = dev_ ? dev_->examples().kind : examples_.kind;
+  const Kind kind = dev_ ? dev_->examples.kind : examples_.kind;
   const auto names = embed::metric_names(kind);
   const auto found = training::find_kept_by(names, config_.best_by);
   require(found.has_value(),
@@ -221,14 +219,16 @@ training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
 training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
-  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
+  const std::vector<float> vectors =
+      encode_texts(context, *model_, dev_->encoded, config_.prediction_batch, buffer, communicator);
+  scores_ = embed::score(dev_->examples, vectors, context.threads());
   std::vector<metrics::Metric> record = scores_.metrics;
   record.push_back({"examples", static_cast<double>(scores_.examples), true});
   return evaluation_of(std::move(record), watch);
 }
 
 void EmbedTask::write_beside_model(const Path& folder) const {
-  Json scores = {{"file", dev_->examples().source()}};
+  Json scores = {{"file", dev_->examples.source()}};
   scores.update(embed::json_of(scores_));
   write_scores(folder, scores);
 }

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "onebit/apps/embed/embed_config.h"
-#include "onebit/apps/embed/embed_dev.h"
+#include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/ranking_loss.h"
+#include "onebit/apps/embed/scores.h"
+#include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 
@@ -39,7 +41,14 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
   void write_beside_model(const Path& folder) const override;
 
  private:
+  // Examples on which the vectors are evaluated during training.
+  struct Dev {
+    Examples examples;
+    finetune::EncodedExamples encoded;
+  };
+
   void describe_vectors(const Path& folder);
+  finetune::EncodedExamples encoded(const Examples& examples, int threads);
   void open_train_data(int threads);
   void open_dev_data(const Path& dev, int threads);
   void choose_metric();
@@ -61,7 +70,7 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
 
   Examples examples_;
   std::unique_ptr<finetune::EncodedExamples> encoded_;
-  std::unique_ptr<EmbedDev> dev_;
+  std::unique_ptr<Dev> dev_;
   Scores scores_;  // of the last evaluation
   // Gathers the vectors of all ranks, separate from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/apps/squad/squad_config.h"
-#include "onebit/apps/squad/squad_dev.h"
+#include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 
@@ -33,6 +33,14 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnswering
   void write_beside_model(const Path& folder) const override;
 
  private:
+  // The questions on which the model is evaluated during training.
+  struct Dev {
+    Dataset questions, answered;
+    DecodeOptions decode;
+    std::unique_ptr<Features> features;  // of `questions`
+    std::vector<DecodedAnswer> answers;  // of the last evaluation, on rank 0
+  };
+
   void open_train_data(const Path& path, int threads, bool is_first);
   void open_dev_data(const Path& path, int threads, bool is_first);
   finetune::DataIdentity identity() const override;
@@ -41,7 +49,7 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnswering
 
   Dataset train_data_;
   std::unique_ptr<Features> train_features_;
-  std::unique_ptr<SquadDev> dev_;
+  std::unique_ptr<Dev> dev_;
 };
 
 // Trains, and writes into `output`: the best model by F1 (the last one without dev) as a Hugging

@@ -74,6 +74,12 @@ void EncodedExamples::append(uint32_t example, uint64_t sample, batches::Batch& 
   batch.end_sequence(first_row, sample);
 }
 
+batches::BatchBounds bounds_of(const EncodedExamples& examples, int64_t sequences) {
+  return {.sequences = sequences,
+          .rows = sequences * examples.longest(),
+          .longest = examples.longest()};
+}
+
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
                  batches::Batch& batch) {
   batch.clear();

@@ -59,6 +59,9 @@ class EncodedExamples {
   int64_t cut_ = 0;
 };
 
+// The bounds of any `sequences` examples.
+batches::BatchBounds bounds_of(const EncodedExamples& examples, int64_t sequences);
+
 // Fills `batch` with the examples `which`, for a prediction: their samples are their numbers.
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
                  batches::Batch& batch);
