@@ -44,7 +44,7 @@ class ClassifyPredictor {
   std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
   // The number of examples so far that were truncated.
   int64_t cut() const { return cut_; }
-  // Reads the examples of a file in pieces of bounded size, and calls add(outputs) for each
+  // Reads the examples of a file in parts of bounded size, and calls add(outputs) for each
   // example, in order. Returns their number.
   int64_t for_each_output(finetune::ExampleReader& reader,
                           const std::function<void(std::span<const float>)>& add);

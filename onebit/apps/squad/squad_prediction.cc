@@ -1,6 +1,5 @@
 #include "onebit/apps/squad/squad_prediction.h"
 
-#include "onebit/data/batches/length_sweep.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
@@ -13,13 +12,11 @@ SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const
                           int64_t batch, training::DeviceBatchBuffer& buffer,
                           comm::Communicator& communicator) {
   SpanLogits logits(features);
-  const batches::LengthSweep sweep(lengths_of(features), batch, communicator.world_size(),
-                                   communicator.rank());
   batches::Batch rows;
   finetune::predict_items(
-      sweep, communicator, [&](uint32_t window) { return logits.of(window); },
-      [&](int64_t index) {
-        squad::build_batch(features, sweep.items(index), rows);
+      lengths_of(features), batch, communicator, [&](uint32_t window) { return logits.of(window); },
+      [&](std::span<const uint32_t> windows) {
+        squad::build_batch(features, windows, rows);
         return model.predict(context, buffer.upload(context, rows));
       });
   return logits;
