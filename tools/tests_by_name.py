@@ -97,9 +97,6 @@ COVERED_BY = {
     "tag/tag_config": "tag/tag_task_test",
     "tag/tag_prediction": "tag/tag_task_test",
     "tag/tag_command": "cli/tag_command_test",
-    "squad/answer_span": "squad/features_test",
-    "squad/context_pieces": "squad/features_test",
-    "squad/span_logits": "squad/answer_decoder_test",
 }
 
 
