@@ -1,10 +1,19 @@
 """The picture of bench/network.py: samples per second by the rate of the links."""
 
 import math
+import re
 
-COLOURS = {"dense16": "#000000", "onebit": "#d55e00",
-           "onebit-clip": "#e69f00", "onebit-two": "#009e73", "ddp": "#0072b2", "ddp-fp16": "#56b4e9"}
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 480, 70, 200, 30, 50
+# The colour of a mode; that of dense16 is the ink, which follows the reader's light or dark scheme.
+COLOURS = {"dense16": "", "onebit": "#d55e00",
+           "onebit-clip": "#e69f00", "onebit-two": "#009e73", "ddp": "#3584c4", "ddp-fp16": "#56b4e9"}
+NAMES = {"dense16": "16 bits", "onebit": "1 bit", "onebit-clip": "1 bit, clipped",
+         "onebit-two": "1 bit, two levels", "ddp": "PyTorch DDP", "ddp-fp16": "PyTorch DDP, fp16 hook"}
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 340, 48, 20, 38, 36
+ROW = 22  # of the legend
+STYLE = ("<style>text{font-family:system-ui,sans-serif;font-size:15px;fill:#1f2328}.page{fill:#fff}"
+         ".grid{stroke:#d1d9e0}.mark{stroke:#1f2328;stroke-width:2}.dot{fill:#1f2328}"
+         ".small{font-size:13px}@media(prefers-color-scheme:dark){text,.dot{fill:#e6edf3}.page{fill:#0d1117}"
+         ".grid{stroke:#3d444d}.mark{stroke:#e6edf3}}</style>")
 
 
 def ticks(low, high):
@@ -17,6 +26,12 @@ def ticks(low, high):
     return [step for step in steps if first <= step <= last]
 
 
+def words_of(rate):
+    """Returns "200 Mb/s" for "200mbit"."""
+    found = re.fullmatch(r"([\d.]+)([kmg])bit", rate)
+    return f"{found[1]} {found[2].upper()}b/s" if found else "no limit"
+
+
 def picture(points, title):
     """`points`: {(mode, ranks): [(name of the rate, position from 0 to 1, samples per second)]}."""
     rates = [rate for line in points.values() for _, _, rate in line]
@@ -24,30 +39,36 @@ def picture(points, title):
     low, high = math.log(marks[0]), math.log(marks[-1])
 
     def place(at, rate):
-        x = LEFT + (WIDTH - LEFT - RIGHT) * (0.03 + 0.94 * at)
+        x = LEFT + (WIDTH - LEFT - RIGHT) * (0.06 + 0.88 * at)
         y = TOP + (HEIGHT - TOP - BOTTOM) * (high - math.log(rate)) / (high - low or 1)
         return f"{x:.1f}", f"{y:.1f}"
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-             'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" '
-             'fill="white"/>']
+    height = HEIGHT + ROW * ((len(points) + 1) // 2) + 6
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+             f'width="{WIDTH}" height="{height}" role="img"><title>{title}</title>{STYLE}'
+             '<rect width="100%" height="100%" class="page"/>',
+             f'<text x="8" y="20" class="small">{title}</text>']
     for mark in marks:
         _, y = place(0, mark)
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}" stroke="#ddd"/>'
-                     f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{mark:g}</text>')
-    for name, at in sorted({(name, at) for line in points.values() for name, at, _ in line}):
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}" class="grid"/>'
+                     f'<text x="{LEFT - 8}" y="{y}" dy="5" text-anchor="end">{mark:g}</text>')
+    free_from = 0.0  # names that would touch the one before are left out
+    for name, at in sorted({(name, at) for line in points.values() for name, at, _ in line},
+                           key=lambda entry: entry[1]):
         x, _ = place(at, marks[0])
-        parts.append(f'<text x="{x}" y="{HEIGHT - 28}" text-anchor="middle">{name}</text>')
+        if float(x) - 29 >= free_from:
+            parts.append(f'<text x="{x}" y="{HEIGHT - 12}" text-anchor="middle" class="small">'
+                         f"{words_of(name)}</text>")
+            free_from = float(x) + 29
     for row, ((mode, ranks), line) in enumerate(points.items()):
         dash = "" if ranks == 2 else f' stroke-dasharray="{ranks}"'
-        style = f'stroke="{COLOURS[mode]}" stroke-width="1.6"{dash}'
+        colour = COLOURS[mode]
+        style = f'class="mark"{f" style={chr(34)}stroke:{colour}{chr(34)}" if colour else ""}{dash}'
+        fill = f'class="dot"{f" style={chr(34)}fill:{colour}{chr(34)}" if colour else ""}'
         places = [place(at, rate) for _, at, rate in sorted(line, key=lambda point: point[1])]
-        y = TOP + 10 + 18 * row
         parts.append(f'<polyline points="{" ".join(map(",".join, places))}" fill="none" {style}/>')
-        parts += [f'<circle cx="{x}" cy="{y_of}" r="2.5" fill="{COLOURS[mode]}"/>'
-                  for x, y_of in places]
-        parts.append(f'<line x1="{WIDTH - RIGHT + 15}" x2="{WIDTH - RIGHT + 40}" y1="{y}" y2="{y}" '
-                     f'{style}/><text x="{WIDTH - RIGHT + 46}" y="{y + 4}">{mode}, {ranks} ranks'
-                     '</text>')
-    parts.append(f'<text x="{LEFT}" y="16">{title}</text></svg>')
-    return "\n".join(parts) + "\n"
+        parts += [f'<circle cx="{x}" cy="{y_of}" r="3" {fill}/>' for x, y_of in places]
+        x, y = 12 + (WIDTH // 2) * (row % 2), HEIGHT + 6 + ROW * (row // 2)
+        parts.append(f'<line x1="{x}" x2="{x + 28}" y1="{y}" y2="{y}" {style}/>'
+                     f'<text x="{x + 36}" y="{y + 5}">{NAMES[mode]}, {ranks} ranks</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"

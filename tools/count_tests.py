@@ -3,8 +3,8 @@
 
 Usage: count_tests.py BUILD_FOLDER...
 
-Reads test-results/ctest.xml (written by ctest --output-junit) for every test that ran, and the
-GoogleTest results beside it for its cases. Lists failed and skipped cases, then prints one line:
+Reads the reports test-results/*.xml (of ctest --output-junit and pytest --junitxml) for every test
+that ran, and the GoogleTest results beside them for its cases. Lists failed and skipped cases, then prints one line:
 N passed, N failed, N skipped. Exits with 1 if a case failed or none passed.
 """
 import json
@@ -49,20 +49,21 @@ def outcomes_of(results, name, status):
 
 
 def status_of(testcase):
-    if testcase.get("status") == "run":
-        return PASSED
-    return FAILED if testcase.get("status") == "fail" else SKIPPED
+    status = testcase.get("status")
+    if status is None:  # pytest's
+        tags = {child.tag for child in testcase}
+        return FAILED if tags & {"failure", "error"} else SKIPPED if "skipped" in tags else PASSED
+    return PASSED if status == "run" else FAILED if status == "fail" else SKIPPED
 
 
 def main(folders):
     named = []
-    for folder in map(Path, folders):
+    for folder in map(Path, dict.fromkeys(folders)):
         results = folder / "test-results"
-        report = results / "ctest.xml"
-        if not report.is_file():
-            named.append((f"{folder.name}: no {report.name}", FAILED))
-            continue
-        for testcase in xml.parse(report).getroot().iter("testcase"):
+        reports = sorted(results.glob("*.xml"))
+        if not reports:
+            named.append((f"{folder.name}: no report", FAILED))
+        for testcase in (case for report in reports for case in xml.parse(report).iter("testcase")):
             name = testcase.get("name")
             for case, outcome in outcomes_of(results, name, status_of(testcase)).items():
                 named.append((f"{folder.name}: {name} {case}".rstrip(), outcome))

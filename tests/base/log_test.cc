@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace onebit {
 namespace {
 
@@ -84,6 +88,28 @@ TEST(Show, AndTheLogGoOnWhereNothingCanBeWritten) {
 
 TEST(Log, BracesInTextAreNoFormat) {
   EXPECT_THAT(logged([] { log_line(LogLevel::kInfo, "{} {0} {bad"); }), HasSubstr("{} {0} {bad"));
+}
+
+// A host program has its own place for what is said.
+TEST(Log, GoesToTheSinkOfAHost) {
+  std::vector<std::pair<LogLevel, std::string>> lines;
+  const std::string text = logged([&] {
+    set_log_sink([&](LogLevel level, std::string_view line) { lines.emplace_back(level, line); });
+    log_debug("quiet");
+    log_warning("slow {}", 1);
+    show("table\n");
+    set_log_rank(3);
+    log_info("chatter");
+    log_error("broken");
+    set_log_sink({});
+    log_error("again");
+  });
+  const std::vector<std::pair<LogLevel, std::string>> expected = {
+      {LogLevel::kWarning, "slow 1"},
+      {LogLevel::kInfo, "table\n"},
+      {LogLevel::kError, "[rank 3] broken"}};
+  EXPECT_EQ(lines, expected);
+  EXPECT_THAT(text, testing::MatchesRegex("[0-9:]+ \\[rank 3\\] error: again\n"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "onebit/ground/base/parallel_for.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <mutex>
@@ -51,6 +53,21 @@ TEST(ParallelFor, GrainBoundsTheNumberOfParts) {
 TEST(ParallelFor, TheSamePartsEveryTime) {
   const Parts first = parts_of(3, 1001, 10);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(parts_of(3, 1001, 10), first);
+}
+
+// A worker of a data loader is a fork of a process that has computed on several threads.
+TEST(ParallelFor, WorksInAForkedChild) {
+  parts_of(4, 1000, 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);  // ends a child that waits for threads which the fork did not copy
+    std::atomic<int64_t> sum{0};
+    parallel_for(4, 1000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    ::_exit(sum == 1000 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ParallelFor, NothingToDo) {

@@ -33,6 +33,22 @@ TEST(Engine, OverlapChangesNothing) {
             train_toy(late_onebit, 3, 18).values);
 }
 
+// A caller's learning rates count like a schedule's, in both phases.
+TEST(Engine, ACallerMayGiveTheLearningRateOfAnUpdate) {
+  const char* doubled = R"({"type": "OneBitAdam", "params": {"lr": 2e-3, "freeze_step": 10}})";
+  for (const int world : {1, 2}) {
+    const ToyTrace expected = train_toy(toy_config(toy::kOneBit, 6, 3), world, 16);
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(doubled, 6, 3), communicator);
+      for (int step = 0; step < 16; ++step) run.step(false, 1e-3);
+      EXPECT_EQ(run.values(), expected.values);
+      EXPECT_EQ(run.outcome().learning_rate, 1e-3);
+      run.step(false, 0.0);
+      EXPECT_EQ(run.values(), expected.values);
+    });
+  }
+}
+
 TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
   const ToyTrace trace = train_toy(toy_config(toy::kOneBit, 6, 3), 2, 40);
   // Two batches take turns.

@@ -65,8 +65,9 @@ class ToyRun {
     engine_->broadcast_values();
   }
 
-  // The loss of one step over all ranks; `poison` makes this rank's gradient not finite.
-  double step(bool poison = false) {
+  // The loss of one step over all ranks; `poison` makes this rank's gradient not finite. `rate` is
+  // the learning rate of a caller with a schedule of its own.
+  double step(bool poison = false, std::optional<double> rate = {}) {
     const BatchSizes& batch = engine_->batch();
     double loss = 0;
     for (int64_t micro = 0; micro < batch.accumulation; ++micro) {
@@ -87,7 +88,7 @@ class ToyRun {
       });
     }
     samples_ += batch.train;
-    outcome_ = engine_->step().value();
+    outcome_ = engine_->step(rate).value();
     communicator_.all_reduce(std::span(&loss, 1), comm::Reduction::kSum);
     return loss / static_cast<double>(batch.train);
   }

@@ -100,11 +100,7 @@ TEST(OptimizerList, Errors) {
   expect_error(R"({"type": "OneBitAdam", "params": {"max_grad_norm": 1}})", "gradient_clipping");
   expect_error(R"({"type": "OneBitAdam", "params": {"freeze_step": 0}})", "freeze_step");
   expect_error(R"({"type": "OneBitAdam", "params": {"freeze_step": "atuo"}})", "auto");
-  expect_error(R"({"type": "OneBitAdam", "params": {"variance": "local"}})", "remove it");
-  expect_error(R"({"type": "OneBitAdam", "params": {"coordinates": "momentum"}})", "remove it");
   expect_error(R"({"type": "OneBitAdam", "params": {"eps_inside_sqrt": true}})", "eps");
-  expect_error(R"({"type": "OneBitAdam", "params": {"scale": "rms"}})", "remove it");
-  expect_error(R"({"type": "OneBitAdam", "params": {"parity": "deepspeed"}})", "remove it");
   expect_error(R"({"type": "OneBitAdam", "params": {"exp_avg_mask": 3}})",
                "number of rows that are updated");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": [0.9, 1.0]}})", "betas");

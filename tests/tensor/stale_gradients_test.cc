@@ -36,6 +36,15 @@ TEST(StaleGradients, TheFirstPassOverwrites) {
   }
 }
 
+TEST(StaleGradients, ACallerWhoClearsThemFindsWhatItHasWritten) {
+  StaleGradients stale;
+  stale.leave_to_caller();
+  stale.cover(1, {0, 16});
+  EXPECT_EQ(stale.begin_update(64), Ranges{});
+  EXPECT_FALSE(stale.take(1));
+  EXPECT_EQ(stale.take(Range{0, 64}), Ranges{});
+}
+
 TEST(StaleGradients, WhatNoPassHasWrittenIsCleared) {
   StaleGradients stale;
   stale.cover(1, {0, 16});

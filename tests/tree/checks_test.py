@@ -12,6 +12,8 @@ import check_case_lists  # noqa: E402
 import check_floors  # noqa: E402
 import check_layout  # noqa: E402
 import check_links  # noqa: E402
+import check_prose  # noqa: E402
+import draw_pictures  # noqa: E402
 from cpp_source import functions  # noqa: E402
 
 
@@ -151,6 +153,53 @@ class Links(unittest.TestCase):
         self.assertIn("README.md:2: links to #more: docs/a.md has no such heading", printed)
         self.assertIn("README.md:2: links to #other: README.md has no such heading", printed)
         self.assertIn("3 problems", printed)
+
+
+class Prose(unittest.TestCase):
+    WORDS = "one fact is one sentence " * 20  # 100 words
+
+    def test_semicolons_and_pronouns_are_counted_where_people_read(self):
+        status, printed = output_of(check_prose, {
+            "docs/a.md": self.WORDS + "a; b; `c;`\n```\nd; e; f;\n```\n\n    g;\n",
+            "onebit/ground/base/a.cc": "// " + self.WORDS + "\n// those of\n/* that\n of */\n"
+                                       'f("// those of");\n',
+            "tools/a.py": f'"""{self.WORDS} a; b; c."""\nx = "d; e;"; y = 1  # f;\n'})
+        self.assertEqual(status, 1, printed)
+        self.assertIn("docs/a.md:1: 2 semicolons in 102 words, 19.61 per 1,000; at most 3.0", printed)
+        self.assertIn("onebit/ground/base:1: 2 those of in 104 words", printed)
+        self.assertIn("tools:1: 3 semicolons in 104 words", printed)
+        self.assertIn("3 problems", printed)
+
+    def test_a_short_place_may_have_one(self):
+        status, printed = output_of(check_prose, {"docs/a.md": "a; b, those of c\n"})
+        self.assertEqual(status, 0, printed)
+
+    def test_a_place_above_the_limits_must_not_get_worse(self):
+        tree = {"tests/base/a_test.cc": "// " + self.WORDS + "a; b; c\n"}
+        limits = "# Today's figures.\ntests/base {} 0.7\n"
+        for limit, expected in (("19.5", 0), ("19.4", 1)):
+            status, printed = output_of(
+                check_prose, tree | {check_prose.LIMIT_FILE: limits.format(limit)})
+            self.assertEqual(status, expected, printed)
+
+    def test_limits_are_only_lowered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root, file = Path(folder), Path(folder) / check_prose.LIMIT_FILE
+            file.parent.mkdir()
+            (root / "a.md").write_text(self.WORDS + "a; b; c")
+            (root / "b.md").write_text(self.WORDS + "a; b; c")
+            file.write_text("a.md 5.0 0.7\nb.md 90.0 8.0\n")
+            with contextlib.redirect_stdout(io.StringIO()):
+                check_prose.main(root, "--update")
+            self.assertEqual(file.read_text().splitlines()[1:], ["a.md 5.0 0.7", "b.md 19.5 0.7"])
+
+
+class Pictures(unittest.TestCase):
+    def test_pictures_of_the_documents_are_drawn_by_the_script(self):
+        documents = Path(__file__).resolve().parents[2] / "docs"
+        for name, draw in draw_pictures.PICTURES.items():
+            self.assertTrue(draw().svg() == (documents / f"{name}.svg").read_text(),
+                            f"docs/{name}.svg is stale: tools/draw_pictures.py")
 
 
 class Layout(unittest.TestCase):

@@ -72,6 +72,16 @@ class CountTests(unittest.TestCase):
         status, lines = self.count({"text": "notrun"}, {})
         self.assertEqual((status, lines[-1]), (1, "0 passed, 0 failed, 1 skipped"))
 
+    def test_results_of_pytest_count_too(self):
+        status, lines = self.count(
+            {"text": "run"},
+            {"python.xml": '<testsuites><testsuite><testcase name="a"/><testcase name="b"><failure/>'
+                           '</testcase><testcase name="c"><skipped/></testcase></testsuite>'
+                           '</testsuites>'})
+        self.assertEqual(lines, ["skipped: build: c", "failed: build: b",
+                                 "2 passed, 1 failed, 1 skipped"])
+        self.assertEqual(status, 1)
+
     def test_a_folder_without_results_is_a_failure(self):
         with tempfile.TemporaryDirectory() as folder, \
                 contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -84,7 +84,8 @@ configure_release() {
   if wants_cuda; then
     cuda=ON
   fi
-  configure release "-DONEBIT_CUDA=$cuda" "-DONEBIT_QUICK_BUILD=${ONEBIT_QUICK_BUILD:-ON}"
+  configure release "-DONEBIT_CUDA=$cuda" "-DONEBIT_QUICK_BUILD=${ONEBIT_QUICK_BUILD:-ON}" \
+    "-DONEBIT_PYTHON=OFF"
 }
 
 # configure PRESET [OPTION...]; uses ccache if it is installed. Warnings end a build of the project's
@@ -110,6 +111,7 @@ configure() {
 build_folder_of() {
   case "$1" in
     release) echo build ;;
+    python | torch) echo build-python ;;
     *) echo "build-$1" ;;
   esac
 }

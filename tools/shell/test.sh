@@ -2,6 +2,9 @@
 # one stage run, the next stage is built.
 # shellcheck shell=bash
 
+# shellcheck source=tools/shell/python.sh
+source tools/shell/python.sh
+
 run_test() {
   local -a stages=() filter=()
   with_cuda=
@@ -11,13 +14,13 @@ run_test() {
     case "$1" in
       --stage)
         case "${2:-}" in
-          release | dev | tsan | emulated) stages+=("$2") ;;
-          *) die "--stage takes release, dev, tsan or emulated" ;;
+          release | dev | tsan | emulated | python | torch) stages+=("$2") ;;
+          *) die "--stage takes release, dev, tsan, emulated, python or torch" ;;
         esac
         shift 2
         ;;
       --all)
-        stages=(release dev tsan emulated)
+        stages=(release dev tsan emulated python torch)
         release_targets=(all)
         shift
         ;;
@@ -73,6 +76,7 @@ release_is_built=""
 # build_stage PRESET
 build_stage() {
   local preset="$1" started=$SECONDS before=0 after=0
+  case "$preset" in python | torch) return 0 ;; esac # built by test_python
   read_processor_seconds before
   rm -rf "$(build_folder_of "$preset")/test-results"
   # Objects of test sources are identical in these builds and are linked from the release build.
@@ -129,6 +133,13 @@ run_tests_of() {
   local preset="$1" folder started=$SECONDS status=0 before=0 after=0
   read_processor_seconds before
   shift
+  case "$preset" in
+    python | torch)
+      test_python "$preset" || status=1
+      say "$preset: built and tested in $((SECONDS - started)) s"
+      return "$status"
+      ;;
+  esac
   folder="$(build_folder_of "$preset")"
   mkdir -p "$folder/test-results"
   say "$preset: testing"

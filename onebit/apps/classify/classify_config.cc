@@ -72,8 +72,9 @@ void read_problem(Keys& section, ClassifyConfig& config) {
                   {classify::name_of(Problem::kMultiLabel), Problem::kMultiLabel},
                   {classify::name_of(Problem::kRegression), Problem::kRegression}},
                  "one class of several, any number of labels, or a number");
-  section.texts("labels", config.labels,
-                {"the labels, in the order of the model's outputs", "those of the training file"});
+  section.texts(
+      "labels", config.labels,
+      {"the labels, in the order of the model's outputs", "the labels of the training file"});
   if (glue == nullptr) {
     section.require(config.labels.empty() || problem != Problem::kRegression, "labels",
                     "are given, and a regression has none");

@@ -20,8 +20,9 @@ const char* name_of(Kind kind);
 // The texts per example: 2, or 3 for triplets.
 int64_t parts_of(Kind kind);
 
-// Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or text_pair;
-// negative, if present; score or similarity, if present.
+// Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query,
+// question, sentence1 or text; positive, answer, sentence2 or text_pair; negative, if present;
+// score or similarity, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number

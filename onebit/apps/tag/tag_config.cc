@@ -59,7 +59,7 @@ void read_tags(Keys section, TagConfig& config) {
                  "how tags write entities; the tags of all files are rewritten in it. auto: as in "
                  "the training file; none: plain tags");
   section.texts("labels", config.labels,
-                {"the tags, in the order of the model's outputs", "those of the training file"});
+                {"the tags, in the order of the model's outputs", "the tags of the training file"});
   section.word(
       "best_by", config.best_by, every_metric(),
       {"the metric that decides which model is kept", "f1 of entities, accuracy of plain tags"});

@@ -87,15 +87,24 @@ void Engine::begin_update() {
 }
 
 void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
+  const BackwardInput input = begin_backward();
+  run(input);
+  end_backward(input);
+}
+
+BackwardInput Engine::begin_backward() {
   require(micro_step_ < batch_.accumulation,
           "backward() was called more than gradient_accumulation_steps ({}) times without step()",
           batch_.accumulation);
   if (micro_step_ == 0) begin_update();
   BackwardInput input{.loss_scale = scaler_.scale(), .gradients_ready = {}};
-  const bool last = micro_step_ + 1 == batch_.accumulation;
-  if (last) prepare_last_micro_step(input);
-  run(input);
+  if (micro_step_ + 1 == batch_.accumulation) prepare_last_micro_step(input);
+  return input;
+}
+
+void Engine::end_backward(const BackwardInput& input) {
   clear_stale_gradients({0, table_.size_elements()});
+  const bool last = micro_step_ + 1 == batch_.accumulation;
   if (last && !input.gradients_ready && route_ == GradientRoute::kAveraged && exchange_) {
     exchange_->ready({0, table_.size_elements()});
   }
@@ -171,16 +180,17 @@ void Engine::show_local_gradients(Context& context, Range range) {
   clipper_.observe_local_gradients(context, table_.gradients(), range);
 }
 
-optim::StepInput Engine::step_input(double gradient_scale) const {
+// Until step() is called, the rate of the caller is not known. An optimizer reads it only there.
+optim::StepInput Engine::step_input(double gradient_scale, std::optional<double> given) const {
   const optim::Rate rate = schedule_->at(completed_steps_ + 1);
   return {.step = completed_steps_ + 1,
-          .learning_rate = rate.learning_rate,
+          .learning_rate = given.value_or(rate.learning_rate),
           .gradient_scale = gradient_scale,
           .norm_limits = norm_limits_,
           .beta1 = rate.beta1};
 }
 
-std::optional<StepOutcome> Engine::step() {
+std::optional<StepOutcome> Engine::step(std::optional<double> learning_rate) {
   if (micro_step_ < batch_.accumulation) return std::nullopt;
   micro_step_ = 0;
   const PhaseSpan phase(context_, kOptimizerPhase);
@@ -197,10 +207,10 @@ std::optional<StepOutcome> Engine::step() {
   const bool watched = watch_ && is_watched;
   if (watched) watch_->before_step();
   // In the compressed phase the gradients remain the rank's own until the next step.
-  const optim::StepInput shadowed = step_input(1 / scaler_.scale());
+  const optim::StepInput shadowed = step_input(1 / scaler_.scale(), learning_rate);
   const bool shadows = shadow_ && norm.finite;
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
-  StepOutcome outcome = update(norm);
+  StepOutcome outcome = update(norm, learning_rate);
   packed_.changed();
   if (watched) {
     outcome.watch = watch_->after_step(std::max(outcome.learning_rate, outcome.gathered_rate));
@@ -236,8 +246,8 @@ int Engine::sources() const {
   return levels_.two ? communicator_.nodes().count() : communicator_.world_size();
 }
 
-StepOutcome Engine::update(const optim::GradientNorm& norm) {
-  const optim::StepInput input = step_input(norm.coefficient / scaler_.scale());
+StepOutcome Engine::update(const optim::GradientNorm& norm, std::optional<double> learning_rate) {
+  const optim::StepInput input = step_input(norm.coefficient / scaler_.scale(), learning_rate);
   optim::StepReport report{.phase = optimizer_->phase(), .applied = norm.finite};
   if (norm.finite) {
     report = optimizer_->step(context_, table_, input);

@@ -82,9 +82,15 @@ class Engine {
   // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones
   // (tensor/stale_gradients.h).
   void backward(const std::function<void(const BackwardInput&)>& run);
+  // The two halves of backward(), for a caller that does not make the backward pass itself, for
+  // example an autograd library that reports when a gradient is complete. The call that ends the
+  // micro-step gets what the one that began it has returned.
+  BackwardInput begin_backward();
+  void end_backward(const BackwardInput& input);
   // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty.
-  // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
-  std::optional<StepOutcome> step();
+  // A caller with its own schedule gives the learning rate of this update. Errors:
+  // max_skipped_steps steps in a row were not finite; names tensor, rank and step.
+  std::optional<StepOutcome> step(std::optional<double> learning_rate = {});
 
   // Calls `work` while the table holds the values that all ranks have in common, for code that
   // reads them for all ranks, since an optimizer may make its own updates between exchanges.
@@ -121,9 +127,9 @@ class Engine {
   void find_local_route();
   void report_unknown_noise();
   void show_local_gradients(Context& context, Range range);
-  optim::StepInput step_input(double gradient_scale) const;
+  optim::StepInput step_input(double gradient_scale, std::optional<double> rate = {}) const;
   optim::GradientNorm decide();
-  StepOutcome update(const optim::GradientNorm& norm);
+  StepOutcome update(const optim::GradientNorm& norm, std::optional<double> learning_rate);
   void account(StepOutcome& outcome);
   void count_skip(const optim::GradientNorm& norm);
   [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);

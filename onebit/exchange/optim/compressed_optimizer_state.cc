@@ -16,7 +16,6 @@ void CompressedOptimizer::save(StateWriter& writer) const {
   save_state_name(writer, options_.name);
   writer.scalar("phase", std::string(name_of(phase())));
   writer.scalar("updates", updates_);
-  writer.scalar("travels", "gradient");
   writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
   freeze_rule_.save(writer);
   rule_.save(writer);
@@ -38,10 +37,6 @@ void CompressedOptimizer::load(Context& context, ParameterTable& table, const St
           "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: the set of "
           "held rows cannot change after the freeze",
           json_text(Json(options_.exchange.moving_rows)), json_text(reader.scalar("exp_avg_mask")));
-  require(!compressed || !reader.scalar("travels").is_null(),
-          "the checkpoint was made in the compressed phase of an older version of onebit, whose "
-          "1-bit Adam exchanged momentum: continue from a checkpoint of its warm-up (--resume "
-          "TAG), or start a new run from its model (--initialize-from)");
   updates_ = reader.scalar("updates").get<int64_t>();
   freeze_rule_.load(reader);
   rule_.load(reader);

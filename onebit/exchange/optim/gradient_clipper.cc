@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/optim/earlier_state.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/device/profile.h"
@@ -151,7 +150,7 @@ void GradientClipper::load(const Json& state, int sources) {
   measurements_ = state.at("measurements").get<int64_t>();
   // Shares of local norms do not depend on the number of ranks.
   if (shares_) shares_->load(state.value("buckets", Json()));
-  const int saved = completed_sources(state, sources);
+  const int saved = state.at("ranks").get<int>();
   if (saved == sources) return;
   if (saved == 1) {
     // A single rank measured no noise. Until the ratio is measured, 1 clips too much rather than

@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "onebit/exchange/optim/earlier_state.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/tensor/view.h"
 
@@ -146,16 +145,13 @@ void NoiseRatio::load(const StateReader& reader) {
   const Json norms = reader.scalar("noise_norms");
   means_.local_norm = norms.at(0).get<double>();
   means_.average_norm = norms.at(1).get<double>();
-  cycles_ = completed_cycles(reader.scalar("noise_cycles"), static_cast<int64_t>(3 / kWeight));
+  recent_.local_norm = norms.at(2).get<double>();
+  recent_.average_norm = norms.at(3).get<double>();
+  cycles_ = reader.scalar("noise_cycles").get<int64_t>();
   reader.replicated("noise_local", view_of(means_.local));
   reader.replicated("noise_average", view_of(means_.average));
-  recent_ = means_;
-  if (norms.size() == 4) {
-    recent_.local_norm = norms.at(2).get<double>();
-    recent_.average_norm = norms.at(3).get<double>();
-    reader.replicated("noise_recent_local", view_of(recent_.local));
-    reader.replicated("noise_recent_average", view_of(recent_.average));
-  }
+  reader.replicated("noise_recent_local", view_of(recent_.local));
+  reader.replicated("noise_recent_average", view_of(recent_.average));
   if (saved == world_size_) return;
   const auto convert = [&](double local, auto& average) {
     if (!(average > 0)) return;

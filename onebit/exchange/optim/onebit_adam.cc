@@ -4,19 +4,6 @@
 #include "onebit/exchange/optim/compressed_recipe.h"
 
 namespace onebit::optim {
-namespace {
-
-// Rejects keys that select an arithmetic other than the only one implemented.
-void refuse_arithmetics(Keys& params) {
-  for (const char* key : {"coordinates", "variance", "scale", "parity"}) {
-    params.refused(key,
-                   "1-bit Adam has only one variant since it exchanges gradients instead of "
-                   "momentum (docs/compression.md)");
-  }
-}
-
-}  // namespace
-
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options) {
   return std::make_shared<CompressedRecipe>(
       CompressedTitle{
@@ -30,7 +17,6 @@ std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOption
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   OneBitAdamOptions options;
   options.adam = read_adam_options(params);
-  refuse_arithmetics(params);
   options.freeze = read_freeze_options(params);
   options.exchange = read_exchange_options(params, options.adam.beta2);
   return onebit_adam_recipe(options);

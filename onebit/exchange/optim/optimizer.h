@@ -113,7 +113,8 @@ class Optimizer {
   // Overlap with the backward pass, only if gradient_need() is kLocalOnly. begin_step() opens a
   // step; each gradients_ready() reports that this rank's gradients in `range` are final (any
   // order, every parameter element once, the same order on every rank); step() closes it with the
-  // same input. A non-finite gradient is taken as zero and reported: applied is then false.
+  // same input, in which the learning rate may be another: only step() reads it. A non-finite
+  // gradient is taken as zero and reported: applied is then false.
   virtual void begin_step(Context&, ParameterTable&, const StepInput&) {}
   virtual void gradients_ready(Range) {}
 

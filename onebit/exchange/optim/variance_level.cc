@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/optim/earlier_state.h"
 #include "onebit/exchange/optim/saved_state.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
@@ -169,7 +168,7 @@ void VarianceLevel::load(const StateReader& reader) {
     return;
   }
   exchanges_ = reader.scalar("exchanges").get<int64_t>();
-  const Json turns = completed_turns(reader.scalar("turns"), exchanges_, kTurns);
+  const Json turns = reader.scalar("turns");
   updates_ = turns.at("updates").get<int64_t>();
   left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
   const int rank = levels_.world().rank();

@@ -1,5 +1,6 @@
 // Two kinds of failure. Wrong input or environment throws onebit::Error with a message that states
-// what, where and how to fix it; a broken invariant of our code aborts with its place.
+// what, where and how to fix it. A broken invariant of our code aborts with its place, or throws
+// InternalError inside of a host program.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,10 +29,21 @@ void require(bool condition, fmt::format_string<Args...> format, Args&&... args)
   if (!condition) fail(format, std::forward<Args>(args)...);
 }
 
-[[noreturn]] void abort_on_broken_invariant(const char* expression, const char* file, int line);
+// A broken invariant of onebit's own code.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// Broken invariants throw InternalError from now on, instead of ending the process. For a host, for
+// example a Python interpreter, whose user would lose the work of hours. The object whose invariant
+// is broken must not be used again.
+void throw_on_broken_invariants();
+
+[[noreturn]] void report_broken_invariant(const char* expression, const char* file, int line);
 
 }  // namespace onebit
 
 // Checks a condition that only a bug in onebit can break.
 #define ONEBIT_INVARIANT(expression) \
-  ((expression) ? void(0) : ::onebit::abort_on_broken_invariant(#expression, __FILE__, __LINE__))
+  ((expression) ? void(0) : ::onebit::report_broken_invariant(#expression, __FILE__, __LINE__))

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <mutex>
+#include <utility>
 
 #include "onebit/ground/base/printable.h"
 
@@ -13,6 +15,27 @@ namespace onebit {
 namespace {
 
 std::atomic<int> log_rank{0};
+std::atomic<LogLevel> lowest_level{LogLevel::kInfo};
+
+// Where a host program wants the log.
+struct HostSink {
+  std::mutex mutex;
+  std::function<void(LogLevel, std::string_view)> write;
+};
+
+HostSink& host_sink() {
+  static HostSink sink;
+  return sink;
+}
+
+// False if there is no sink.
+bool write_to_host(LogLevel level, std::string_view text) {
+  HostSink& sink = host_sink();
+  const std::lock_guard lock(sink.mutex);
+  if (!sink.write) return false;
+  sink.write(level, text);
+  return true;
+}
 
 spdlog::logger& logger() {
   static const auto instance = [] {
@@ -47,7 +70,13 @@ std::string_view prefix(LogLevel level) {
 
 }  // namespace
 
+void set_log_sink(std::function<void(LogLevel, std::string_view)> sink) {
+  const std::lock_guard lock(host_sink().mutex);
+  host_sink().write = std::move(sink);
+}
+
 void set_log_level(LogLevel level) {
+  lowest_level = level;
   logger().set_level(to_spdlog(level));
 }
 
@@ -56,6 +85,7 @@ void set_log_rank(int rank) {
 }
 
 void show(std::string_view text) {
+  if (write_to_host(LogLevel::kInfo, text)) return;
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -65,14 +95,12 @@ void show(std::string_view text) {
 }
 
 void log_line(LogLevel level, std::string_view unfiltered) {
-  const std::string text = printable(unfiltered);
   const int rank = log_rank;
-  if (rank != 0 && level < LogLevel::kError) return;
-  if (rank != 0) {
-    logger().log(to_spdlog(level), "[rank {}] {}{}", rank, prefix(level), text);
-  } else {
-    logger().log(to_spdlog(level), "{}{}", prefix(level), text);
-  }
+  if (level < lowest_level || (rank != 0 && level < LogLevel::kError)) return;
+  const std::string mark = rank == 0 ? "" : fmt::format("[rank {}] ", rank);
+  const std::string text = printable(unfiltered);
+  if (write_to_host(level, mark + text)) return;
+  logger().log(to_spdlog(level), "{}{}{}", mark, prefix(level), text);
 }
 
 }  // namespace onebit

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -14,11 +15,15 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 void set_log_level(LogLevel level);
 // Ranks other than 0 log only errors, marked with the rank: warnings concern all ranks alike.
 void set_log_rank(int rank);
+// Log lines and shown texts go to `sink` from now on, instead of to standard error: for a host
+// program, for example a Python interpreter. Any thread may call the sink, one at a time. An empty
+// function means standard error again. The sink must not log, nor throw.
+void set_log_sink(std::function<void(LogLevel level, std::string_view text)> sink);
 // Control characters in the text, which may be out of a file, are replaced (printable.h).
 void log_line(LogLevel level, std::string_view text);
-// Writes a text as it is to standard error: a table, a progress line, a hint. What cannot be
-// written (a full disk, a terminal that has gone) is dropped: a run must not end because of what it
-// shows. The same holds for the log.
+// Writes a text as it is to standard error: a table, a progress line, a hint. (A sink gets it as
+// kInfo.) What cannot be written (a full disk, a terminal that has gone) is dropped: a run must not
+// end because of what it shows. The same holds for the log.
 void show(std::string_view text);
 
 template <typename... Args>

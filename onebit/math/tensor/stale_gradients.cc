@@ -17,6 +17,7 @@ void StaleGradients::cover(int parameter, Range range) {
 }
 
 std::vector<Range> StaleGradients::begin_update(int64_t size_elements) {
+  if (is_left_to_caller_) return {};
   std::vector<Range> others;
   int64_t end = 0;
   const auto add_until = [&](int64_t begin) {

@@ -18,6 +18,10 @@ class StaleGradients {
   // includes the gap behind the parameter. Two layers may cover the same parameter.
   void cover(int parameter, Range range);
 
+  // The caller zeroes the gradients before it adds to them, for example with PyTorch's zero_grad():
+  // from now on nothing is stale, and begin_update() has nothing to be zeroed.
+  void leave_to_caller() { is_left_to_caller_ = true; }
+
   // From here on what is covered is stale. The ranges that are not covered, of a buffer of this
   // many elements: to be zeroed now.
   std::vector<Range> begin_update(int64_t size_elements);
@@ -35,6 +39,7 @@ class StaleGradients {
     bool is_stale;
   };
   std::vector<Covered> covered_;  // by range
+  bool is_left_to_caller_ = false;
 };
 
 }  // namespace onebit

@@ -6,9 +6,9 @@
 
 namespace onebit::inspect {
 
-// An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
+// Returns an object with the keys `kind` and `path`, and the keys of the kind (docs/inspect.md):
 // numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
-// their checksums; `statistics` reads all of a store. Errors: no such path, or none of these kinds;
+// their checksums. `statistics` reads all of a store. Errors: no such path, none of these kinds, or
 // statistics of anything other than a store.
 struct InspectOptions {
   bool verify = false, statistics = false;

@@ -44,7 +44,7 @@ std::string inline_text(const std::string& key, const Json& value) {
   return text;
 }
 
-// One row per member; an object or a list of named things gets one row per member of its own.
+// Adds one row per member. An object or a list of named things gets a row for each of its members.
 void add_rows(metrics::TextTable& table, const Json& object) {
   for (const auto& [key, value] : object.items()) {
     if (key == "kind" || key == "path" || (value.is_object() && value.contains("kind"))) continue;

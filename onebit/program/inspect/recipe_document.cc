@@ -1,5 +1,7 @@
 #include "onebit/program/inspect/recipe_document.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -12,20 +14,43 @@ namespace {
 
 constexpr const char* kHead =
     "# The keys of a recipe\n\n"
-    "`onebit recipe keys` prints this document; a test compares them.\n\n"
-    "A recipe is one JSON object, comments (`//`, and `#` as in DeepSpeed's Hjson) allowed: a\n"
-    "DeepSpeed config, the key `task`, and the sections `model`, `data` and `run`. A key that is\n"
-    "null counts as absent, known or not. Any other key that is not listed here\n"
-    "is an error. `onebit recipe check FILE` lists every error in a recipe and shows what\n"
-    "it changes; `onebit recipe schema > recipe.schema.json` and\n"
-    "`\"$schema\": \"recipe.schema.json\"` in a recipe let an editor complete and check it. A run "
-    "writes\n"
-    "every key with its effective value into `recipe.resolved.json`.\n";
+    "`onebit recipe keys` prints this document, and a test compares them. `onebit recipe keys "
+    "--task "
+    "squad`\n"
+    "prints only the keys that a recipe for that task may have.\n\n"
+    "A recipe is one JSON object: a DeepSpeed config, the key `task`, and the sections `model`, "
+    "`data` and\n"
+    "`run`. Comments (`//`, and `#` as in DeepSpeed's Hjson) are allowed. A key that is null "
+    "counts "
+    "as\n"
+    "absent, known or not. Any other key that is not listed here is an error.\n\n"
+    "`onebit recipe check FILE` lists every error in a recipe and shows what it changes. To let an "
+    "editor\n"
+    "complete and check a recipe, write the schema with `onebit recipe schema > "
+    "recipe.schema.json` "
+    "and put\n"
+    "`\"$schema\": \"recipe.schema.json\"` into the recipe. A run writes every key with its "
+    "effective "
+    "value\n"
+    "into `recipe.resolved.json`.\n\n"
+    "Each key stands once. If only some types of a section or only some tasks have a key, the "
+    "column "
+    "`for`\n"
+    "names them. A key whose default or meaning differs between tasks has a row for each of "
+    "them.\n";
 
-// The table of one section.
+// A key of a section, as a row of a table.
+struct Line {
+  std::string key;
+  std::string owners;  // types of the section, or tasks (empty if all have the key)
+  std::string cells;
+
+  bool operator==(const Line&) const = default;
+};
+
 struct Part {
   std::string title;
-  std::string table;
+  std::vector<Line> lines;
 
   bool operator==(const Part&) const = default;
 };
@@ -54,74 +79,123 @@ std::string value_of(const KeyRow& row) {
   return row.form.is_fixed() ? "only " + describe(row.form) : describe(row.form);
 }
 
-std::string line_of(const KeyRow& row) {
+Line line_of(const KeyRow& row) {
   const std::string meaning =
       row.use == KeyUse::kNoEffect ? "no effect: " + row.meaning : row.meaning;
-  return fmt::format("| {} | {} | {} | {} |\n", code(row.name), cell(value_of(row)),
-                     cell(default_of(row)), cell(meaning));
+  return {code(row.name), "",
+          fmt::format("{} | {} | {} |", cell(value_of(row)), cell(default_of(row)), cell(meaning))};
 }
 
-std::string table_of(const KeyRow& section) {
-  std::string table = "| key | value | default | |\n|---|---|---|---|\n";
+// Returns every line of the lists once. Lines that all of them have come first, the others have the
+// names of the lists that have them.
+std::vector<Line> shared_lines(const std::vector<std::vector<Line>>& lists,
+                               const std::vector<std::string>& names) {
+  std::vector<Line> of_all, of_some;
+  for (const std::vector<Line>& list : lists) {
+    for (Line line : list) {
+      std::vector<std::string> owners;
+      for (size_t other = 0; other < lists.size(); ++other) {
+        if (std::ranges::count(lists[other], line) > 0) owners.push_back(code(names[other]));
+      }
+      const bool is_of_all = owners.size() == lists.size();
+      if (!is_of_all) line.owners = fmt::format("{}", fmt::join(owners, ", "));
+      std::vector<Line>& known = is_of_all ? of_all : of_some;
+      if (std::ranges::count(known, line) == 0) known.push_back(std::move(line));
+    }
+  }
+  of_all.insert(of_all.end(), of_some.begin(), of_some.end());
+  return of_all;
+}
+
+// A section with other keys for each "type" is one row.
+std::vector<Line> lines_of(const KeyRow& section) {
+  std::vector<Line> lines;
   bool kinds_explained = false;
   for (const KeyRow& row : section.rows) {
     const bool is_known = !row.kind.empty() && kinds_explained;
-    if (!is_known) table += line_of(row);
+    if (!is_known) lines.push_back(line_of(row));
     kinds_explained |= !row.kind.empty();
   }
-  return table;
+  return lines;
 }
 
+// Adds the sections inside `section`.
 void add_parts(const KeyRow& section, const std::string& path, std::vector<Part>& parts) {
+  std::string path_of_kinds;
+  std::vector<std::string> kinds;
+  std::vector<std::vector<Line>> of_kinds;
   for (const KeyRow& row : section.rows) {
     if (row.form.type != KeyType::kSection) continue;
     const std::string inner = path.empty() ? row.name : path + "." + row.name;
-    const std::string table = table_of(row);
-    Part part = {code(inner), table};
-    if (!row.kind.empty()) part.title += " of " + code(row.kind);
-    // Kinds with the same keys share a table.
-    if (!row.kind.empty() && !parts.empty() && parts.back().table == table) {
-      parts.back().title += ", " + code(row.kind);
+    if (!row.kind.empty()) {
+      path_of_kinds = inner;
+      kinds.push_back(row.kind);
+      of_kinds.push_back(lines_of(row));
+      continue;
+    }
+    Part part = {code(inner), lines_of(row)};
+    if (parts.back().lines == part.lines) {
+      parts.back().title += ", " + part.title;  // two names of one section
     } else {
       parts.push_back(std::move(part));
     }
     add_parts(row, inner, parts);
   }
+  if (!kinds.empty()) parts.push_back({code(path_of_kinds), shared_lines(of_kinds, kinds)});
 }
 
 std::vector<Part> parts_of(const training::TaskKind& task) {
   Keys keys = Keys::listing();
   task.read(keys);
-  std::vector<Part> parts = {{"Top level", table_of(keys.rows())}};
+  std::vector<Part> parts = {{"Top level", lines_of(keys.rows())}};
   add_parts(keys.rows(), "", parts);
   return parts;
 }
 
-std::string text_of(const Part& part, const std::string& of_task) {
-  return fmt::format("\n## {}{}\n\n{}", part.title, of_task, part.table);
+std::string text_of(const Part& part) {
+  const bool has_owners =
+      std::ranges::any_of(part.lines, [](const Line& line) { return !line.owners.empty(); });
+  std::string text = fmt::format("\n## {}\n\n", part.title);
+  text += has_owners ? "| key | for | value | default | |\n|---|---|---|---|---|\n"
+                     : "| key | value | default | |\n|---|---|---|---|\n";
+  for (const Line& line : part.lines) {
+    text += has_owners ? fmt::format("| {} | {} | {}\n", line.key, line.owners, line.cells)
+                       : fmt::format("| {} | {}\n", line.key, line.cells);
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string recipe_document() {
+std::string recipe_document(const std::string& task) {
+  std::vector<std::string> names, titles;
   std::vector<std::vector<Part>> of_tasks;
-  for (const training::TaskKind& task : tasks()) of_tasks.push_back(parts_of(task));
-  const auto is_shared = [&](const Part& part) {
-    return std::all_of(of_tasks.begin(), of_tasks.end(), [&](const std::vector<Part>& parts) {
-      return std::find(parts.begin(), parts.end(), part) != parts.end();
-    });
-  };
-  std::string text = kHead;
-  for (const Part& part : of_tasks.front()) {
-    if (is_shared(part)) text += text_of(part, "");
-  }
-  for (size_t task = 0; task < of_tasks.size(); ++task) {
-    for (const Part& part : of_tasks[task]) {
-      if (is_shared(part)) continue;
-      text += text_of(part, fmt::format(", task `{}`", tasks()[task].name));
+  for (const training::TaskKind& entry : tasks()) {
+    if (!task.empty() && entry.name != task) continue;
+    names.emplace_back(entry.name);
+    of_tasks.push_back(parts_of(entry));
+    for (const Part& part : of_tasks.back()) {
+      if (std::ranges::count(titles, part.title) == 0) titles.push_back(part.title);
     }
   }
-  return text;
+  std::string of_all = kHead, of_some;
+  for (const std::string& title : titles) {
+    std::vector<std::string> owners;
+    std::vector<std::vector<Line>> lists;
+    for (size_t index = 0; index < names.size(); ++index) {
+      const auto part = std::ranges::find(of_tasks[index], title, &Part::title);
+      if (part == of_tasks[index].end()) continue;
+      owners.push_back(names[index]);
+      lists.push_back(part->lines);
+    }
+    if (owners.size() == names.size()) {
+      of_all += text_of({title, shared_lines(lists, owners)});
+    } else {
+      of_some += text_of({fmt::format("{}, task `{}`", title, fmt::join(owners, "`, `")),
+                          shared_lines(lists, owners)});
+    }
+  }
+  return of_all + of_some;
 }
 
 }  // namespace onebit::inspect

@@ -5,7 +5,8 @@
 
 namespace onebit::inspect {
 
-// Markdown, the text of docs/recipe.md. Sections that every task has come first.
-std::string recipe_document();
+// Returns Markdown, the text of docs/recipe.md: each key once. With a task it has only keys of
+// recipes for that task.
+std::string recipe_document(const std::string& task = "");
 
 }  // namespace onebit::inspect

@@ -11,7 +11,7 @@ namespace onebit::inspect {
 // In the order of training::kTaskNames.
 std::span<const training::TaskKind> tasks();
 
-// The task of a recipe; the default one if the recipe names none. Error: an unknown name.
+// Returns the task that a recipe names, or the default one. Error: an unknown name.
 const training::TaskKind& task_of(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::inspect

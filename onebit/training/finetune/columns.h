@@ -45,8 +45,8 @@ class ColumnFinder {
   std::vector<std::string> missed_;
 };
 
-// The columns of labelled texts. An empty one is found by its usual names: text, sentence1 or
-// sentence; text_pair or sentence2, if present; label or labels. As in GLUE, premise and hypothesis,
+// Columns of labelled texts. An empty one is found by its usual names: text, sentence1 or sentence;
+// text_pair or sentence2, if present; label or labels. As in GLUE, premise and hypothesis,
 // question1 and question2, and question and sentence are pairs, too.
 struct Columns {
   std::string text, text_pair, label;

@@ -13,8 +13,8 @@ struct PartLimits {
   size_t size;  // the sum of sizes at which a part ends in any case
 };
 
-// Calls work(std::span<const Item>) for one part after the other. next(item) fills in a new item and
-// returns false after the last one.
+// Calls work(std::span<const Item>) for one part after the other. next(item) fills in a new item,
+// and returns false after the last one.
 template <typename Item, typename Next, typename SizeOf, typename Work>
 void for_each_part(const PartLimits& limits, const Next& next, const SizeOf& size_of,
                    const Work& work) {

@@ -1,0 +1,58 @@
+// Groups of ranks.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/thread_communicator.h"
+#include "python/src/module.h"
+
+namespace onebit::python {
+namespace {
+
+using namespace nb::literals;
+
+std::vector<Ranks> ranks_as_threads(int count) {
+  require(count >= 1, "the number of ranks must be at least 1, not {}", count);
+  std::vector<Ranks> ranks;
+  for (auto& communicator : comm::make_thread_world(count)) {
+    ranks.push_back({std::move(communicator)});
+  }
+  return ranks;
+}
+
+using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+// Overwrites the array with that of rank `root`.
+void broadcast(Ranks& ranks, Bytes array, int root) {
+  require(root >= 0 && root < ranks.communicator->world_size(), "there is no rank {} of {}", root,
+          ranks.communicator->world_size());
+  const std::span<std::byte> bytes(static_cast<std::byte*>(array.data()), array.nbytes());
+  const nb::gil_scoped_release release;
+  comm::broadcast_in_chunks(*ranks.communicator, bytes, root);
+}
+
+}  // namespace
+
+void bind_communicators(nb::module_& module) {
+  nb::class_<Ranks>(module, "Ranks")
+      .def_prop_ro("rank", [](const Ranks& ranks) { return ranks.communicator->rank(); })
+      .def_prop_ro("size", [](const Ranks& ranks) { return ranks.communicator->world_size(); })
+      .def_prop_ro("transport",
+                   [](const Ranks& ranks) { return std::string(ranks.communicator->transport()); })
+      .def(
+          "barrier", [](Ranks& ranks) { ranks.communicator->barrier(); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("broadcast", &broadcast, "array"_a.noconvert(), "root"_a)
+      .def(
+          "abort",
+          [](Ranks& ranks, const std::string& message) { ranks.communicator->abort(message); },
+          "message"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("one_rank", [] { return Ranks{comm::make_single_rank()}; });
+  module.def("ranks_as_threads", &ranks_as_threads, "count"_a);
+}
+
+}  // namespace onebit::python

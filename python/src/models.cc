@@ -1,0 +1,298 @@
+// Trained models from their folders: texts in, arrays out.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/predictions.h"
+#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/pretrain/fill_mask.h"
+#include "onebit/apps/squad/squad_prediction.h"
+#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/ground/base/parallel_for.h"
+#include "python/src/module.h"
+
+namespace onebit::python {
+namespace {
+
+using namespace nb::literals;
+
+using Matrix = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
+using IdArray = nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>;
+using RangeArray = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>>;
+
+// An array that keeps the vector's memory.
+template <typename Array, typename T>
+Array array_of(std::vector<T> values, std::initializer_list<size_t> shape) {
+  auto kept = std::make_unique<std::vector<T>>(std::move(values));
+  T* data = kept->data();
+  const nb::capsule owner(
+      kept.release(), [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+  return Array(data, shape, owner);
+}
+
+// "auto" is absent: the type of the device.
+std::optional<DType> compute_type(const std::string& word) {
+  if (word == "auto") return std::nullopt;
+  if (word == "f32") return DType::kF32;
+  if (word == "bf16") return DType::kBF16;
+  fail("compute is \"f32\", \"bf16\" or \"auto\", not \"{}\"", word);
+}
+
+int thread_count(std::optional<int> threads) {
+  if (!threads) return available_threads();
+  require(*threads >= 1, "threads must be at least 1, not {}", *threads);
+  return *threads;
+}
+
+// What every model has: a context, and one call at a time, from any thread of the interpreter.
+class Computer {
+ public:
+  explicit Computer(std::optional<int> threads) : context_(Context::cpu(thread_count(threads))) {}
+
+ protected:
+  // Runs `work` without the interpreter's lock.
+  template <typename Work>
+  auto compute(const Work& work) {
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    set_library_threads(context_.threads());
+    return work();
+  }
+  Context& context() { return context_; }
+
+ private:
+  Context context_;
+  std::mutex mutex_;
+};
+
+std::vector<finetune::Example> examples_of(const std::vector<std::string>& texts,
+                                           const std::optional<std::vector<std::string>>& pairs) {
+  require(!pairs || pairs->size() == texts.size(), "there are {} texts and {} text pairs",
+          texts.size(), pairs ? pairs->size() : 0);
+  std::vector<finetune::Example> examples(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    examples[i].text = texts[i];
+    if (pairs) examples[i].text_pair = (*pairs)[i];
+  }
+  return examples;
+}
+
+class Encoder : Computer {
+ public:
+  struct Options {
+    std::optional<int64_t> max_sequence_length;
+    std::optional<std::string> pooling;
+    std::optional<bool> normalize;
+    std::optional<std::string> prompt;
+    int64_t batch_size;
+    std::string compute;
+  };
+  Encoder(const std::string& folder, const Options& given, std::optional<int> threads)
+      : Computer(threads) {
+    embed::TextEncoderOptions options;
+    options.max_sequence_length = given.max_sequence_length;
+    if (given.pooling) options.pooling = pooling_of(*given.pooling);
+    options.normalize = given.normalize;
+    options.prompt = given.prompt;
+    options.batch = given.batch_size;
+    options.compute = compute_type(given.compute);
+    require(given.batch_size >= 1, "batch_size must be at least 1, not {}", given.batch_size);
+    compute([&] { encoder_ = std::make_unique<embed::TextEncoder>(context(), folder, options); });
+  }
+
+  Matrix encode(const std::vector<std::string>& texts) {
+    std::vector<float> vectors = compute([&] {
+      const auto examples = examples_of(texts, std::nullopt);
+      return examples.empty() ? std::vector<float>() : encoder_->vectors(examples);
+    });
+    return array_of<Matrix>(std::move(vectors), {texts.size(), static_cast<size_t>(hidden())});
+  }
+  int64_t hidden() const { return encoder_->hidden(); }
+  std::string description() const { return encoder_->description(); }
+  std::vector<std::string> prompt_names() const { return encoder_->prompt_names(); }
+  int64_t truncated() const { return encoder_->cut(); }
+
+ private:
+  static model::Pooling pooling_of(const std::string& word) {
+    if (word == "mean") return model::Pooling::kMean;
+    if (word == "cls") return model::Pooling::kFirst;
+    fail("pooling is \"mean\" or \"cls\", not \"{}\"", word);
+  }
+  std::unique_ptr<embed::TextEncoder> encoder_;
+};
+
+class Classifier : Computer {
+ public:
+  Classifier(const std::string& folder, std::optional<int64_t> max_sequence_length,
+             int64_t batch_size, const std::string& type, std::optional<int> threads)
+      : Computer(threads) {
+    require(batch_size >= 1, "batch_size must be at least 1, not {}", batch_size);
+    const classify::ClassifyPredictionOptions options{.max_sequence_length = max_sequence_length,
+                                                      .batch = batch_size,
+                                                      .compute = compute_type(type)};
+    compute([&] {
+      predictor_ = std::make_unique<classify::ClassifyPredictor>(context(), folder, options);
+    });
+  }
+
+  Matrix logits(const std::vector<std::string>& texts,
+                const std::optional<std::vector<std::string>>& pairs) {
+    std::vector<float> outputs = compute([&] {
+      const auto examples = examples_of(texts, pairs);
+      return examples.empty() ? std::vector<float>()
+                              : predictor_->outputs(examples, pairs.has_value());
+    });
+    return array_of<Matrix>(std::move(outputs), {texts.size(), labels().size()});
+  }
+  const std::vector<std::string>& labels() const { return predictor_->labels(); }
+  std::string problem() const { return std::string(classify::name_of(predictor_->problem())); }
+
+ private:
+  std::unique_ptr<classify::ClassifyPredictor> predictor_;
+};
+
+class Tagger : Computer {
+ public:
+  Tagger(const std::string& folder, std::optional<int64_t> max_sequence_length,
+         std::optional<int64_t> stride, int64_t batch_size, const std::string& type,
+         std::optional<int> threads)
+      : Computer(threads) {
+    require(batch_size >= 1, "batch_size must be at least 1, not {}", batch_size);
+    const tag::TagPredictionOptions options{.max_sequence_length = max_sequence_length,
+                                            .stride = stride,
+                                            .batch = batch_size,
+                                            .compute = compute_type(type)};
+    compute([&] { predictor_ = std::make_unique<tag::TagPredictor>(context(), folder, options); });
+  }
+
+  // [words of all sentences, labels]
+  Matrix logits(const std::vector<std::vector<std::string>>& sentences) {
+    size_t words = 0;
+    std::vector<tag::Sentence> read(sentences.size());
+    for (size_t i = 0; i < sentences.size(); ++i) {
+      for (const std::string& word : sentences[i]) read[i].add_word(word);
+      words += sentences[i].size();
+    }
+    std::vector<float> outputs =
+        compute([&] { return words == 0 ? std::vector<float>() : predictor_->outputs(read); });
+    return array_of<Matrix>(std::move(outputs), {words, labels().size()});
+  }
+  const std::vector<std::string>& labels() const { return predictor_->labels(); }
+
+ private:
+  std::unique_ptr<tag::TagPredictor> predictor_;
+};
+
+class QuestionAnswering : Computer {
+ public:
+  using Candidate = std::tuple<std::string, double, double, double>;
+
+  QuestionAnswering(const std::string& folder, const std::string& type, std::optional<int> threads)
+      : Computer(threads) {
+    compute([&] {
+      predictor_ = std::make_unique<squad::SquadPredictor>(context(), folder, compute_type(type));
+    });
+  }
+
+  // The answer, and the candidates: (text, probability, logit of the start, logit of the end).
+  std::pair<std::string, std::vector<Candidate>> answer(const std::string& question,
+                                                        const std::string& text,
+                                                        std::optional<bool> may_abstain) {
+    squad::SquadPredictionOptions options;
+    options.decode.may_be_unanswerable =
+        may_abstain.value_or(predictor_->description().may_be_unanswerable.value_or(false));
+    const squad::DecodedAnswer answer =
+        compute([&] { return predictor_->ask(text, question, options); });
+    std::vector<Candidate> candidates;
+    for (const auto& best : answer.best) {
+      candidates.emplace_back(best.text, best.probability, best.start_logit, best.end_logit);
+    }
+    return {answer.text, std::move(candidates)};
+  }
+
+ private:
+  std::unique_ptr<squad::SquadPredictor> predictor_;
+};
+
+class FillMask : Computer {
+ public:
+  using Candidate = std::tuple<std::string, int32_t, double>;
+
+  FillMask(const std::string& folder, std::optional<int> threads) : Computer(threads) {
+    compute([&] { filler_ = std::make_unique<pretrain::MaskFiller>(context(), folder); });
+  }
+  // For each mask the candidates: (token, id, probability).
+  std::vector<std::vector<Candidate>> fill(const std::string& text, int64_t top) {
+    require(top >= 1, "top must be at least 1, not {}", top);
+    const auto masks = compute([&] { return filler_->fill(text, top); });
+    std::vector<std::vector<Candidate>> result;
+    for (const auto& mask : masks) {
+      auto& candidates = result.emplace_back();
+      for (const auto& best : mask.candidates) {
+        candidates.emplace_back(best.token, best.id, best.probability);
+      }
+    }
+    return result;
+  }
+
+ private:
+  std::unique_ptr<pretrain::MaskFiller> filler_;
+};
+
+}  // namespace
+
+void bind_models(nb::module_& module) {
+  nb::class_<Encoder>(module, "Encoder")
+      .def(
+          "__init__",
+          [](Encoder* self, const std::string& folder, std::optional<int64_t> length,
+             std::optional<std::string> pooling, std::optional<bool> normalize,
+             std::optional<std::string> prompt, int64_t batch_size, std::string compute,
+             std::optional<int> threads) {
+            new (self) Encoder(folder,
+                               {length, std::move(pooling), normalize, std::move(prompt),
+                                batch_size, std::move(compute)},
+                               threads);
+          },
+          "folder"_a, "max_sequence_length"_a.none(), "pooling"_a.none(), "normalize"_a.none(),
+          "prompt"_a.none(), "batch_size"_a, "compute"_a, "threads"_a.none())
+      .def("encode", &Encoder::encode, "texts"_a)
+      .def_prop_ro("hidden", &Encoder::hidden)
+      .def_prop_ro("description", &Encoder::description)
+      .def_prop_ro("prompt_names", &Encoder::prompt_names)
+      .def_prop_ro("truncated", &Encoder::truncated);
+  nb::class_<Classifier>(module, "Classifier")
+      .def(nb::init<const std::string&, std::optional<int64_t>, int64_t, const std::string&,
+                    std::optional<int>>(),
+           "folder"_a, "max_sequence_length"_a.none(), "batch_size"_a, "compute"_a,
+           "threads"_a.none())
+      .def("logits", &Classifier::logits, "texts"_a, "text_pairs"_a.none())
+      .def_prop_ro("labels", &Classifier::labels)
+      .def_prop_ro("problem", &Classifier::problem);
+  nb::class_<Tagger>(module, "Tagger")
+      .def(nb::init<const std::string&, std::optional<int64_t>, std::optional<int64_t>, int64_t,
+                    const std::string&, std::optional<int>>(),
+           "folder"_a, "max_sequence_length"_a.none(), "stride"_a.none(), "batch_size"_a,
+           "compute"_a, "threads"_a.none())
+      .def("logits", &Tagger::logits, "sentences"_a)
+      .def_prop_ro("labels", &Tagger::labels);
+  nb::class_<QuestionAnswering>(module, "QuestionAnswering")
+      .def(nb::init<const std::string&, const std::string&, std::optional<int>>(), "folder"_a,
+           "compute"_a, "threads"_a.none())
+      .def("answer", &QuestionAnswering::answer, "question"_a, "text"_a, "may_abstain"_a.none());
+  nb::class_<FillMask>(module, "FillMask")
+      .def(nb::init<const std::string&, std::optional<int>>(), "folder"_a, "threads"_a.none())
+      .def("fill", &FillMask::fill, "text"_a, "top"_a);
+}
+
+}  // namespace onebit::python

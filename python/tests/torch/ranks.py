@@ -1,0 +1,30 @@
+"""Ranks for tests: threads of this process."""
+
+import threading
+
+from onebit import _core
+
+
+def run_ranks(count, work):
+    """Calls work(ranks) on `count` threads, one a rank, and returns what they return, by rank."""
+    results, errors = [None] * count, []
+
+    def run(rank, ranks):
+        try:
+            results[rank] = work(ranks)
+        except BaseException as error:  # noqa: BLE001 - handed on below
+            errors.append(error)
+            try:
+                ranks.abort(f"rank {rank}: {error}")
+            except Exception:
+                pass
+
+    threads = [threading.Thread(target=run, args=(rank, ranks))
+               for rank, ranks in enumerate(_core.ranks_as_threads(count))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
