@@ -63,20 +63,20 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
   Sums sums;
   int64_t micro_step = 0;
   for (const auto& batch : step_batches_) {
-    engine_->backward([&](const engine::BackwardInput& input) {
-      Stopwatch watch;
-      const auto forward_done = [&] { record.forward_seconds += watch.restart(); };
-      const model::TrainingPass pass = {.dropout_seed = engine_->config().run.seed,
-                                        .loss_scale = input.loss_scale,
-                                        .gradients_ready = input.gradients_ready,
-                                        .forward_done = forward_done,
-                                        .step = engine_->completed_steps(),
-                                        .micro_step = micro_step};
-      add(sums, run_pass(batch, items, pass));
-      // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
-      if (&batch == &step_batches_.back()) context_.synchronize();
-      record.backward_seconds += watch.seconds();
-    });
+    const engine::BackwardInput input = engine_->begin_backward();
+    Stopwatch watch;
+    const auto forward_done = [&] { record.forward_seconds += watch.restart(); };
+    const model::TrainingPass pass = {.dropout_seed = engine_->config().run.seed,
+                                      .loss_scale = input.loss_scale,
+                                      .gradients_ready = input.gradients_ready,
+                                      .forward_done = forward_done,
+                                      .step = engine_->completed_steps(),
+                                      .micro_step = micro_step};
+    add(sums, run_pass(batch, items, pass));
+    // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
+    if (&batch == &step_batches_.back()) context_.synchronize();
+    record.backward_seconds += watch.seconds();
+    engine_->end_backward(input);
     ++micro_step;
   }
   return sums;
