@@ -5,11 +5,11 @@ import subprocess
 
 
 class BenchFailure(Exception):
-    """A program failed or took too long; the message is the end of its output."""
+    """A program failed or took too long. The message is the end of its output."""
 
 
 def run_bench(program, flags, timeout=None):
-    """Returns the program's output. `flags` maps names without dashes to values; None: no value."""
+    """Returns the program's output. `flags` maps names without dashes to values, None for no value."""
     words = [str(program)]
     for name, value in flags.items():
         words += [f"--{name}"] if value is None else [f"--{name}", str(value)]
@@ -26,7 +26,7 @@ def run_bench(program, flags, timeout=None):
 
 
 def number_in(output, pattern):
-    """Returns the groups of the pattern as numbers; a single group as one number."""
+    """Returns the groups of the pattern as numbers, or a single group as one number."""
     found = re.search(pattern, output)
     if not found:
         raise BenchFailure(f"printed nothing like \"{pattern}\"")

@@ -2,7 +2,7 @@
 
 VOCABULARY = 30522
 
-# (layers, hidden size); a head has size 64, the feed-forward layer is four times as wide.
+# (layers, hidden size), where a head has size 64 and the feed-forward layer is four times as wide.
 PRESETS = {
     "bert-tiny": (2, 128), "bert-mini": (4, 256), "bert-small": (4, 512),
     "bert-medium": (8, 512), "bert-base": (12, 768), "bert-large": (24, 1024),

@@ -8,7 +8,7 @@ bert-large in bf16, forward, backward and AdamW, dropout on: pre-training on seq
 tokens with XQuAD's lengths (bench/xquad_windows.txt). Each side uses its fastest micro-batch, found
 by trial, and one update per micro-batch. PyTorch runs transformers' models with SDPA, torch.compile
 and fused AdamW (pytorch_trials.py lists the choices in its favour), windows padded to 384, like the
-reference, and grouped by length; onebit runs model_bench and squad_bench with packed windows. Rates
+reference, and grouped by length. onebit runs model_bench and squad_bench with packed windows. Rates
 are medians. Shares are relative to the rate of torch.matmul on 8192^3 in the same run, and count
 only operations on real tokens.
 
@@ -33,9 +33,9 @@ from bert_shapes import PRESETS, training_flops
 from window_batches import read_lengths
 
 HERE = Path(__file__).resolve().parent
-FIRST_TOKENS = 16384  # in the first micro-batch tried; smaller ones do not fill a GPU
+FIRST_TOKENS = 16384  # in the first micro-batch tried, as smaller ones do not fill a GPU
 MOST_TRIALS = 6
-# onebit's trials double the micro-batch until the rate grows by less than this factor; PyTorch's
+# onebit's trials double the micro-batch until the rate grows by less than this factor. PyTorch's
 # trials continue until its memory is full.
 WORTHWHILE = 1.02
 ONEBIT_SECONDS = 60.0  # for one run of a bench program
@@ -69,13 +69,13 @@ def cases_of(options):
 
 
 def best(trials, kind=None):
-    """Returns the fastest successful trial of a kind; None if there is none."""
+    """Returns the fastest successful trial of a kind, or None."""
     done = [t for t in trials if "rate" in t and (kind is None or t["case"] == kind)]
     return max(done, key=lambda t: t["rate"], default=None)
 
 
 def run_onebit(case, options, ends):
-    """Doubles the micro-batch while that is faster; appends to case.onebit."""
+    """Doubles the micro-batch while that is faster. Appends to case.onebit."""
     for micro in case.micros(options):
         flags = {"preset": options.preset, "compute": options.compute, "device": options.device,
                  "batch": micro, "rounds": options.rounds, "threads": options.threads}
@@ -117,7 +117,7 @@ def pytorch_command(case, options, seconds):
 
 
 def run_pytorch(case, options, ends):
-    """Runs pytorch_trials.py until it ends or the time is over; returns its reports."""
+    """Runs pytorch_trials.py until it ends or the time is over. Returns its reports."""
     seconds = max(30.0, ends - time.monotonic())
     # The compiler's caches are in a temporary folder: a killed process may leave an incomplete
     # file, on which the next process would fail.
@@ -163,7 +163,7 @@ def described(case, who, trial):
 
 
 def cells(trials, kind, share_of):
-    """Returns the cells rate, compilation, micro-batch and share; or the failure."""
+    """Returns the cells rate, compilation, micro-batch and share, or the failure."""
     found = best(trials, kind)
     if found is None:
         failed = [t["failed"] for t in trials if t["case"] == kind and "failed" in t]
@@ -226,7 +226,7 @@ def report(options, cases, machine, ceiling):
 
 
 def compare(options):
-    """Runs all cases; returns whether each has the rates of both sides."""
+    """Runs all cases. Returns whether each has the rates of both sides."""
     cases = cases_of(options)
     ends = time.monotonic() + 60 * options.minutes
     machine, ceilings = {}, []
@@ -240,7 +240,7 @@ def compare(options):
             return True
         ceilings += [1e12 * fact["tflops"] for fact in reported if fact["what"] == "ceiling"]
         run_onebit(case, options, began + share)
-    # Each case's process measured the ceiling; the highest one gives the lowest shares.
+    # Each case's process measured the ceiling. The highest one gives the lowest shares.
     report(options, cases, machine, max(ceilings, default=None))
     return all(best(case.onebit) and best(case.pytorch) for case in cases)
 

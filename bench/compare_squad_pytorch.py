@@ -7,7 +7,7 @@
 PyTorch trains transformers' BertForQuestionAnswering with AdamW and clipping, bf16 by autocast, on
 windows of the same lengths: every window padded to --max-length, like the published programs, and
 windows grouped by length and padded to the longest of the batch. Each is measured in turns with
-onebit; the best round counts. Needs a Python with torch and transformers.
+onebit, and the best round counts. Needs a Python with torch and transformers.
 """
 
 import argparse

@@ -10,7 +10,7 @@ The task must leave the first plateau (word frequencies), on which almost all op
 and must leave it early: if a run leaves it at a third of its steps or later, this step determines
 the final loss, and it depends on seed and rounding. With the default, bench/compression_study.json
 on the demo's text with 1,024 words, every seed leaves it at a fifth of the run. The final loss is
-that of the whole held-out split (`onebit evaluate`); the curves are those of the run itself. The
+comes from the whole held-out split (`onebit evaluate`), the curves come from the run itself. The
 tables contain the mean of the paired differences and its standard error. Finished runs are not
 repeated, so the command can be run again with more --ranks, --runs or --seeds.
 """
@@ -66,14 +66,14 @@ def rival_of(name):
 
 
 def rate_of(options, family):
-    """Returns the requested learning rate; None: the recipe's."""
+    """Returns the requested learning rate, or None for the recipe's."""
     if family == "lamb":
         return options.lamb_rate
     return options.muon_rate if family == "muon" else options.rate
 
 
 def ranks_per_node(name, ranks):
-    """Returns the ranks per node; on two levels there are two simulated nodes."""
+    """Returns the ranks per node. On two levels there are two simulated nodes."""
     return max(1, ranks // 2) if name.endswith("-two") else ranks
 
 
@@ -117,7 +117,7 @@ def recipe(options, name, ranks, seed):
 
 
 def launch(options, folder, ranks, made, more=(), per_node=1, program=None):
-    """Trains with the recipe `made` in folder/run; `more` are additional arguments. Returns whether
+    """Trains with the recipe `made` in folder/run, with `more` arguments. Returns whether
     it succeeded, which it records in the file folder/done."""
     path = folder / "recipe.json"
     path.write_text(json.dumps(made, indent=2) + "\n")
@@ -198,7 +198,7 @@ def share(lines):
 
 
 def mean_and_error(values, digits):
-    """Returns two cells of a table; "-" if there are too few values."""
+    """Returns two cells of a table, or "-" if there are too few values."""
     if not values:
         return "- | -"
     mean = f"{statistics.fmean(values):+.{digits}f} %"
@@ -219,7 +219,7 @@ def runs_table(results):
 
 
 def dense_result(results, name, ranks, seed):
-    """Returns the result of the run with which this one is compared; None if there is none."""
+    """Returns the result of the run with which this one is compared, or None."""
     rival = rival_of(name)
     rivals = [key for key in results if key[0] == rival and key[2] == seed]
     if name == rival:

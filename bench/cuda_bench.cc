@@ -2,7 +2,7 @@
 // BERT-large relative to them, the passes of the optimizers and the codec, and whole training
 // steps.
 //   cuda_bench [--rounds 3] [--steps] [--preset bert-large] [--json FILE]
-// Rates are the best of the rounds; all are measured in the same run.
+// Rates are the best of the rounds, all measured in the same run.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>

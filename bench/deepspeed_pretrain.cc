@@ -1,6 +1,6 @@
 // Pre-trains like `onebit pretrain`, but with DeepSpeed's arithmetic (tests/deepspeed) instead of
 // onebit's for the recipe's optimizer (OneBitAdam, OneBitLamb or ZeroOneAdam). For comparisons of
-// quality (bench/compression_study.py); in f32, on CPUs, not fast.
+// quality (bench/compression_study.py), in f32, on CPUs, not fast.
 //   mpirun -np 2 deepspeed_pretrain pretrain --recipe R --data D --valid V --output O [--threads N]
 #include <memory>
 #include <string>

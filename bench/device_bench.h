@@ -1,4 +1,5 @@
-// Times work on one device and collects the times in a table, with rates relative to those of the
+// Times work on one device and collects the times in a table, with rates relative to the rates of
+// the
 // first copy and the first product. Operands are random: a GPU multiplies constants faster, because
 // it needs less power for them.
 #pragma once
@@ -62,7 +63,7 @@ class DeviceBench {
     std::fprintf(stderr, "%s: %.3f ms, %s, %s\n", name.c_str(), 1e3 * seconds, rate.c_str(),
                  relative.c_str());
   }
-  // Uniform in [-0.02, 0.02); zeros of other types.
+  // Uniform in [-0.02, 0.02), but zeros of other types.
   Tensor make(DType type, Shape shape) const { return filled(type, shape, -0.02f); }
   // Uniform in [0, 0.02).
   Tensor positive(DType type, Shape shape) const { return filled(type, shape, 0.0f); }

@@ -8,7 +8,7 @@
 
 namespace onebit {
 
-// "cpu" with `threads` threads, or "cuda": the first CUDA device. Errors: any other value; no CUDA
+// "cpu" with `threads` threads, or "cuda": the first CUDA device. Errors: any other value, no CUDA
 // device.
 inline Context context_on(const std::string& device, int threads) {
   require(device == "cpu" || device == "cuda", "--device is cpu or cuda, not {}", device);

@@ -1,6 +1,6 @@
 // The largest micro-batch of BERT-large that fits into 16 and 32 GB, by memory option, for
-// sequences of 384 and 512 tokens. The heads are those of pre-training at both lengths, although no
-// masked words are predicted at 384. Computed by the code that reserves the memory; needs no
+// sequences of 384 and 512 tokens. The heads are pre-training's at both lengths, although no
+// masked words are predicted at 384. Computed by the code that reserves the memory. Needs no
 // device.
 //   memory_bench [--preset bert-large] [--compute bf16]
 #include <CLI/CLI.hpp>

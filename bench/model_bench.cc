@@ -1,4 +1,4 @@
-// A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
+// A whole training step (forward, backward, AdamW, with dropout, the decoder on masked rows only)
 // compared with its matrix products, in one run. `model_bench --help` lists the options.
 // Rates are the best of the rounds, and the median of all steps. On a shared machine, use one
 // thread and the rates by processor time. On a CUDA device only the step is measured.
@@ -155,7 +155,7 @@ Rates rates(double flops, Seconds seconds) {
   return {flops / seconds.wall, flops / seconds.processor};
 }
 
-// The matrix products of a layer, measured alone; each has its best time over the rounds.
+// The matrix products of a layer, measured alone, each with its best time over the rounds.
 class Products {
  public:
   Products(const Settings& settings, const BertConfig& config) {
@@ -313,7 +313,7 @@ void print_parts(const std::vector<double>& parts) {
   }
 }
 
-// Runs the steps and returns their times; measures `products`, if not null, before each round.
+// Runs the steps and returns their times. Measures `products`, if not null, before each round.
 std::vector<Seconds> measure(Context& context, const Settings& settings, TrainingStep& step,
                              Products* products) {
   std::vector<Seconds> steps;

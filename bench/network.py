@@ -7,10 +7,10 @@ per element, and PyTorch's DistributedDataParallel over Gloo, with and without i
     ./run bench network --model bert-mini --rates 1gbit none --ranks 2 --modes onebit dense16
     ./run bench network --ranks 8 --ranks-per-host 4 --modes onebit onebit-two     # levels
 
-Ranks run in network namespaces on this machine (tools/network_lab.py; needs root), one core each.
+Ranks run in network namespaces on this machine (tools/network_lab.py, as root), one core each.
 Writes results.json, table.md, curves.svg and the programs' output (logs/) to --output. Points that
 are in results.json are not measured again, so the command can be repeated with more points or after
-an interruption; --again measures all of them.
+an interruption. --again measures all of them.
 """
 
 import argparse
@@ -46,7 +46,7 @@ PACKAGES = ("torch", "transformers")
 
 
 class PointFailure(Exception):
-    """A point could not be measured; the message is the reason."""
+    """A point could not be measured. The message is the reason."""
 
 
 def recipe(options, mode, ranks):
@@ -148,7 +148,7 @@ def measure(options, store, mode, ranks, rate):
 
 
 def torch_python(options):
-    """Returns a Python with PyTorch, or None; installs one if requested."""
+    """Returns a Python with PyTorch, or None. Installs one if requested."""
     if options.install_torch:
         place = ROOT / ".venv"
         if not (place / "bin/python").exists():
@@ -211,7 +211,7 @@ def table(results):
 
 
 def lines_of(results):
-    """Returns the picture's lines; rates are placed by their logarithm, "none" after the
+    """Returns the picture's lines. Rates are placed by their logarithm, "none" after the
     highest."""
     points = [one for one in ordered(results) if "failed" not in one[3]]
     if not points:

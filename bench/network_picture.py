@@ -3,7 +3,7 @@
 import math
 import re
 
-# The colour of a mode; that of dense16 is the ink, which follows the reader's light or dark scheme.
+# The colours of the modes. dense16 has the ink's colour, which follows the reader's scheme.
 COLOURS = {"dense16": "", "onebit": "#d55e00",
            "onebit-clip": "#e69f00", "onebit-two": "#009e73", "ddp": "#3584c4", "ddp-fp16": "#56b4e9"}
 NAMES = {"dense16": "16 bits", "onebit": "1 bit", "onebit-clip": "1 bit, clipped",
@@ -27,9 +27,9 @@ def ticks(low, high):
 
 
 def words_of(rate):
-    """Returns "200 Mb/s" for "200mbit"."""
+    """Returns "200M" for "200mbit"."""
     found = re.fullmatch(r"([\d.]+)([kmg])bit", rate)
-    return f"{found[1]} {found[2].upper()}b/s" if found else "no limit"
+    return found[1] + found[2].upper() if found else "no limit"
 
 
 def picture(points, title):
@@ -47,7 +47,8 @@ def picture(points, title):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
              f'width="{WIDTH}" height="{height}" role="img"><title>{title}</title>{STYLE}'
              '<rect width="100%" height="100%" class="page"/>',
-             f'<text x="8" y="20" class="small">{title}</text>']
+             f'<text x="8" y="20" class="small">{title}</text>'
+             f'<text x="8" y="{HEIGHT - 12}" class="small">bit/s</text>']
     for mark in marks:
         _, y = place(0, mark)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}" class="grid"/>'

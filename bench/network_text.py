@@ -9,7 +9,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def make_store(program, folder, documents=1500):
-    """Returns the store's folder; creates the store if it does not exist."""
+    """Returns the store's folder. Creates the store if it does not exist."""
     store = folder / "corpus"
     if (store / "vocab.txt").exists():
         return store

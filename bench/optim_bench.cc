@@ -1,14 +1,14 @@
 // The passes of the optimizers compared with memory bandwidth, in one run: the necessary memory
 // traffic per second, and its share of a triad on the same threads (of_triad). Bytes per element:
 //
-//   adam        reads value, gradient, two moments; writes value and moments     28
+//   adam        reads value, gradient, two moments, writes value and moments     28
 //   adam_bf16   also writes the compute copy                                     30
-//   lamb        reads value, gradient, two moments; writes moments; reads value
-//               and moments again; writes value                                  40
+//   lamb        reads value, gradient, two moments, writes moments, reads value
+//               and moments again, writes value                                  40
 //   lamb_bf16   also writes the compute copy                                     42
-//   normalize   reads gradient, variance; writes variance, normalized gradient   16
-//   momentum    reads momentum, normalized gradient; writes momentum             12
-//   step        reads value, momentum; writes value                              12
+//   normalize   reads gradient, variance, writes variance, normalized gradient   16
+//   momentum    reads momentum, normalized gradient, writes momentum             12
+//   step        reads value, momentum, writes value                              12
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ void adam(benchmark::State& state, bool copies) {
   });
 }
 
-// Alternates tensors as large as those of a bert-base layer with the small ones between them.
+// Alternates tensors as large as a bert-base layer's with the small ones between them.
 void lamb(benchmark::State& state, bool copies) {
   const Tensor value = filled(1), gradient = filled(0.1f), momentum = filled(0),
                variance = filled(0);

@@ -101,7 +101,7 @@ def arguments():
                         help="what bench/network.py wrote")
     parser.add_argument("--timeout", type=float, default=600, help="of a measurement, in seconds")
     options = parser.parse_args()
-    options.steps = 5  # in the recipe; the time of a step does not depend on it
+    options.steps = 5  # in the recipe (the time of a step does not depend on it)
     return options
 
 

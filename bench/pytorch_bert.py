@@ -1,6 +1,6 @@
 """Trains transformers' BERT on the same work as the bench programs.
 
-Precisions: "f32"; "autocast", f32 weights with bf16 products, like transformers' Trainer; and
+Precisions: "f32", "autocast", f32 weights with bf16 products, like transformers' Trainer, and
 "bf16", bf16 weights and activations with f32 master weights and moments in the optimizer, like
 onebit, which is faster in PyTorch than autocast.
 """
@@ -13,7 +13,7 @@ PRECISIONS = ("f32", "autocast", "bf16")
 
 
 def bert_config(preset, layers=0):
-    """Returns a preset's configuration, optionally with another number of layers; dropout 0.1."""
+    """Returns a preset's configuration, optionally with another number of layers. Dropout is 0.1."""
     own, hidden = PRESETS[preset]
     return BertConfig(vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers or own,
                       num_attention_heads=hidden // 64, intermediate_size=4 * hidden,
@@ -76,7 +76,7 @@ class Step:
 
 
 class PretrainingStep(Step):
-    """Trains both heads; the decoder runs only on masked rows."""
+    """Trains both heads. The decoder runs only on masked rows."""
 
     def __init__(self, preset, precision="f32", device="cpu"):
         torch.manual_seed(1)
@@ -111,7 +111,7 @@ class PretrainingStep(Step):
 
 
 class QuestionAnsweringStep(Step):
-    """Trains on padded windows with masked attention; gradients are clipped to norm 1."""
+    """Trains on padded windows with masked attention. Gradients are clipped to norm 1."""
 
     def __init__(self, preset, precision="f32", device="cpu", layers=0, fused=True):
         torch.manual_seed(1)

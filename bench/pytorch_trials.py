@@ -8,19 +8,19 @@ survives a crash or the end of the time:
     {"what": "trial", "case": ..., "micro": ..., "compiled": ..., "rate": ... or "failed": ...}
 
 Choices in favour of PyTorch:
-- bf16 weights with f32 master weights (pytorch_bert.py) instead of autocast; fused AdamW;
-- TF32 for the remaining f32 products (set_float32_matmul_precision);
-- torch.compile with static shapes (dynamic=False) if all batches have the same shape; otherwise
-  PyTorch's default: one static shape, then one for all lengths; lengths are then multiples of 8, as
-  its attention kernels require;
+- bf16 weights with f32 master weights (pytorch_bert.py) instead of autocast, and fused AdamW
+- TF32 for the remaining f32 products (set_float32_matmul_precision)
+- torch.compile with static shapes (dynamic=False) if all batches have the same shape. Otherwise
+  PyTorch's default: one static shape, then one for all lengths. Lengths are then multiples of 8, as
+  its attention kernels require
 - one layer is compiled and used for all layers, which takes seconds and loses only fusion across
-  layers; if time is left, the whole model is compiled as well, and the faster one counts. Mode
+  layers. If time is left, the whole model is compiled as well, and the faster one counts. Mode
   "default": at these sizes a step is bound by the GPU, so CUDA graphs ("reduce-overhead") save
   nothing, and "max-autotune-no-cudagraphs" takes longer to select kernels than a comparison lasts;
-  --mode selects them;
+  --mode selects them
 - attention's kernel: PyTorch's own choice first, then each of SDPA's backends at the best
-  micro-batch (--sdpa best), because its choice is not always the fastest;
-- inputs stay on the device, the number of masked rows is fixed, and a step reads nothing back;
+  micro-batch (--sdpa best), because its choice is not always the fastest
+- inputs stay on the device, the number of masked rows is fixed, and a step reads nothing back
 - expandable memory segments, so that fragmentation does not reduce the micro-batch.
 """
 
@@ -42,7 +42,7 @@ SDPA = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION", "efficient": "EF
 
 
 def with_sdpa(name):
-    """A context in which scaled_dot_product_attention has one backend; "default": all of them."""
+    """A context in which scaled_dot_product_attention has one backend, or all for "default"."""
     if name == "default":
         return contextlib.nullcontext()
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -125,13 +125,13 @@ class Trials:
             for one in inputs:
                 step.run(one)
 
-        # The first call compiles; if the shapes of inputs vary, all must have been seen.
+        # The first call compiles. If the shapes of inputs vary, all must have been seen.
         for _ in range(2 if len(inputs) > 1 else 3):
             work()
         return micro * len(inputs) / self.timer.median(work, self.options.rounds)
 
     def attempt(self, step, micro, how):
-        """Measures and reports a trial; returns whether it succeeded."""
+        """Measures and reports a trial. Returns whether it succeeded."""
         began = time.monotonic()
         if step.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -165,7 +165,7 @@ class Trials:
         return step
 
     def search(self, micros, how):
-        """Tries micro-batches until memory or time is exhausted; without compiling if that
+        """Tries micro-batches until memory or time is exhausted, without compiling if that
         fails."""
         step = self.made(how)
         for micro in micros:
@@ -187,7 +187,7 @@ class Trials:
         return None
 
     def backends(self, how):
-        """Repeats the best micro-batch with each backend of SDPA; the fastest stays chosen."""
+        """Repeats the best micro-batch with each backend of SDPA. The fastest stays chosen."""
         if self.options.sdpa != "best" or self.best is None:
             return
         for name in SDPA:

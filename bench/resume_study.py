@@ -4,10 +4,10 @@ results.
 
     bench/resume_study.py --program build/onebit --data corpus/ --valid valid/ --output study/ --f32
 
-The task is that of compression_study.py. Runs of 1, 2 and 8 ranks freeze after a tenth of the steps
+The task is compression_study.py's. Runs of 1, 2 and 8 ranks freeze after a tenth of the steps
 and keep a checkpoint of the warm-up and one of the compressed phase. Copies of them resume from one
 of these (CASES). The table compares their final masked-word loss on the whole held-out split with
-that of the uninterrupted run. Finished runs are not repeated.
+the loss of the uninterrupted run. Finished runs are not repeated.
 """
 import json
 import shutil

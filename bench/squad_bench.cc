@@ -1,4 +1,5 @@
-// A fine-tuning step (forward, backward, clipping, Adam; dropout on) of a question-answering model,
+// A fine-tuning step (forward, backward, clipping, Adam, with dropout) of a question-answering
+// model,
 // run by the engine as in `onebit squad train`, with the real lengths of a SQuAD file and with
 // every window padded to the longest allowed:
 //   squad_bench --data xquad.en.json --vocab vocab.txt [--preset bert-base] [--layers N]
@@ -6,7 +7,7 @@
 //               [--device cpu] [--steps 4] [--rounds 2] [--padded] [--lengths]
 //   squad_bench [--windows bench/xquad_windows.txt] ...
 // Rates are windows per second over all steps of the best round, and of the median round. --padded
-// also measures padding; --lengths prints the windows' lengths and exits. Without --data the
+// also measures padding, --lengths prints the windows' lengths and exits. Without --data the
 // windows have the lengths of a list and random words.
 #include <CLI/CLI.hpp>
 #include <algorithm>

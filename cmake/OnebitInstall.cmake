@@ -19,11 +19,17 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLU
         FILES_MATCHING PATTERN "*.h"
         REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE
         PATTERN "mpi_job.h" EXCLUDE
+        PATTERN "mpi_calls.h" EXCLUDE
+        PATTERN "mpi_library.h" EXCLUDE
         REGEX "/onebit/math/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
 install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h onebit/math/kernels/lamb_tensor.h
               onebit/math/kernels/update_range.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)
+# What a program loads when MPI has started it (comm/mpi_library.cc).
+if(ONEBIT_HAS_MPI)
+  install(TARGETS onebit_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/onebit)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in

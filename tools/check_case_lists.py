@@ -4,7 +4,7 @@ of the list unnoticed.
 
     check_case_lists.py PATTERNS PROGRAM...
 
-PATTERNS are GoogleTest's, separated by ":" and "-". A program is a test; it is asked for its cases.
+PATTERNS are GoogleTest's, separated by ":" and "-". A program is a test, asked for its cases.
 """
 import re
 import subprocess

@@ -4,8 +4,8 @@
 
     check_includes.py BUILD_FOLDER[,BUILD_FOLDER] SOURCE...
 
-A folder contains compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF; of a source that is
-in both, the first one's command is used. Sources are parsed with all warnings, and no code is
+A folder contains compile_commands.json of a build with ONEBIT_QUICK_BUILD=OFF. If a source is in
+both, the first one's command is used. Sources are parsed with all warnings, and no code is
 generated. ONEBIT_JOBS sets the number of parallel jobs (default: the number of cores).
 """
 import json

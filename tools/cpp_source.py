@@ -78,7 +78,7 @@ def _kind_of_brace(statement, outer):
         return "scope"
     head = statement.rstrip()
     if "(" in head:
-        # `Type::Type(...) : member_{value}` opens a value; the body comes later.
+        # `Type::Type(...) : member_{value}` opens a value. The body comes later.
         initialisers = re.search(r"\)[^()]*[^:]:[^:]", head)
         if initialisers and re.search(r"[\w>]$", head) and not head.endswith(")"):
             return "value"
@@ -89,7 +89,7 @@ def _kind_of_brace(statement, outer):
 
 
 def functions(text):
-    """Returns (first line, last line, name) of every function; lambdas belong to their function."""
+    """Returns (first line, last line, name) of every function. Lambdas belong to their function."""
     code = without_preprocessor(without_comments_and_strings(text))
     stack = ["scope"]
     start, opened, found, line = 0, [], [], 1

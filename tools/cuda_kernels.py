@@ -3,17 +3,17 @@
 
 Usage: cuda_kernels.py BUILD_FOLDER|OBJECT... [--filter TEXT]
 
-Reads the machine code in the object files of a build with the CUDA backend; needs no toolkit and no
+Reads the machine code in the object files of a build with the CUDA backend. Needs no toolkit and no
 GPU. Columns:
 
   arch       the architecture: 90 for sm_90
-  threads    the most threads per block (__launch_bounds__); "-" if the launch decides
+  threads    the most threads per block (__launch_bounds__), or "-" if the launch decides
   registers  registers per thread
   local      bytes of local memory per thread: spilled registers and arrays in memory
-  shared     bytes of static shared memory per block; the launch chooses the size of dynamic shared
-             memory, which is not in the objects
+  shared     bytes of static shared memory per block (the launch chooses the size of dynamic shared
+             memory, which is not in the objects)
   warps      resident warps per multiprocessor with blocks of that many threads (128 if the launch
-             decides), limited by registers and static shared memory; at most 64 on sm_80, sm_90
+             decides), limited by registers and static shared memory, at most 64 on sm_80, sm_90
              and sm_100
   code       instructions of the kernel
   loads      the most loads from global memory that are issued before one of them is waited for
@@ -167,7 +167,7 @@ def demangle(names):
 
 
 def read_kernels(paths):
-    """Returns all kernels of object files and of the objects in build folders; raises OSError."""
+    """Returns all kernels of object files and of the objects in build folders. Raises OSError."""
     kernels = []
     for path in map(Path, paths):
         objects = sorted(path.rglob("*.cu.o")) if path.is_dir() else [path]

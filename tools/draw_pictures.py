@@ -40,7 +40,7 @@ def style():
 
 
 class Picture:
-    """Collects the parts of one picture; places are in pixels from the upper left corner."""
+    """Collects the parts of one picture. Places are in pixels from the upper left corner."""
 
     def __init__(self, height, title):
         self.height, self.title, self.parts = height, title, []

@@ -6,8 +6,8 @@
 Every run has two hosts (network namespaces, so the machine must meet the requirements of
 tools/network_lab.py) and its own small disk. Faults follow one another within a run, at random
 steps of the warm-up and the compressed phase. The run must succeed, with every loss equal, bit for
-bit, to that of a run without faults, and leave no process, lock or temporary file. For each kind of
-fault the table lists the seconds until the attempt had ended on all hosts, those of the shutdown
+bit, to the loss of a run without faults, and leave no process, lock or temporary file. For each kind
+of fault the table lists the seconds until the attempt had ended on all hosts, those of the shutdown
 alone, the steps that were repeated, and the causes that the launcher reported. Exits with 1 if any
 condition is violated, and with 77 if namespaces are not allowed.
 """
@@ -169,7 +169,7 @@ def inject(hosts, run, chance, fault, step):
     _, _, row.cause, ended = FAILED.findall(run.text())[-1]
     row.ended = float(ended)
     if undo:
-        # On a full disk the launcher waits for free space; the measurement excludes this wait.
+        # On a full disk the launcher waits for free space. The measurement excludes this wait.
         time.sleep(0 if fault == "fill_disk" else chance.uniform(0, 3))
         undo()
     again = "starting from the beginning"

@@ -1,7 +1,7 @@
 """Writes examples of three fine-tuning tasks as files that `onebit` reads, and scores predictions.
 
-classify: verses of the King James text, labelled with one of its six parts; tag: sentences of
-CoNLL-2003; embed: questions of a SQuAD file and their paragraphs. Development examples come from
+classify: verses of the King James text, labelled with one of its six parts. tag: sentences of
+CoNLL-2003. embed: questions of a SQuAD file and their paragraphs. Development examples come from
 other chapters, other news and other documents than training examples.
 """
 
@@ -68,7 +68,7 @@ def embed_examples(path):
 
 
 def by_group(groups, sizes):
-    """Takes a random fifth of the groups for development; draws `sizes` examples of both parts."""
+    """Takes a random fifth of the groups for development. Draws `sizes` examples of both parts."""
     names = sorted(groups)
     chance = random.Random(2018)
     chance.shuffle(names)
@@ -91,7 +91,7 @@ def write(path, task, examples):
 
 
 def make(task, path):
-    """Returns training and development examples; path(name) finds a file in the data folders."""
+    """Returns training and development examples. path(name) finds a file in the data folders."""
     return {"classify": classify_examples, "tag": tag_examples, "embed": embed_examples}[task](path)
 
 

@@ -50,7 +50,7 @@ class Part:
 
 
 class Check:
-    """Runs parts and keeps their results; logs lie in `folder`."""
+    """Runs parts and keeps their results, with logs in `folder`."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -111,7 +111,7 @@ def read_log(part, text, limit):
 
 
 def found(folders, name):
-    """Returns the program's path; if no folder contains it, that in the first folder."""
+    """Returns the program's path, or its path in the first folder if no folder contains it."""
     paths = [folder.resolve() / name for folder in folders]
     return str(next((path for path in paths if path.exists()), paths[0]))
 
@@ -190,7 +190,7 @@ def cuda_home():
 
 
 def gpu():
-    """Returns nvidia-smi's description of the first GPU; empty without a driver."""
+    """Returns nvidia-smi's description of the first GPU, or nothing without a driver."""
     asked = "name,driver_version,memory.total,clocks.max.sm"
     try:
         said = subprocess.run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"],

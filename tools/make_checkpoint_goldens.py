@@ -4,7 +4,7 @@
   make_checkpoint_goldens.py torch        (pip install torch transformers safetensors)
   make_checkpoint_goldens.py tensorflow   (pip install tensorflow-cpu cramjam), after the first
 
-Writes one tiny BERT in every format and naming; all must be read as the same model.
+Writes one tiny BERT in every format and naming. All must be read as the same model.
 """
 import json
 import struct

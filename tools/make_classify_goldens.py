@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/classify/golden/scores.json: labels, outputs of a model, and the scores that
-scikit-learn and scipy compute from them; and how Hugging Face's `tokenizers` truncates pairs.
+scikit-learn and scipy compute from them, and how Hugging Face's `tokenizers` truncates pairs.
 
     pip install scikit-learn scipy tokenizers
     tools/make_classify_goldens.py tests/classify/golden
@@ -29,7 +29,7 @@ def by_label(truth, predicted, labels):
 
 
 def class_case(name, rng, classes, examples, skill, truth=None, constant=None):
-    """Makes a case with one class of several; `constant` is always predicted."""
+    """Makes a case with one class of several, where `constant` is always predicted."""
     truth = rng.integers(0, classes, examples) if truth is None else np.array(truth)
     outputs = rng.normal(size=(examples, classes)).astype(np.float32) * 2
     outputs[np.arange(examples), truth] += np.float32(skill)
@@ -67,7 +67,7 @@ def label_case(name, rng, labels, examples, share):
 
 
 def number_case(name, rng, examples, noise, steps=None):
-    """Makes a regression case; `steps` rounds the numbers, which makes some equal."""
+    """Makes a regression case, where `steps` rounds the numbers, which makes some equal."""
     truth = rng.random(examples) * 5
     outputs = truth + rng.normal(size=examples) * noise
     if steps:

@@ -116,7 +116,7 @@ def snappy_literal(data):
 
 
 def table_entry(key, value):
-    """Returns an entry whose key shares nothing with the one before; the value is below 2 kB."""
+    """Returns an entry whose key shares nothing with the one before. The value is below 2 kB."""
     long = [len(value) & 127 | 128, len(value) >> 7]
     return bytes([0, len(key)] + ([len(value)] if len(value) < 128 else long)) + key + value
 
@@ -131,7 +131,7 @@ def safetensors_of(prefix):
 
 
 def sample_seeds():
-    """Yields files of records (f) and single examples (e); the first byte selects the reader."""
+    """Yields files of records (f) and single examples (e), as the first byte selects the reader."""
     for path in sorted(SAMPLES.glob("google.tfrecord*")):
         yield "tfrecord", path.name, b"f" + path.read_bytes()
     data = (SAMPLES / "google.tfrecord").read_bytes()

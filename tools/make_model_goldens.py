@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Writes tests/model/golden for the tests of onebit/model: losses, gradients and 20 AdamW steps of
-Hugging Face's BertForPreTraining; for a wider model only the norm of each gradient and its products
-with 16 pseudo-random vectors, from which tests estimate the norm of an error; logits and losses of
-BertForSequenceClassification for each of its problem types; logits, loss and gradients of
-BertForTokenClassification.
+Hugging Face's BertForPreTraining. For a wider model it writes only the norm of each gradient and
+its products with 16 pseudo-random vectors, from which tests estimate the norm of an error. It also
+writes logits and losses of BertForSequenceClassification for each of its problem types, and logits,
+loss and gradients of BertForTokenClassification.
 
     pip install torch transformers numpy
     tools/make_model_goldens.py tests/model/golden
 
 Weights are not stored: both sides compute them from the same integer hash of (name, element). The
-oracle runs in double precision; the script prints how far its f32 results differ from that.
+oracle runs in double precision. The script prints how far its f32 results differ from that.
 """
 
 import argparse

@@ -3,10 +3,10 @@
 
     python3 -m venv venv && venv/bin/pip install h5py protobuf && venv/bin/python tools/make_sample_goldens.py
 
-All files contain the same sixteen examples; samples.json holds their meaning. h5py writes HDF5 with
-the names, types and filters of NVIDIA's create_pretraining_data.py, and with the lists of NVIDIA's
+All files contain the same sixteen examples, and samples.json holds their meaning. h5py writes HDF5
+with the names, types and filters of NVIDIA's create_pretraining_data.py, and with the lists of NVIDIA's
 MLPerf submissions. TFRecords contain the messages of
-tensorflow/core/example/{example,feature}.proto, serialized by protobuf; this script writes the
+tensorflow/core/example/{example,feature}.proto, serialized by protobuf. This script writes the
 record framing (three lines, checked by the CRC-32C of RFC 3720). With --tensorflow (pip install
 tensorflow-cpu), tensorflow's Example and TFRecordWriter also write the same examples, which must be
 equal byte for byte.

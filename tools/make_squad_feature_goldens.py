@@ -58,7 +58,7 @@ def dataset():
 
 
 def logits_of(question, window, length):
-    """Returns numbers that f32 represents exactly, with ties; the test has the same formula."""
+    """Returns numbers that f32 represents exactly, with ties. The test has the same formula."""
     def at(side, i):
         return ((i * 7919 + window * 104729 + question * 1299709 + side * 15485863) % 1009) / 64
     return [[at(side, i) for i in range(length)] for side in range(2)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/tag/golden: scores.json contains tags and seqeval's scores of them in both its
-modes; encoding.json how Hugging Face's `tokenizers` splits words of pre-split text, with the
+modes, encoding.json how Hugging Face's `tokenizers` splits words of pre-split text, with the
 vocabulary in tests/text/golden.
 
     pip install seqeval tokenizers

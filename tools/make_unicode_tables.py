@@ -3,7 +3,7 @@
 
 The tables define what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with
 every code point. The script runs the library itself, so that ids do not depend on the Unicode
-version of the installed ICU. Needs a Python with `tokenizers`; run from anywhere.
+version of the installed ICU. Needs a Python with `tokenizers`. Run it from anywhere.
 """
 
 import pathlib

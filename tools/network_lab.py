@@ -5,14 +5,14 @@
     tools/network_lab.py --ranks 4 --rate 1gbit --delay 2ms --loss 0.01% --pin -- PROGRAM ...
 
 Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in its own
-namespace); with --ranks-per-host 4, groups of four ranks share a namespace and memory like ranks of
-one host. The link is shaped in both directions. Open MPI starts the program; between hosts, its
+namespace). With --ranks-per-host 4, groups of four ranks share a namespace and memory like ranks of
+one host. The link is shaped in both directions. Open MPI starts the program. Between hosts, its
 ranks communicate only by TCP over these links. With --plain the ranks are started without Open MPI,
 with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set.
 
-Needs root, iproute2 and Open MPI. Exits with the program's status; with 124 after --timeout; with
-77 and a one-line reason if such a network cannot be made here. Namespaces and processes are always
-removed; if a run was killed together with its guard, the next run removes its leftovers.
+Needs root, iproute2 and Open MPI. Exits with the program's status, with 124 after --timeout, and
+with 77 and a one-line reason if such a network cannot be made here. Namespaces and processes are always
+removed. If a run was killed together with its guard, the next run removes its leftovers.
 """
 import argparse
 import contextlib
@@ -41,7 +41,7 @@ GRACE_SECONDS = 5
 
 
 def start_time(pid):
-    """Returns the start of a process in clock ticks since boot; None if there is no process."""
+    """Returns the start of a process in clock ticks since boot, or None if there is no process."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
@@ -75,7 +75,7 @@ def remove(name):
 
 
 def remove_leftovers():
-    """Removes labs whose maker has ended; returns their names."""
+    """Removes labs whose maker has ended. Returns their names."""
     labs = {re.match(rf"{PREFIX}-(\d+)-(\d+)", name) for name in
             namespaces() + [path.name for path in
                             pathlib.Path(tempfile.gettempdir()).glob(f"{PREFIX}-*")]}
@@ -210,7 +210,7 @@ class NetworkLab:
 
     def run(self, command, timeout=None, **options):
         """Runs a command on every rank by mpirun. Returns its status, or TIMED_OUT after `timeout`
-        seconds. `options` are those of subprocess.Popen."""
+        seconds. `options` are subprocess.Popen's."""
         return wait_for([subprocess.Popen(self.mpirun(command), start_new_session=True,
                                           **{"stdin": subprocess.DEVNULL, **options})], timeout)
 
@@ -230,7 +230,7 @@ class NetworkLab:
 
 
 def wait_for(started, timeout):
-    """Waits until all processes have ended, or one has failed; then ends the others."""
+    """Waits until all processes have ended, or one has failed, and then ends the others."""
     until = None if timeout is None else time.monotonic() + timeout
     try:
         while True:

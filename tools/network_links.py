@@ -6,7 +6,7 @@ import subprocess
 
 
 class CannotRun(Exception):
-    """The network cannot be made on this machine; the message is one line."""
+    """The network cannot be made on this machine. The message is one line."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ def quantity(text, units, what):
 
 
 def rate_of(text):
-    """Returns bits per second; 0 for "none"."""
+    """Returns bits per second, or 0 for "none"."""
     return 0 if text == "none" else quantity(
         text, {"mbit": 1e6, "gbit": 1e9, "kbit": 1e3, "bit": 1}, "rate")
 
@@ -54,7 +54,7 @@ def shape(namespace, device, link, far_end):
     that they apply once on the way from rank to rank."""
     parent = ["root"]
     if far_end and (link.delay_seconds or link.loss):
-        # The queue holds the packets in flight; at long delays the default of 1000 would drop some.
+        # The queue holds the packets in flight. At long delays the default of 1000 would drop some.
         words = ["netem", "limit", 100000]
         if link.delay_seconds:
             words += ["delay", f"{link.delay_seconds * 1e6:.0f}us"]
@@ -73,7 +73,7 @@ def shape(namespace, device, link, far_end):
     rate_bytes = link.rate_bits / 8
     # The burst covers a late timer (0.5 ms) and at least a whole segment of 64 KiB, which would be
     # cut into packets otherwise. A switch port has a queue of some milliseconds. The host's own
-    # queue is long enough to drop nothing; there TCP itself keeps it short.
+    # queue is long enough to drop nothing, as TCP itself keeps it short there.
     burst = max(128 << 10, rate_bytes * 0.5e-3)
     queue = max(256 << 10, rate_bytes * 10e-3) if far_end else max(4 << 20, rate_bytes * 50e-3)
     call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",

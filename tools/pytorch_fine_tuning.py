@@ -12,7 +12,7 @@ from transformers import (AutoModel, AutoModelForSequenceClassification,
 import fine_tuning_examples as data
 
 IGNORED = -100
-PART = 8  # sequences per part of a batch; the sequences of a part have similar lengths
+PART = 8  # sequences per part of a batch, whose sequences have similar lengths
 SCALE = 20  # factor of cosines in the ranking loss
 
 
@@ -187,8 +187,8 @@ def seconds_of_steps(trainer, batches):
 
 
 def timed_batches(examples, batch, steps, seed):
-    """Returns the batches of a round in three variants: padded to the longest sequence; the same
-    batches in parts by length; and batches of the whole file sorted by length, sampled evenly."""
+    """Returns the batches of a round in three variants: padded to the longest sequence, the same
+    batches in parts by length, and batches of the whole file sorted by length, sampled evenly."""
     random_ones = list(chunks(examples, batch, steps, seed))
     sorted_ones = by_length(examples, batch)
     stride = (len(sorted_ones) - 1) / max(1, steps - 1)

@@ -5,7 +5,7 @@
 
 clang-tidy spends most of its time on headers that nearly all sources share, because it parses and
 checks them once per source. So up to 80 sources with the same arguments are included by a generated
-unit (source_units.py), whose findings are those of its sources. If a unit does not compile, its
+unit (source_units.py), whose findings are findings of its sources. If a unit does not compile, its
 sources are checked one by one. Highway's loops are checked for one instruction set.
 
 Exits with 1 if there are findings. ONEBIT_JOBS sets the number of parallel jobs.
@@ -50,7 +50,7 @@ def compile_arguments(entry):
 
 def split_arguments(arguments):
     """Returns (arguments that all sources of a unit must share, arguments that are merged). Folders
-    of system headers and definitions do not harm the other sources; options of code generation do
+    of system headers and definitions do not harm the other sources. Options of code generation do
     not matter to clang-tidy."""
     others, own, words = [], [], iter(arguments)
     for word in words:

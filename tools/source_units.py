@@ -3,7 +3,7 @@
 
     tools/source_units.py MOST SOURCE...
 
-The compiler spends most of its time on headers that nearly all sources share; one unit parses them
+The compiler spends most of its time on headers that nearly all sources share. One unit parses them
 once for all its sources. Two sources go into different units if both define the same local name (in
 an unnamed namespace, or as a macro), or if one defines a local name that the other has from a
 header of its folder. A source that Highway includes again for every instruction set stays alone,

@@ -52,7 +52,7 @@ def score_version1(dataset, predictions):
 
 
 def plain_sum(values):
-    """Adds like sum() before Python 3.12; newer versions compensate rounding errors."""
+    """Adds like sum() before Python 3.12. Newer versions compensate rounding errors."""
     total = 0
     for value in values:
         total += value
@@ -78,7 +78,7 @@ def best_threshold(raw, which, answerable, predictions, odds):
 
 
 def score_version2(dataset, predictions, odds=None, threshold=1.0):
-    """Questions without a prediction are left out of every mean; the official script leaves them
+    """Questions without a prediction are left out of every mean. The official script leaves them
     out of the first three figures and fails on the others."""
     answerable, raw = {}, {}
     for _, question in questions_of(dataset):
@@ -214,7 +214,7 @@ def without_spaces(text):
 
 
 def project(predicted, original, basic_words):
-    """Finds the prediction in the original text; `basic_words` is the basic tokenizer."""
+    """Finds the prediction in the original text, where `basic_words` is the basic tokenizer."""
     tokens = " ".join(basic_words(original))
     begin = tokens.find(predicted)
     if begin < 0:

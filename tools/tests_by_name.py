@@ -1,5 +1,5 @@
 """Tests found by name: tests/<floor>/adam_test.cc, or adam_resume_test.cc where one file is not
-enough, tests onebit/<wing>/<floor>/adam.*. check_layout.py asks for it; the exceptions are here."""
+enough, tests onebit/<wing>/<floor>/adam.*. check_layout.py asks for it, and the exceptions are here."""
 import re
 from pathlib import Path
 

@@ -244,6 +244,26 @@ class ModuleEngine {
   std::optional<engine::BackwardInput> input_;
 };
 
+// The learning rates of a recipe.
+class RecipeSchedule {
+ public:
+  explicit RecipeSchedule(const std::string& recipe) {
+    const Json document = parse_json(recipe, "the config");
+    Keys keys(document, "the config");
+    const engine::EngineConfig config = engine::parse_engine_config(keys);
+    keys.check();
+    const Keys section = keys.section("scheduler", "the learning rate of each update");
+    schedule_ = optim::make_schedule(section, config.optimizer->learning_rate(), config.run.steps);
+  }
+  double rate(int64_t update) const {
+    require(update >= 1, "updates are counted from 1, not {}", update);
+    return schedule_->at(update).learning_rate;
+  }
+
+ private:
+  std::unique_ptr<optim::Schedule> schedule_;
+};
+
 }  // namespace
 
 void bind_engine(nb::module_& module) {
@@ -269,6 +289,9 @@ void bind_engine(nb::module_& module) {
       .def("step", &ModuleEngine::step, "learning_rate"_a.none())
       .def("state", &ModuleEngine::state)
       .def("load_state", &ModuleEngine::load_state, "state"_a, "saved_world_size"_a);
+  nb::class_<RecipeSchedule>(module, "Schedule")
+      .def(nb::init<const std::string&>(), "recipe"_a)
+      .def("rate", &RecipeSchedule::rate, "update"_a);
   // Error: what the engine's constructor would refuse in the recipe.
   module.def(
       "check_recipe", [](const std::string& recipe) { config_of(recipe); }, "recipe"_a);

@@ -79,7 +79,7 @@ TYPED_TEST(SixteenBitFloat, EveryPatternSurvivesTheRoundTrip) {
 }
 
 // Rounding can only change at the middle between two neighbours. The test checks this point, just
-// below and just above it, for every pair; the last pair is the largest finite value and infinity
+// below and just above it, for every pair. The last pair is the largest finite value and infinity
 // (which represents the value with the next exponent).
 TYPED_TEST(SixteenBitFloat, EveryRoundingIsToTheNearestEven) {
   constexpr int kExponentBits = Format<TypeParam>::kExponentBits;

@@ -77,7 +77,7 @@ TEST(PartialFolder, TouchesNothingThatIsThere) {
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "file/below", Existing::kRefuse); }),
               HasSubstr("file/below"));
   EXPECT_THAT(message_of([] { PartialFolder writer(Path(""), Existing::kRefuse); }),
-              HasSubstr("a name of its own"));
+              HasSubstr("name a new folder in it"));
   EXPECT_TRUE(files::exists(parent / "out/mine"));
   EXPECT_EQ(parent.entries(), 2);
 }

@@ -8,7 +8,7 @@ namespace {
 TEST(Printable, ControlCharactersAreShown) {
   EXPECT_EQ(printable("\x1b]0;owned\x07\x1b[31mred\x7f"), "\\x1b]0;owned\\x07\\x1b[31mred\\x7f");
   EXPECT_EQ(printable(std::string_view("a\0b\rc", 5)), "a\\x00b\\x0dc");
-  // U+009B begins a control sequence as ESC [ does; U+202E reverses what follows.
+  // U+009B begins a control sequence as ESC [ does, and U+202E reverses what follows.
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
             "\\xc2\\x9b31m");

@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A library that every machine has; the folder is not needed.
+// A library that every machine has, without its folder.
 constexpr const char* kMath = "/nowhere/libm.so.6";
 
 double twice_at_zero(SharedLibrary& library, const char* name) {

@@ -26,7 +26,7 @@ TEST(SteadySeconds, AMomentOfOtherWorkDoesNotCount) {
   int calls = 0;
   const double found = steady_seconds<Watch>([&] {
     ++calls;
-    work_for(calls == 1 ? 0.3 : calls == 3 ? 0.2 : 0.001);  // first touch; another program
+    work_for(calls == 1 ? 0.3 : calls == 3 ? 0.2 : 0.001);  // first touch, another program
   });
   EXPECT_NEAR(found, 0.001, kRounding);
 }

@@ -11,7 +11,7 @@
 namespace onebit::batches {
 namespace {
 
-// The same for several lengths, the least of which is exactly that of the longest sentence (30
+// The same for several lengths, the least of which is exactly the longest sentence's (30
 // tokens): no such sentence is cut into pieces.
 TEST_F(BatchStreamTest, StoresOfShortSentencesKeepTheirSamples) {
   const auto digest = [&](int64_t length, bool next_sentence) {

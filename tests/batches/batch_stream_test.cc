@@ -47,7 +47,7 @@ TEST_F(BatchStreamTest, SequencesAreWellFormed) {
         ASSERT_EQ(sequence.positions[at], position);
         ASSERT_EQ(sequence.segments[at], position <= middle ? 0 : 1);
         ASSERT_EQ(sequence.row_keys[at], sample << 16 | at);
-        // Tokens of A follow each other in the text, and so do those of B.
+        // Tokens of A follow each other in the text, and so do tokens of B.
         if (position != 0 && position != middle && position != size - 1 && position != 1 &&
             at != b_first) {
           ASSERT_EQ(text[at], text[at - 1] + 1);
@@ -72,7 +72,7 @@ TEST_F(BatchStreamTest, WithoutNextSentenceASequenceIsOneRunOfText) {
     for (const int32_t segment : sequence.segments) ASSERT_EQ(segment, 0);
     full += text.size() == 32;
   }
-  EXPECT_GT(full, 100);  // of 200; the others end a document or are short on purpose
+  EXPECT_GT(full, 100);  // of 200, where the others end a document or are short on purpose
 }
 
 TEST_F(BatchStreamTest, BatchesStayInTheirBounds) {

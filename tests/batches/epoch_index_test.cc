@@ -46,7 +46,7 @@ TEST(EpochIndex, CountsTheTokensThatItsExamplesContain) {
       {.pairs = {.sequence_length = 128, .short_sequence_probability = 0, .next_sentence = false},
        .epoch_seed = 1},
       1);
-  // 100 + 100 lose 74; 126 + 1 are full at 126, and 1 is left.
+  // 100 + 100 lose 74. 126 + 1 are full at 126, and 1 is left.
   EXPECT_EQ(index.examples(), 5u);
   EXPECT_EQ(index.figures().tokens, 431u);
   EXPECT_EQ(index.figures().read_tokens, 431u - 74);
@@ -65,7 +65,7 @@ TEST(EpochIndex, CountsTheContinuationsThatAreThere) {
   EXPECT_EQ(single.examples, 50u);
   EXPECT_EQ(single.could_continue, 0u);
   EXPECT_EQ(single.continue_text, 0u);
-  // Sentences that fill a sequence have no room for another; one token more, and there are pieces.
+  // Sentences that fill a sequence have no room for another. With one token more there are pieces.
   EXPECT_EQ(of("full", std::vector<corpus::SampleDocument>(50, {125, 125})).could_continue, 0u);
   EXPECT_GT(of("over", std::vector<corpus::SampleDocument>(50, {126, 126})).could_continue, 90u);
   const EpochFigures several = of("several", std::vector<corpus::SampleDocument>(200, {12, 9}));

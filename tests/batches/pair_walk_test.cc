@@ -127,7 +127,7 @@ TEST(PairWalk, OneVisitInTenHasAShortTarget) {
       sum += pair.target < 125 ? static_cast<double>(pair.target) : 0;
     }
   }
-  // A short target is uniform in [2, 125]; one in 124 is 125 itself.
+  // A short target is uniform in [2, 125], so one in 124 is 125 itself.
   const double share = 0.1 * 123 / 124;
   EXPECT_NEAR(shorter, visits * share, 6 * std::sqrt(visits * share * (1 - share)));
   // Uniform in [2, 124]: mean 63, standard deviation sqrt((123^2 - 1) / 12) = 35.5.

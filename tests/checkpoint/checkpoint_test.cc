@@ -86,7 +86,7 @@ TEST_F(CheckpointTest, ResumesBitForBit) {
 
 constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
 
-// The buckets' shares are known only after update 10; the run is interrupted before and after it.
+// The buckets' shares are known only after update 10. The run is interrupted before and after it.
 TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
   constexpr int kSteps = 23;
   const engine::EngineConfig config = engine::toy_config(kOneBit, 12, 2, kClip);
@@ -195,7 +195,7 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
 
 // From the files: bit for bit with the same number of ranks, otherwise near the uninterrupted run.
 TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
-  // The noise of the signs is as large after few steps as after many; the distance moved is not.
+  // The noise of the signs is as large after few steps as after many, unlike the distance moved.
   constexpr int kSteps = 16;
   const auto config = [] { return engine::toy_config(kOneBit, 24, 1); };
   for (const auto& [from, to] :

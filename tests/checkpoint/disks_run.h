@@ -72,7 +72,7 @@ class DisksTest : public testing::Test {
     });
   }
 
-  // Trains to kSteps, with checkpoints at kFirst and kSecond; returns the losses after kFirst.
+  // Trains to kSteps, with checkpoints at kFirst and kSecond. Returns the losses after kFirst.
   std::vector<double> train(const Trial& trial) const {
     std::vector<double> losses;
     on_ranks(trial, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool first) {

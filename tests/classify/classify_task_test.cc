@@ -129,7 +129,7 @@ TEST_F(ClassifyTest, LearnsNumbers) {
   const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
   EXPECT_EQ(config.problem_type, "regression");
   EXPECT_EQ(config.labels.size(), 1u);
-  // The smallest error of all evaluations is that of the model that is kept.
+  // The model that is kept has the smallest error of all evaluations.
   double least = 1e9;
   for (const Json& line : finetune::lines_in(given.output)) {
     if (line.contains("dev")) least = std::min(least, line.at("dev").at("mse").get<double>());

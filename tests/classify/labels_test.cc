@@ -97,7 +97,7 @@ TEST(Labels, NumbersStandForOutputsWithoutNames) {
               HasSubstr("\"LABEL_2\"; these are default names: write the labels into id2label"));
 }
 
-// n / (k n_c), as scikit-learn's compute_class_weight("balanced"); negatives over positives, as
+// n / (k n_c), as scikit-learn's compute_class_weight("balanced"), and negatives over positives, as
 // PyTorch describes pos_weight.
 TEST(Labels, BalancedWeights) {
   const std::vector<std::string> labels = {"a", "b"};

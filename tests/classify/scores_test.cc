@@ -1,4 +1,4 @@
-// Compares with scikit-learn and scipy; tools/make_classify_goldens.py wrote the expected values.
+// Compares with values of scikit-learn and scipy, which tools/make_classify_goldens.py wrote.
 #include "onebit/apps/classify/scores.h"
 #include "onebit/ground/base/json.h"
 

@@ -179,8 +179,8 @@ TEST_F(PlanCommand, TakesWhatDoctorHasWritten) {
   }
 }
 
-// The tables of a run contain its measured plan and the actual result; those of a resumed run the
-// plan of the remaining steps.
+// The tables of a run contain its measured plan and the actual result. The tables of a resumed run
+// contain the plan of the remaining steps.
 TEST_F(PlanCommand, ARunShowsItsPlanAndWhatCameOfIt) {
   std::string text;
   for (int line = 0; line < 60; ++line) {

@@ -280,7 +280,7 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
 }
 
 // Four processes as two simulated nodes: the tables report them, the run resumes bit for bit and
-// continues on one level; a wrong grouping is one error.
+// continues on one level. A wrong grouping is one error.
 TEST(Program, TrainsAndResumesOnTwoLevels) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const TemporaryFolder folder;

@@ -30,7 +30,7 @@ class ProgramFolder : public testing::Test {
     }
     write(name, text);
   }
-  // Pre-trains a BERT of one layer on the text in `documents`; the run is called "bert".
+  // Pre-trains a BERT of one layer on the text in `documents`. The run is called "bert".
   void pretrain_bert(const std::string& documents, int vocabulary, int steps,
                      const std::string& more = "") const {
     write("pretrain.json", R"({
@@ -83,12 +83,12 @@ class TrainingProgram : public ProgramFolder {
     expect_runs(train("run", more + " --resume global_step56"), mpirun(2));
     EXPECT_TRUE(values("run") == first);
   }
-  // Predictions for standard input equal those for a file of the same content.
-  // `predict` lacks --input and --output; `format` is that of the input.
+  // Predictions for standard input equal predictions for a file of the same content.
+  // `predict` lacks --input and --output, and `format` is the input's.
   void expect_reads_standard_input(const std::string& predict, const std::string& input,
                                    const std::string& format) const {
     expect_runs(fmt::format("{} --input {} --output {}", predict, at(input), at("a.jsonl")));
-    // run() closes standard input; a pipe as the launcher opens another.
+    // run() closes standard input, so a pipe opens another, as the launcher does.
     const std::string command =
         fmt::format("cat {} | {} {} --input - --format {} --output {} 2>&1", at(input),
                     ONEBIT_PROGRAM, predict, format, at("b.jsonl"));

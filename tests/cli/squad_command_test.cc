@@ -5,8 +5,8 @@
 namespace onebit {
 namespace {
 
-// Eight questions on one text; those from `first_impossible` on have no answer. Without `labels`
-// the file is what a user has before the answers are known.
+// Eight questions on one text, which has no answer to those from `first_impossible` on. Without
+// `labels` the file is what a user has before the answers are known.
 std::string questions(int first_impossible, bool labels) {
   const std::string context = "the king was here 0 the bird was here 1";
   Json list = Json::array();

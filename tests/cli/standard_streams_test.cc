@@ -16,7 +16,7 @@
 namespace onebit {
 namespace {
 
-// Runs the program with redirections after its arguments; the outcome shows what remains visible.
+// Runs the program with redirections after its arguments. The outcome shows what remains visible.
 Outcome run_redirected(const std::string& arguments, const std::string& redirections) {
   return run("{ ", arguments + " " + redirections + " ; }");
 }

@@ -57,7 +57,7 @@ TEST(BatchFit, KeepsHostsWithCopies) {
     for (const Host& host : hosts) names += host.name;
     return names;
   };
-  // The next host has the copy of the lost host, which had that of the previous one.
+  // The next host has the copy of the lost host, which had the previous one's.
   EXPECT_EQ(left_without("c", 2), "bd");
   EXPECT_EQ(left_without("a", 2), "bd");
   EXPECT_EQ(left_without("b", 2), "ac");

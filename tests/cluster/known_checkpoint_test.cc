@@ -60,7 +60,7 @@ TEST_F(KnownCheckpointTest, IsNoneOnlyWhereAllHostsHaveSaidSo) {
 TEST_F(KnownCheckpointTest, IsWhatTheRunHasReportedOnceItHasBegun) {
   KnownCheckpoint checkpoint = known({"--resume"});
   checkpoint.add({host("global_step100")});
-  checkpoint.add_reported(80);  // that of step 100 was not whole
+  checkpoint.add_reported(80);  // the checkpoint of step 100 was not whole
   EXPECT_TRUE(checkpoint.has_begun());
   EXPECT_EQ(checkpoint.words(), "global_step80");
   save("global_step60");

@@ -23,7 +23,7 @@ RECIPE = {
 
 
 def prepare(program, folder, steps=None, **run):
-    """Writes the token store `corpus` and `recipe.json`; `run` changes keys of the section run."""
+    """Writes the token store `corpus` and `recipe.json`. `run` changes keys of that section."""
     text = "".join(f"the {word} was here {line}\n" + "\n" * (line == 7)
                    for word in ("king", "bird", "river", "child", "stone", "cloud")
                    for line in range(8))
@@ -80,7 +80,7 @@ class RunFolder:
         self.records = folder  # the folder of rank 0
 
     def step(self):
-        """Returns the step of the last update in metrics.jsonl; 0 before the first."""
+        """Returns the step of the last update in metrics.jsonl, or 0 before the first."""
         steps = self.steps()
         return steps[-1]["step"] if steps else 0
 

@@ -29,7 +29,7 @@ class Disks(HostsTest):
         return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
 
     def slow_program(self, condition):
-        """Returns a script that runs the program; if the shell's `condition` holds, it first
+        """Returns a script that runs the program. If the shell's `condition` holds, it first
         creates the file "asked" and sleeps."""
         path = self.folder / "slow"
         path.write_text(f"#!/bin/sh\nif {condition}; then touch {self.folder}/asked; sleep 20; fi\n"
@@ -39,7 +39,7 @@ class Disks(HostsTest):
         return path
 
     def end_while_it_waits(self, hosts, output, condition, number, more=()):
-        """Sends a signal to a launch while slow_program() sleeps; returns its last line."""
+        """Sends a signal to a launch while slow_program() sleeps, and returns its last line."""
         run = self.launch_on_disks(hosts, output, "--program", self.slow_program(condition),
                                    more=more)
         until = time.monotonic() + 60
@@ -112,7 +112,7 @@ class Disks(HostsTest):
                 run = self.launch_on_disks(hosts, output, "--min-hosts", "1",
                                            "--checkpoint-copies", "2")
                 run.reach(45)
-                # Each host has a copy of the other's part; the launcher's machine has nothing.
+                # Each host has a copy of the other's part, and the launcher's machine has nothing.
                 self.assertFalse((run.folder / "latest").exists())
                 hosts.cut_power(lost)
                 left = run.records = hosts.disk(1 - lost)

@@ -109,7 +109,7 @@ class Launcher(launched_run.FolderTest):
         run.reach(5)
         os.kill(run.guard_pid(0), signal.SIGKILL)
         self.assertEqual(run.wait(), 1, run.text())
-        # The name is that of Open MPI 4's starter or of 5's, which writes this in two lines.
+        # The name of Open MPI 4's starter, or of 5's, which writes this in two lines.
         self.assertRegex(run.text(), r"attempt 1 failed at step \d+: mpirun ended with status \d+: "
                                      r"(mpirun|prterun) noticed that process rank 0 .*signal 9")
         self.assertEqual(run.left_over(half_written=False), [])

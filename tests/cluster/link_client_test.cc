@@ -13,8 +13,8 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/socket.h"
 #include "onebit/program/cluster/link_server.h"
-#include "onebit/program/cluster/socket.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::cluster {

@@ -31,7 +31,7 @@ def check_programs():
 
 class SlurmCluster(Hosts):
     """`with SlurmCluster(2) as slurm: slurm.call("sbatch", ...)`. The hosts are named host0, host1
-    and so on; commands run on the machine of slurmctld. Raises CannotRun."""
+    and so on. Commands run on the machine of slurmctld. Raises CannotRun."""
 
     def __init__(self, count, link=Link()):
         super().__init__(count, link)
@@ -158,7 +158,7 @@ class SlurmCluster(Hosts):
                               check=False, stdin=subprocess.DEVNULL, env=environment, **more)
 
     def submit(self, script, *options, **more):
-        """Submits a script; returns the number of the job."""
+        """Submits a script and returns the number of the job."""
         done = self.ask("sbatch", "--parsable", *options, script, **more)
         if done.returncode != 0:
             raise AssertionError(f"sbatch: {done.stderr}")
@@ -170,8 +170,8 @@ class SlurmCluster(Hosts):
         return dict(word.split("=", 1) for word in done.stdout.split() if "=" in word)
 
     def wait_for_job(self, number, is_so, seconds):
-        """Waits until `is_so` holds for the job's facts, it has ended, or `seconds` have passed;
-        returns its facts."""
+        """Waits until `is_so` holds for the job's facts, it has ended, or `seconds` have passed,
+        and returns its facts."""
         until = time.monotonic() + seconds
         while not is_so(job := self.job(number)) and job.get("JobState") not in ENDED:
             if time.monotonic() > until:

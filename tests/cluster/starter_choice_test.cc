@@ -59,7 +59,7 @@ TEST(StarterChoice, KnowsTheSeriesOfOpenMpi) {
   EXPECT_EQ(choose_starter(needs("auto", "Open MPI v5.0.10", there)).version.major, 5);
 }
 
-// Two MPIs are installed, and the usual name is that of the other one.
+// Two MPIs are installed, and the usual name belongs to the other one.
 TEST(StarterChoice, FindsTheProgramThatFitsByItsOtherName) {
   const Programs there = {{"mpirun", kHydra}, {"mpirun.openmpi", kMpirun4}};
   EXPECT_EQ(choose_starter(needs("auto", kOpenMpi, there)).program, "mpirun.openmpi");

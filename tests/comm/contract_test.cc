@@ -13,6 +13,7 @@
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/memory.h"
 #include "tests/comm/mpi_environment.h"
+#include "tests/comm/tcp_world.h"
 
 namespace onebit::comm {
 namespace {
@@ -94,7 +95,8 @@ struct Exchange {
 };
 
 void check_all_to_all(Communicator& world) {
-  // MPI sends messages of up to 4 MiB in pieces of 60 KiB, and larger ones as a whole.
+  // MPI sends messages of up to 4 MiB in pieces of 60 KiB, and larger ones as a whole. TCP sends
+  // larger ones when they are expected.
   for (const int64_t scale : {1, 1000, 60 * 1024, 60 * 1024 + 1, (2 << 20) + 1}) {
     Exchange exchange(world, scale);
     const int64_t before = world.wire_bytes_sent();
@@ -248,6 +250,22 @@ TEST_P(ThreadContract, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ThreadContract, ::testing::Range(1, 9));
 
+class TcpContract : public ::testing::TestWithParam<int> {};
+
+TEST_P(TcpContract, Holds) {
+  tcp_tests::run_tcp_world(GetParam(), [](Communicator& world) {
+    EXPECT_EQ(world.transport(), "tcp");
+    check_contract(world);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, TcpContract, ::testing::Values(1, 2, 3, 5, 8));
+
+TEST(TcpContract, HoldsOverIpVersion6) {
+  if (!tcp_tests::has_ip_version_6()) GTEST_SKIP() << "no IPv6 here";
+  tcp_tests::run_tcp_world(tcp_tests::options_of(3, "::1"), check_contract);
+}
+
 TEST(MpiContract, Holds) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   EXPECT_EQ(mpi_tests::mpi_world()->transport(), "mpi");
@@ -327,7 +345,7 @@ TEST(StagedContract, HoldsForDeviceMemoryUnderMpi) {
   check_device_buffers(*staged);
 }
 
-// One rank per device; ranks are threads of this process.
+// One rank per device, as threads of this process.
 TEST(NcclContract, HoldsForDeviceMemory) {
   const int devices = memory::cuda_device_count();
   if (devices == 0) GTEST_SKIP() << "no CUDA device here";
@@ -341,7 +359,8 @@ TEST(NcclContract, HoldsForDeviceMemory) {
   });
 }
 
-// A duplicate that only sends host memory, like that of a checkpoint writer, uses no device memory.
+// A duplicate that only sends host memory, for example a checkpoint writer's, uses no device
+// memory.
 TEST(NcclContract, DuplicatesTakeNothingOfADeviceUntilTheySendItsMemory) {
   const int devices = memory::cuda_device_count();
   if (devices < 2 || !nccl_is_built()) GTEST_SKIP() << "needs two CUDA devices and NCCL";

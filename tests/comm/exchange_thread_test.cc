@@ -31,7 +31,7 @@ TEST(ExchangeThread, RunsJobsInOrderWhileTheRankDoesSomethingElse) {
   });
 }
 
-// The failing job's rank is busy elsewhere; the others must not wait for it to notice.
+// The failing job's rank is busy elsewhere. The others must not wait for it to notice.
 TEST(ExchangeThread, AFailingJobEndsAllRanksAtOnce) {
   const auto work = [](Communicator& world) {
     ExchangeThread thread(world.duplicate(), Device{});

@@ -14,8 +14,10 @@ namespace {
 class Variables {
  public:
   Variables() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMI_RANK",
-                             "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMI_RANK",
+          "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "RANK", "WORLD_SIZE", "MASTER_ADDR",
+          "MASTER_PORT", "TORCHELASTIC_RUN_ID", "ONEBIT_TRANSPORT"}) {
       const char* value = std::getenv(name);
       before_.emplace_back(name, value == nullptr ? std::nullopt : std::optional(value));
       unsetenv(name);
@@ -47,7 +49,8 @@ TEST(Launch, KnowsTheStarters) {
   };
   for (const Case& expected : {Case{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
                                Case{"mpiexec", "PMI_SIZE", "PMI_RANK"},
-                               Case{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}}) {
+                               Case{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                               Case{"torchrun", "WORLD_SIZE", "RANK"}}) {
     Variables variables;
     variables.set(expected.size, "4");
     variables.set(expected.rank, "3");
@@ -55,6 +58,44 @@ TEST(Launch, KnowsTheStarters) {
     EXPECT_EQ(launch.starter, expected.starter);
     EXPECT_EQ(launch.world_size, 4);
     EXPECT_EQ(launch.rank, 3);
+  }
+}
+
+// mpirun and srun may start one torchrun on each machine; its ranks have the variables of both.
+TEST(Launch, TheInnermostStarterCounts) {
+  Variables variables;
+  variables.set("OMPI_COMM_WORLD_SIZE", "2");
+  variables.set("OMPI_COMM_WORLD_RANK", "1");
+  variables.set("WORLD_SIZE", "8");
+  variables.set("RANK", "5");
+  EXPECT_EQ(detect_launch().starter, "mpirun");
+  variables.set("TORCHELASTIC_RUN_ID", "none");
+  EXPECT_EQ(detect_launch().starter, "torchrun");
+  EXPECT_EQ(detect_launch().rank, 5);
+}
+
+TEST(Launch, TheStarterDecidesAboutTheTransport) {
+  Variables variables;
+  EXPECT_EQ(host_transport({.starter = "torchrun"}), "tcp");
+  EXPECT_EQ(host_transport({.starter = "mpirun"}), "mpi");
+  variables.set("ONEBIT_TRANSPORT", "tcp");
+  EXPECT_EQ(host_transport({.starter = "mpirun"}), "tcp");
+  variables.set("ONEBIT_TRANSPORT", "mpi");
+  EXPECT_EQ(host_transport({.starter = "torchrun"}), "mpi");
+  variables.set("ONEBIT_TRANSPORT", "udp");
+  EXPECT_THROW(host_transport({.starter = "torchrun"}), Error);
+}
+
+TEST(Launch, RanksWithoutAPlaceToMeetAreAnError) {
+  Variables variables;
+  variables.set("WORLD_SIZE", "2");
+  variables.set("RANK", "1");
+  variables.set("MASTER_ADDR", "127.0.0.1");
+  try {
+    World world;
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("MASTER_PORT is not set"), std::string::npos);
   }
 }
 

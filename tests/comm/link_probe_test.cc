@@ -82,7 +82,7 @@ class Mirror final : public Communicator {
   double sent_until_ = 0;
 };
 
-// Other programs on the machine may slow a stream; a burst mistaken for the rate would be far
+// Other programs on the machine may slow a stream. A burst mistaken for the rate would be far
 // higher.
 void expect_rate(const StreamSpeed& speed, double bytes_per_second) {
   EXPECT_LT(speed.bytes_per_second, 1.5 * bytes_per_second);

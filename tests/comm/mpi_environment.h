@@ -1,5 +1,5 @@
 // The MPI world of a test program. Tests that use it have Mpi in their names and are run under
-// mpirun as well as alone; alone they are skipped.
+// mpirun as well as alone, where they are skipped.
 #pragma once
 
 #include <gtest/gtest.h>

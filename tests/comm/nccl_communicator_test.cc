@@ -40,7 +40,7 @@ class NcclConnection : public testing::Test {
   }
 };
 
-// A firewall between the nodes drops what NCCL sends; MPI works.
+// A firewall between the nodes drops what NCCL sends, while MPI works.
 TEST_F(NcclConnection, ThatIsNotMadeIsAnErrorWithAdvice) {
   setenv("ONEBIT_NCCL_CONNECT_SECONDS", "1", 1);
   const std::string error = message_of([] { run_thread_world(2, send_first); });

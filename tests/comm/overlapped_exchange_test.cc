@@ -58,7 +58,7 @@ class Rank {
   const std::vector<float>& values() const { return values_; }
   // After finish().
   const std::vector<int64_t>& sent() const { return sent_; }
-  // Waits until `buckets` have left in this step; false after so long that they never will.
+  // Waits until `buckets` have left in this step. Returns false after so long that they never will.
   bool sends(size_t buckets) {
     std::unique_lock lock(mutex_);
     return sends_.wait_for(lock, std::chrono::seconds(20), [&] { return sent_.size() >= buckets; });

@@ -8,7 +8,7 @@
 
 namespace onebit::compress::trials {
 
-// The chunk of a bucket that a rank owns; on two levels it is a chunk of the rank's part.
+// The chunk of a bucket that a rank owns. On two levels it is a chunk of the rank's part.
 inline Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
   const Range whole = cut.buckets.range(bucket);
   if (!cut.nodes) return comm::chunk_of(whole, cut.world_size, rank);

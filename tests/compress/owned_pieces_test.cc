@@ -57,7 +57,7 @@ TEST(OwnedPieces, AreOneWhereNothingHasChanged) {
   }
 }
 
-// In one level a share is everything; in two the shares of a node's ranks are.
+// On one level a share is everything. On two the shares of a node's ranks are.
 TEST(Ownership, SharesOfASourceMakeTheBuffer) {
   for (const int64_t elements : {int64_t{4 * comm::kBlockElements}, int64_t{70001 / 16 * 16}}) {
     for (const std::vector<int>& nodes :

@@ -57,7 +57,7 @@ inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64
   }
 }
 
-// Runs one step in place; copies values and extras to the context's device and back.
+// Runs one step in place, copying values and extras to the context's device and back.
 inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
                      std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0,
                      bool stays_coded = false) {

@@ -231,7 +231,7 @@ TEST(SignCodecLayout, IsHeadersThenBitsLeastSignificantFirst) {
   const Encoded encoded = encode_all(values, zeros, {}, {0.5f, 7.0f});
   // Two headers, 258 bytes of bits, padded to 4.
   ASSERT_EQ(encoded.chunk.size(), 276u);
-  // Base pi / 2 (bf16 3FC9), extra 0.5 (3F00); 0.25 is code 4, nothing is code 15.
+  // Base pi / 2 (bf16 3FC9), extra 0.5 (3F00). 0.25 is code 4, nothing is code 15.
   const std::vector<uint8_t> first{0xC9, 0x3F, 0x00, 0x3F, 0x40, 0x0F, 0x00, 0x00};
   EXPECT_TRUE(std::equal(first.begin(), first.end(), encoded.chunk.begin()));
   // Base 3 pi / 2 (4097) of the elements that exist, extra 7.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRanks = 2, kSteps = 300, kSettling = 50;
 constexpr int64_t kElements = 8192;
-constexpr double kSignal = 0.4;  // its deviation; that of the noise of a rank is 1
+constexpr double kSignal = 0.4;  // its deviation, where the noise of a rank has deviation 1
 
 std::vector<float> normal_numbers(uint64_t seed) {
   std::mt19937_64 generator(seed);
@@ -30,7 +30,7 @@ double inner_product(const std::vector<float>& left, const std::vector<float>& r
 }
 
 // The share of a signal that all ranks have which arrives in the same step and in the next one,
-// over the share in Adam's momentum, beta^delay (1 - beta); beta 0: the average itself is sent.
+// over the share in Adam's momentum, beta^delay (1 - beta). With beta 0 the average itself is sent.
 std::array<double, 2> arriving(double beta) {
   std::array<double, 2> share{};
   comm::run_thread_world(kRanks, [&](comm::Communicator& world) {

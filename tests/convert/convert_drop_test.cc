@@ -1,4 +1,4 @@
-// Which tensors of a checkpoint become those of the model.
+// Which tensors of a checkpoint become tensors of the model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -60,7 +60,7 @@ class PrepareTest : public ::testing::Test {
     }
     return found;
   }
-  // Returns the error; checks that it leaves no files.
+  // Returns the error, after checking that it leaves no files.
   std::string refused(const PrepareOptions& given) {
     const int64_t before = folder_.entries();
     const std::string message = message_of([&] { prepare(given); });
@@ -192,7 +192,7 @@ TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
   EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("specify either a vocabulary"));
 }
 
-// The files equal, byte for byte, those of a store of the text without repeated documents.
+// The files equal, byte for byte, the files of a store of the text without repeated documents.
 TEST_F(PrepareTest, DropsDocumentsThatWereThereBefore) {
   std::vector<std::string> unlike = {"The king said.\nThe queen went home.\n",
                                      "The king said. The queen went home.\n", "The king said.\n",
@@ -278,7 +278,7 @@ TEST_F(PrepareTest, BadInputIsOneClearErrorAndLeavesNothing) {
 
 TEST_F(PrepareTest, FullDiskIsAnErrorWithThePath) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  // FileWriter's own tests cover the full disk; here the store's folder cannot be made.
+  // FileWriter's own tests cover the full disk. Here the store's folder cannot be made.
   PrepareOptions made = options({write("in.txt", "The king said.\n")});
   made.output = "/dev/full/store";
   EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("/dev/full/store"));

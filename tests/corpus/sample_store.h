@@ -17,7 +17,7 @@ namespace onebit::corpus {
 
 inline constexpr int32_t kFirstWord = 7;  // behind the special and unused tokens
 
-// [PAD] [UNK] [CLS] [SEP] [MASK] [unused0] [unused1] w7 w8 ...; every fifth is "##w12" when
+// [PAD] [UNK] [CLS] [SEP] [MASK] [unused0] [unused1] w7 w8 ..., where every fifth is "##w12" if
 // `continuations`.
 inline text::Vocabulary sample_vocabulary(int32_t size, bool continuations = false) {
   std::vector<std::string> tokens = {"[PAD]",  "[UNK]",     "[CLS]",    "[SEP]",

@@ -26,8 +26,11 @@ Machine good_machine() {
 }
 
 ProgramFacts good_program() {
-  return {
-      .threads = 8, .has_mpi = true, .has_mpirun = true, .onednn_limit = "", .openmp_threads = {}};
+  return {.threads = 8,
+          .mpi_problem = "",
+          .has_mpirun = true,
+          .onednn_limit = "",
+          .openmp_threads = {}};
 }
 
 TEST(MachineCheck, says_nothing_of_a_good_machine) {
@@ -82,8 +85,9 @@ INSTANTIATE_TEST_SUITE_P(
              "OMP_NUM_THREADS is 2", "--threads decides"},
         Flaw{"mpirun", [](Machine&, ProgramFacts& s) { s.has_mpirun = false; }, "not in PATH",
              "openmpi-bin"},
-        Flaw{"mpi", [](Machine&, ProgramFacts& s) { s.has_mpi = false; }, "without MPI",
-             "-DONEBIT_MPI=ON"},
+        Flaw{"mpi",
+             [](Machine&, ProgramFacts& s) { s.mpi_problem = "built without MPI: install it"; },
+             "without MPI", "install it"},
         Flaw{"cuda", [](Machine& m, ProgramFacts&) { m.has_nvidia_device = true; }, "without CUDA",
              "-DONEBIT_CUDA=ON"},
         Flaw{"driver",

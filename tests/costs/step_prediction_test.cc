@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kBlock = comm::kBlockElements;
 
-// Four buckets of one block; gradients ready at 1, 2, 3 and, the embeddings, 4 seconds.
+// Four buckets of one block, whose gradients are ready at 1, 2, 3 and, the embeddings, 4 seconds.
 comm::Buckets four_buckets() {
   return {4 * kBlock, kBlock * 4};
 }
@@ -26,7 +26,7 @@ TEST(ReadySeconds, ABucketWaitsForAllOfItselfAndForThoseBefore) {
   pass.ready = {{{3 * kBlock, 4 * kBlock - 8}, 1},  // a part of bucket 0
                 {{2 * kBlock, 3 * kBlock}, 2},      // bucket 1, before bucket 0
                 {{4 * kBlock - 8, 4 * kBlock}, 3},  // the rest of bucket 0
-                {{kBlock - 100, 2 * kBlock}, 4}};   // bucket 2; bucket 3 is never announced
+                {{kBlock - 100, 2 * kBlock}, 4}};   // bucket 2 (bucket 3 is never announced)
   EXPECT_EQ(ready_seconds(four_buckets(), pass), (std::vector<double>{3, 3, 4, 9}));
 }
 

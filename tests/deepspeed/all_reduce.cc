@@ -10,7 +10,7 @@
 namespace onebit::deepspeed {
 namespace {
 
-// Computes the signs of `values`, most significant bit first, and returns their RMS scale; replaces
+// Computes the signs of `values`, most significant bit first, and returns their RMS scale. Replaces
 // `values` with the residual.
 float compress_signs(std::span<float> values, std::vector<uint8_t>& signs) {
   double squares = 0;

@@ -1,6 +1,6 @@
 // DeepSpeed's compressed all-reduce for comparisons, with its bit order and padding: one RMS scale
 // per tensor that counts the padding, padding to multiples of W * lcm(8, W) with its own residual,
-// most significant bit first. Not pipelined and not fast; training uses CompressedAllReduce.
+// most significant bit first. Not pipelined and not fast. Training uses CompressedAllReduce.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace onebit::deepspeed {
 // Elements after padding.
 int64_t padded_elements(int64_t elements, int world_size);
 
-// One tensor's state; CPU only.
+// One tensor's state, on CPUs only.
 class AllReduce {
  public:
   AllReduce(comm::Communicator& communicator, int64_t elements);
@@ -28,7 +28,7 @@ class AllReduce {
   std::span<float> server_residual() { return server_residual_; }  // [padded elements / W]
   std::span<const float> worker_residual() const { return worker_residual_; }
   std::span<const float> server_residual() const { return server_residual_; }
-  // Saves the residuals, under names that end in `suffix`; load() needs the same number of ranks.
+  // Saves the residuals, under names that end in `suffix`. load() needs the same number of ranks.
   void save(StateWriter&, const std::string& suffix = "") const;
   void load(const StateReader&, const std::string& suffix = "");
   int64_t size_bytes() const;  // of the residuals

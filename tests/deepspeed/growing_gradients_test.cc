@@ -1,7 +1,7 @@
 // A small training whose gradients grow after an early freeze: linear regression on noisy
 // mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. With a frozen variance,
 // as in DeepSpeed, updates grow with the gradients and diverge in 1-bit Adam, 1-bit LAMB and 0/1
-// Adam; a variance that is still updated limits them like Adam.
+// Adam. A variance that is still updated limits them like Adam.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -87,7 +87,7 @@ double distance_from_trace(bool per_tensor, const std::vector<int64_t>& sizes) {
   return distance;
 }
 
-// With one scale per tensor, a second tensor does not change the first; with one for the group, two
+// With one scale per tensor, a second tensor does not change the first. With one for the group, two
 // tensors equal a single one of their total length.
 TEST(OneBitAdam, ScalesBelongToATensorOrToTheGroup) {
   EXPECT_LT(distance_from_trace(true, {4, 3}), 1e-6);

@@ -1,5 +1,6 @@
 // DeepSpeed's arithmetic of 1-bit LAMB for comparisons (with the counting of its fp16 wrapper, and
-// without losing a batch): no bias correction; freeze_step - 1 updates of warm-up, in which a
+// without losing a batch). There is no bias correction, and freeze_step - 1 updates of warm-up, in
+// which a
 // running mean of each tensor's trust ratio grows from zero. Then the variance and that mean are
 // frozen. The momenta of all tensors are sent in one buffer with one scale, each multiplied by its
 // own factor, which makes their sizes similar. The frozen ratio is corrected by the largest change

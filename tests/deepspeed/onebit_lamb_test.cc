@@ -1,5 +1,5 @@
 // The golden trace of DeepSpeed's 1-bit LAMB: two ranks, tensors of 4 and 3 elements, padded to 16
-// in one buffer; made with a model of the algorithm in double precision.
+// in one buffer, made with a model of the algorithm in double precision.
 #include "tests/deepspeed/onebit_lamb.h"
 
 #include <gtest/gtest.h>

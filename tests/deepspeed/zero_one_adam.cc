@@ -56,7 +56,7 @@ StepReport ZeroOneAdam::step(Context& context, ParameterTable& table, const Step
   if (phase_ == Phase::kWarmup && counter_ > options_.variance_freeze) {
     phase_ = Phase::kCompressed;
     report.froze_now = true;
-    // The residuals are those of gradients; from now on movements are sent.
+    // The residuals come from gradients. From now on movements are sent.
     all_reduce_.clear_residuals();
   }
   return report;

@@ -5,8 +5,9 @@
 // units of the momentum. Ranks return to the values of the last synchronization by subtraction, and
 // compute the momentum from the average movement, including weight decay. CPU only, not fast.
 //
-// It corrects the same defects of DeepSpeed as onebit_adam.h, and: the counters survive a
-// checkpoint; a single rank updates its momentum in every update; the momentum stays if all rates
+// It corrects the same defects of DeepSpeed as onebit_adam.h, and three more. The counters survive
+// a
+// checkpoint. A single rank updates its momentum in every update. The momentum stays if all rates
 // since the last synchronization were 0.
 #pragma once
 
@@ -49,7 +50,7 @@ class ZeroOneAdam : public optim::Optimizer {
 
  private:
   bool averages_next() const;
-  // Updates the momentum and the values; optionally accumulates the movement.
+  // Updates the momentum and the values. Optionally accumulates the movement.
   void move(ParameterTable&, const optim::StepInput&, const float* gradients, double gradient_scale,
             bool keep);
   void update_variance(const ParameterTable&, const optim::StepInput&);

@@ -31,7 +31,7 @@ ZeroOneAdamOptions golden_options() {
 using Rank = GoldenRank<ZeroOneAdam, ZeroOneAdamOptions>;
 using Four = std::array<double, 4>;
 
-// After update k; one row for all ranks, or one for each.
+// After update k, in one row for all ranks, or one for each.
 const std::map<int64_t, std::vector<Four>> kTrace = {
     {3, {{.39097239, .17258458, -.017917501, -.3417332}}},
     {4, {{.36408233, .15722005, -.030144674, -.34585753}}},
@@ -43,7 +43,7 @@ const std::map<int64_t, std::vector<Four>> kTrace = {
       {.29559464, .098680323, -.14358366, -.44706986}}},
     {11, {{.32587263, .062812311, -.13620931, -.45551365}}}};
 
-// Dense, at one bit, synchronized, local; the interval after each update.
+// Dense, at one bit, synchronized, local, and the interval after each update.
 const std::string kKinds = "VVV1V1SSSLSL";
 constexpr int64_t kIntervals[] = {1, 2, 2, 2, 4, 4, 1, 2, 2, 4, 4, 4};
 

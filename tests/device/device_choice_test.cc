@@ -53,7 +53,7 @@ TEST(CudaDeviceChoice, AutoSaysWhyNoDeviceIsUsed) {
   unsetenv("ONEBIT_EMULATED_CUDA_DRIVER");
 }
 
-// Sets the compute capabilities of the emulated devices for its lifetime; others keep theirs.
+// Sets the compute capabilities of the emulated devices for its lifetime. Others keep theirs.
 class Capabilities {
  public:
   explicit Capabilities(const char* text) { setenv("ONEBIT_EMULATED_CUDA_CAPABILITY", text, 1); }

@@ -1,4 +1,4 @@
-// Tests with one body for the CPU and a CUDA device; the latter are skipped if there is none.
+// Tests with one body for the CPU and a CUDA device, where the latter are skipped without one.
 #pragma once
 
 #include <gtest/gtest.h>

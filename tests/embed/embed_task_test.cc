@@ -129,7 +129,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
 }
 
 // At its start, the run times a pass over a micro-batch, which takes part in the exchange of
-// vectors like that of a step, even if it is smaller than others or empty.
+// vectors like a step's micro-batch, even if it is smaller than others or empty.
 TEST_F(EmbedTest, TheStartTimesUnevenMicroBatches) {
   struct Case {
     int world;
@@ -275,7 +275,7 @@ TEST_F(EmbedTest, AResumeWithOtherDataIsRefusedOrNamed) {
 }
 
 // Parts of a file are sorted by length internally. The output is still in the order of the file,
-// and equals that of a single part.
+// and equals the output of a single part.
 TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
   std::string text;
   std::vector<finetune::Example> all;

@@ -95,7 +95,7 @@ TEST(RankingLoss, FollowsItsFormulaAndItsDifferences) {
   }
 }
 
-// Each rank computes the gradients of its own vectors, which equal those of the whole batch.
+// Each rank computes the gradients of its own vectors, which equal the whole batch's.
 TEST(RankingLoss, PartsOfRanksAreThoseOfTheWhole) {
   constexpr int64_t kExamples = 6, kParts = 3;
   const std::vector<float> vectors = vectors_of(kExamples, kParts);

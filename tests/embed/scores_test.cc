@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Vectors on a circle: a cosine is that of the angle between them. Their lengths differ.
+// Vectors on a circle: their cosine is the cosine of the angle between them. Their lengths differ.
 std::vector<float> on_a_circle(const std::vector<double>& degrees) {
   std::vector<float> vectors;
   for (size_t i = 0; i < degrees.size(); ++i) {
@@ -39,7 +39,7 @@ double figure(const Scores& scores, const char* name) {
 }
 
 TEST(EmbedScores, PlacesOfPositives) {
-  // The positives of a, b, c are 5, 30 and 100 degrees away; those of others may be nearer.
+  // The positives of a, b, c are 5, 30 and 100 degrees away. Positives of others may be nearer.
   const Examples pairs = examples_of(Kind::kPairs, {"a", "pa", "b", "pb", "c", "pc"});
   const std::vector<float> vectors = on_a_circle({0, 5, 20, 50, 60, 160});
   // a: 5 | 50, 160 -> 1. b: 15, 30 -> 2. c: 55, 10, 100 -> 3.
@@ -56,7 +56,7 @@ TEST(EmbedScores, TheSameTextIsOneCandidateAndOtherPositivesAreNoRivals) {
   // The second pair repeats the first positive, the third is another positive of the same anchor.
   const Examples pairs = examples_of(Kind::kPairs, {"a", "p", "b", "p", "a", "q"});
   const Scores scores = score(pairs, on_a_circle({0, 10, 12, 10, 0, 5}), 1);
-  // a: q is nearer than p, but is its own; b: p (2) before q (7); a: q first.
+  // a: q is nearer than p, but is its own. b: p (2) before q (7). a: q first.
   EXPECT_DOUBLE_EQ(figure(scores, "accuracy"), 1);
 }
 

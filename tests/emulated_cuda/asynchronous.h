@@ -27,7 +27,7 @@ class AsyncCopies {
   // The destination holds NaN from now on. Fault: an address that is no multiple of the size.
   void start(SharedMemory& shared, const AsyncCopy& copy);
   void end_group();
-  // Completes the copies of all groups except the last `left`; returns whether there were any.
+  // Completes the copies of all groups except the last `left`. Returns whether there were any.
   bool wait(SharedMemory& shared, size_t left);
 
  private:
@@ -47,9 +47,9 @@ class AsyncProducts {
   AsyncProducts() { started_.reserve(kUsual); }
   // Back to the state of a new thread.
   void reset();
-  // `compute` changes the `count` values of `result`; several products may have the same `result`,
-  // and each adds to that of the one before. Faults: copies that have arrived, or registers, are
-  // hidden from products.
+  // `compute` changes the `count` values of `result`. Several products may have the same `result`,
+  // and each adds to the result of the one before. Faults: copies that have arrived, or registers,
+  // are hidden from products.
   void start(float* result, size_t count, std::function<void(float*)> compute);
   void end_group();
   // Waits for all groups. Registers are hidden from then on, since the thread may change them.
@@ -72,7 +72,7 @@ class AsyncProducts {
   static constexpr size_t kUsual = 64;
   struct Started {
     float* result;
-    std::vector<float> values;  // of `result` at the start; empty if another product is pending
+    std::vector<float> values;  // of `result` at the start, none if another product is pending
     std::function<void(float*)> compute;
     bool grouped;
   };

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Group;
 using GroupRef = std::shared_ptr<Group>;
 
-// One message; the pointers of a side are null until its rank has called.
+// One message. The pointers of a side are null until its rank has called.
 struct Message {
   const void* from = nullptr;
   void* to = nullptr;
@@ -81,7 +81,7 @@ struct Group {
     if (message.moved) return true;
     if (message.sender == nullptr || message.receiver == nullptr) return false;
     Group& other = message.sender.get() == this ? *message.receiver : *message.sender;
-    // A real device would reach the group on its own; the emulated one runs only when called.
+    // A real device would reach the group on its own. The emulated one runs only when called.
     if (!other.arrived && other.work != nullptr) Machine::one().advance(other.work);
     if (message.moved) return true;
     if (!other.arrived) return false;
@@ -177,7 +177,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// Returns at once; the state of the communicator says when all ranks have joined. Ranks of other
+// Returns at once. The state of the communicator says when all ranks have joined. Ranks of other
 // processes can never join, and none does with ONEBIT_EMULATED_NCCL_CONNECTS=0.
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {

@@ -26,7 +26,7 @@ int devices() {
   return count;
 }
 
-// Connects a rank; the result is that of the whole start.
+// Connects a rank. The result is the whole start's.
 ncclResult_t connect(ncclComm_t* communicator, int ranks, const ncclUniqueId& id, int rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -1,5 +1,5 @@
 // The part of CUDA C++ that onebit's kernels use, for the host's compiler. A device thread is a
-// fibre (thread_block.h); collectives are functions that receive their source location.
+// fibre (thread_block.h), and collectives are functions that receive their source location.
 #pragma once
 
 #include <math.h>
@@ -34,7 +34,7 @@ struct alignas(16) float4 {
   float x, y, z, w;
 };
 
-// Those of the running thread: one host thread at a time runs device threads.
+// Properties of the running thread: one host thread at a time runs device threads.
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
 
@@ -54,7 +54,7 @@ struct WarpOperands {
 };
 
 // Collectives return when all participating threads have reached the same place. Faults: a lane of
-// `mask` has ended or waits elsewhere; the caller is not in `mask`.
+// `mask` has ended or waits elsewhere, or the caller is not in `mask`.
 // Operands are passed by value as pairs of words: passing them through memory, with reads of
 // another size than the writes, would double the cost.
 const WarpOperands& exchange(unsigned mask, const Place& place, uint64_t first, uint64_t second = 0,
@@ -79,7 +79,7 @@ T value_of(const Operands& operands) {
   return value;
 }
 
-// The value of lane `from`; the caller's own if there is no such lane.
+// The value of lane `from`, or the caller's own if there is no such lane.
 template <typename T>
 T shuffle(unsigned mask, T mine, int from, const Place& place) {
   const WarpOperands& all = exchange(mask, place, bits_of(mine));

@@ -63,7 +63,7 @@ void run(const dim3& grid, const dim3& block, void (*kernel)(Parameters...),
   ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
 }
 
-// Sets the schedule for its lifetime; the destructor restores that of the environment.
+// Sets the schedule for its lifetime. The destructor restores the environment's.
 class InSchedule {
  public:
   explicit InSchedule(const char* text) { set_schedule(text); }

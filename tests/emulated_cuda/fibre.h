@@ -17,9 +17,9 @@ class Fibre {
 
   // The next switch to this stack calls `entry`, which must not return. Discards its content.
   void reset(void (*entry)());
-  // Called on this stack: switches to `to`; returns once another stack switches back. Stacks switch
-  // to each other directly, so that the processor predicts the return of stacks that were left at
-  // the same place; via a scheduler with its own stack, a warp takes twice as long.
+  // Called on this stack: switches to `to`, and returns once another stack switches back. Stacks
+  // switch to each other directly, so that the processor predicts the return of stacks that were
+  // left at the same place. Via a scheduler with its own stack, a warp takes twice as long.
   void switch_to(Fibre& to);
   // To be called at the start of every entry.
   void arrive();
@@ -28,7 +28,7 @@ class Fibre {
   enum class Kind { kHost };
   explicit Fibre(Kind) {}
 
-  char* memory_ = nullptr;        // of an allocated stack; null for the host's
+  char* memory_ = nullptr;        // of an allocated stack, null for the host's
   size_t offset_bytes_ = 0;       // unused at the stack's upper end
   void* pointer_ = nullptr;       // of the suspended stack
   const void* bottom_ = nullptr;  // for the address sanitizer

@@ -1,4 +1,4 @@
-// For processors without an assembly version; ten times slower, as each switch is a system call.
+// For processors without an assembly version. Ten times slower, as each switch is a system call.
 #include <ucontext.h>
 
 #include <new>

@@ -35,7 +35,7 @@ cudaError_t allocate(MemoryKind kind, void** data, size_t size_bytes) {
   return cudaSuccess;
 }
 
-// Frees memory; waits for the device, like the real functions.
+// Frees memory after waiting for the device, like the real functions.
 cudaError_t release(MemoryKind kind, void* data) {
   current_device();
   if (data == nullptr) return cudaSuccess;

@@ -14,7 +14,7 @@ namespace emulated_cuda::race_detector {
 inline bool watches() {
   return __tsan_switch_to_fiber != nullptr;
 }
-// The handle of the running thread; null without the sanitizer.
+// The handle of the running thread, null without the sanitizer.
 void* running();
 void* add_thread();
 void remove_thread(void* thread);

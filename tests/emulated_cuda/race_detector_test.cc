@@ -1,4 +1,4 @@
-// Device threads under the thread sanitizer. Without it, every kernel here ends like a correct one;
+// Device threads under the thread sanitizer. Without it, every kernel here ends like a correct one.
 // thread_block_test.cc detects races by their values.
 #include "tests/emulated_cuda/race_detector.h"
 
@@ -81,7 +81,7 @@ TEST_P(BlockRaces, AreFoundWithoutTheBarrier) {
 INSTANTIATE_TEST_SUITE_P(EmulatedThreads, BlockRaces,
                          testing::Values(&read_after_write, &write_after_read, &last_before_reads));
 
-// A shuffle does not order memory; a barrier of the warp does.
+// A shuffle does not order memory. A barrier of the warp does.
 __global__ void through_a_warp(float* to, bool ordered) {
   auto& row = block_shared<Row>();
   row.value[threadIdx.x] = 1;

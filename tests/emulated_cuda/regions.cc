@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kGuardBytes = 256;  // also CUDA's alignment of allocations
 
-// A NaN in f32 and both 16-bit types; a signalling one, so that even adding zero changes it.
+// A NaN in f32 and both 16-bit types. It is signalling, so that even adding zero changes it.
 char guard_at(const char* at) {
   return reinterpret_cast<uintptr_t>(at) % 2 == 0 ? '\xA5' : '\x7F';
 }

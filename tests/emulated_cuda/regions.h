@@ -21,11 +21,11 @@ class Regions {
   // finds it, and an immediate error with the address sanitizer, as is any use by the host.
   char* add(MemoryKind kind, int device, size_t size_bytes);
   void remove(const Region& region);
-  // The region that contains the address, or ends there (for empty views); null if there is none.
+  // The region that contains the address, or ends there (for empty views), or null.
   const Region* of(const void* data) const;
   size_t device_bytes(int device) const;
   void check_guards() const;
-  // Allows the running work to use a device's memory; -1: that of all devices.
+  // Allows the running work to use a device's memory, or with -1 all devices' memory.
   void open(int device) const;
   void close() const;
 

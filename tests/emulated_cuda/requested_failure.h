@@ -6,9 +6,9 @@
 
 namespace emulated_cuda {
 
-// Lets the nth call of this name from now on fail, once; 1 is the next call, 0 cancels the request.
+// Lets the nth call of this name from now on fail, once. 1 is the next call, 0 cancels the request.
 void fail_call(std::string_view name, int nth);
-// Counts a call; true if it is to fail. Requires the device's lock.
+// Counts a call. Returns true if it is to fail. Requires the device's lock.
 bool is_to_fail(std::string_view name);
 
 }  // namespace emulated_cuda

@@ -32,7 +32,7 @@ struct Thread {
   Operands operands{};
   AsyncCopies copies;
   AsyncProducts products;
-  size_t block_barriers = 0, warp_barriers = 0;  // passed so far; the latter of whole warps
+  size_t block_barriers = 0, warp_barriers = 0;  // passed so far, the latter of whole warps
 };
 
 // The order of warps and lanes. Each warp runs until all its lanes wait or have ended.
@@ -81,9 +81,9 @@ inline Block& block() {
   return *the_block;
 }
 
-// Releases lanes of a warp that have all reached their collective; false if there are none.
+// Releases lanes of a warp that have all reached their collective. Returns false without any.
 bool release_warp(size_t warp);
-// Releases the threads at the block's barrier once all running ones are there; false if all ended.
+// Releases the threads at the block's barrier once all running ones are there, false if all ended.
 bool release_block();
 // Fault: the warps of a warpgroup have called different products.
 void check_warpgroups();

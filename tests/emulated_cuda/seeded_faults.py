@@ -31,7 +31,7 @@ TIMEOUT_SECONDS = 300
 
 
 def changed(fault):
-    """Returns the file's text with the fault; raises ValueError if its code is not found."""
+    """Returns the file's text with the fault. Raises ValueError if its code is not found."""
     text = (ROOT / fault.file).read_text(encoding="utf-8")
     count = text.count(fault.find)
     if count < fault.number or (count != 1 and fault.number == 1 and not fault.of_several):
@@ -97,7 +97,7 @@ class Build:
             raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
 
     def compile(self, source, place, changed_file):
-        """Compiles `source`; the changed file in `place` takes precedence over that of the tree."""
+        """Compiles `source`. The changed file in `place` takes precedence over the tree's."""
         how = self.compiled[source]
         words = shlex.split(how.command)
         given = place / source if source == changed_file else ROOT / source
@@ -137,7 +137,7 @@ class Build:
 
 
 def fails(program, filter_text, schedule):
-    """Returns how the tests fail, in one line; the empty string if they pass."""
+    """Returns how the tests fail, in one line, or the empty string if they pass."""
     environment = dict(os.environ, ONEBIT_EMULATED_CUDA_SCHEDULE=schedule)
     try:
         done = subprocess.run([program, f"--gtest_filter={filter_text}", "--gtest_fail_fast"],

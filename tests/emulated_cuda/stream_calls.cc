@@ -121,7 +121,7 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, 0);
 }
 
-// The real function returns before the work ends; callers cannot observe the difference.
+// The real function returns before the work ends. Callers cannot observe the difference.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   current_device();
   auto lock = Machine::lock();

@@ -84,7 +84,7 @@ TEST(EmulatedStreams, RandomOrdersDiffer) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(read_beside(true), 2);
 }
 
-// A blocking stream and the legacy one wait for each other; a non-blocking one does not.
+// A blocking stream and the legacy one wait for each other. A non-blocking one does not.
 TEST(EmulatedStreams, TheLegacyStreamWaitsForTheBlockingOnes) {
   const InSchedule in("late");
   const DeviceMemory<int> memory(std::vector<int>{1});

@@ -22,16 +22,16 @@ inline constexpr size_t kMostSharedBytes = size_t{227} << 10;
 void run_grid(const dim3& grid, const dim3& block, size_t dynamic_bytes,
               const std::function<void()>& thread, bool random);
 
-// The block's object of this type; new ones hold NaN. Faults: objects exceed kSharedBytes, or a
+// The block's object of this type, with NaN at first. Faults: objects exceed kSharedBytes, or a
 // larger object exceeds the launch's dynamic shared memory.
 void* shared_object(const void* type, size_t size_bytes, size_t alignment_bytes);
-// The offset of an address in shared memory. Faults: it is outside; 16 bytes are not aligned.
+// The offset of an address in shared memory. Faults: it is outside, or 16 bytes are not aligned.
 uint32_t shared_offset(const void* data);
 uint16_t shared_half(uint32_t row, int index);
 // The eight values in 16 aligned bytes.
 std::array<uint16_t, 8> shared_piece(uint32_t at);
 
-// Copies 8 or 16 bytes; the destination holds NaN until the thread waits for their group.
+// Copies 8 or 16 bytes. The destination holds NaN until the thread waits for their group.
 void start_copy(uint32_t to, const void* from, bool exists, size_t size_bytes);
 void end_copy_group();
 // Waits for all groups of the thread except the last `left`.

@@ -19,7 +19,7 @@ struct Work;
 using WorkRef = std::shared_ptr<Work>;
 
 struct Work {
-  int device = 0;             // whose memory it may use; -1: that of all devices
+  int device = 0;             // whose memory it may use, or -1 for all devices' memory
   std::function<bool()> run;  // false: it waits for a message of another rank
   std::vector<WorkRef> after;
   bool done = false;
@@ -56,7 +56,7 @@ class Machine {
   int devices() const { return devices_; }
   Regions& regions() { return regions_; }
 
-  // The limit for launches of the kernel; 48 KiB by default.
+  // The limit for launches of the kernel, 48 KiB by default.
   void allow_dynamic_shared_bytes(const void* kernel, size_t bytes) {
     dynamic_shared_bytes_[kernel] = bytes;
   }
@@ -65,7 +65,7 @@ class Machine {
   cudaStream_t create_stream(int device, bool blocking);
   void destroy_stream(cudaStream_t stream);
   bool is_stream(cudaStream_t stream) const;
-  // The stream of a handle, including the per-thread one; null for the legacy one.
+  // The stream of a handle, including the per-thread one, or null for the legacy one.
   cudaStream_t stream_of(cudaStream_t handle);
   int device_of(cudaStream_t handle);
 
@@ -73,7 +73,7 @@ class Machine {
   // when it runs.
   WorkRef append(cudaStream_t handle, int device, std::function<bool()> run,
                  const WorkRef& other = nullptr);
-  // Runs work and all it depends on; false if some of it waits for another rank.
+  // Runs work and all it depends on. Returns false if some of it waits for another rank.
   bool advance(const WorkRef& work);
   // The same, but waits until it is done.
   void complete(Lock& lock, const WorkRef& work);
@@ -96,11 +96,11 @@ class Machine {
   std::map<const void*, size_t> dynamic_shared_bytes_;
 };
 
-// The compute capability of a device, 75, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY ("7.5,9.0"; the
-// last one is also that of the devices beyond), default "9.0". Nothing can be launched on 75.
+// The compute capability of a device, 75, 80 or 90: ONEBIT_EMULATED_CUDA_CAPABILITY ("7.5,9.0", the
+// last one also for the devices beyond), default "9.0". Nothing can be launched on 75.
 int capability(int device);
 // The calling thread's current device, on which this process gets a context. CUDA would take device
-// 0 on a thread that has chosen none; here that is an error, because it makes a context that the
+// 0 on a thread that has chosen none. Here that is an error, because it makes a context that the
 // program has not asked for.
 int current_device();
 // Whether this process has a context on the device.

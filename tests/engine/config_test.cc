@@ -253,7 +253,7 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
             std::string::npos);
 }
 
-// A request that is not supported is an error that names the key; a disabled section is not.
+// A request that is not supported is an error that names the key. A disabled section is none.
 TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
   for (const char* key :
        {"amp", "wandb", "comet", "csv_monitor", "flops_profiler", "progressive_layer_drop"}) {

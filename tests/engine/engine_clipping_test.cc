@@ -130,8 +130,8 @@ TEST(EngineClipping, ReportsThatItClipsMoreUntilTheNoiseIsKnown) {
   EXPECT_EQ(log_of(1).find("noise of gradients"), std::string::npos);
 }
 
-// In the compressed phase no rank has the average; the reported norm continues as before, where
-// the ranks' own norms are nearly twice as large.
+// In the compressed phase no rank has the average. The reported norm continues as before, where the
+// ranks' own norms are nearly twice as large.
 TEST(EngineClipping, TheNormDoesNotJumpAtTheFreeze) {
   const char* optimizer = R"({"type": "OneBitAdam", "params": {"lr": 1e-5, "freeze_step": 10}})";
   for (const bool overlap : {true, false}) {

@@ -91,8 +91,8 @@ States damaged(States states, const std::string& name,
   return states;
 }
 
-// The losses equal those of the uninterrupted run up to the noise of the signs, which differs with
-// the ranks; they do not if state is lost or assigned to wrong elements. (Residuals are too small
+// The losses equal the uninterrupted run's up to the noise of the signs, which differs with the
+// ranks. They do not if state is lost or assigned to wrong elements. (Residuals are too small
 // to matter here: residual_placement_test.cc checks them exactly.)
 class EngineResume : public testing::TestWithParam<Optimizer> {};
 

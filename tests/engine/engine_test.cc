@@ -137,7 +137,7 @@ TEST(Engine, WatchesAnExchangeInUnitsOfTheRatesItGathers) {
   EXPECT_NEAR(gathered, 8e-4, 1e-9);
 }
 
-// The compressed phase moves as far as Adam and in the same direction; one rank and the warm-up do
+// The compressed phase moves as far as Adam and in the same direction. One rank and the warm-up do
 // so exactly. With clipping by bucket each rank clips its own gradient: this equals Adam's clipping
 // if their norms are equal, as for ranks that see all samples here.
 TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
@@ -171,7 +171,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
 }
 
 // Updates of 0/1 Adam: dense, at one bit, local. A comparison between two exchanges sees the
-// updates of rank 0 alone, one after an exchange those of all ranks.
+// updates of rank 0 alone. A comparison after an exchange sees the updates of all ranks.
 TEST(Engine, UpdatesFollowAdamsBetweenExchangesToo) {
   const char* optimizer =
       R"({"type": "ZeroOneAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "var_freeze_step": 60,

@@ -86,7 +86,7 @@ TEST(TwoLevels, TrainAsOneLevelDoes) {
               std::vector(one.losses.begin(), one.losses.begin() + 11))
         << "the warm-up is the same";
     EXPECT_LT(two.losses[39], 0.5 * two.losses[0]);
-    // The values that nodes send are less noisy than those of ranks.
+    // The values that nodes send are less noisy than the values of ranks.
     EXPECT_LT(two.losses[39], 1.2 * one.losses[39]);
     for (size_t step = 12; step < 40; ++step) {
       const StepOutcome& outcome = two.outcomes[step];

@@ -51,7 +51,7 @@ class ToyModel {
   int weight_, bias_;
 };
 
-// One rank's training; distributes samples to ranks like BatchStream.
+// One rank's training. Distributes samples to ranks like BatchStream.
 class ToyRun {
  public:
   // The number of different samples, which is small enough to learn them.
@@ -65,7 +65,7 @@ class ToyRun {
     engine_->broadcast_values();
   }
 
-  // The loss of one step over all ranks; `poison` makes this rank's gradient not finite. `rate` is
+  // The loss of one step over all ranks. `poison` makes this rank's gradient not finite. `rate` is
   // the learning rate of a caller with a schedule of its own.
   double step(bool poison = false, std::optional<double> rate = {}) {
     const BatchSizes& batch = engine_->batch();
@@ -116,7 +116,7 @@ class ToyRun {
   int64_t samples_ = 0;
 };
 
-// A recipe with `optimizer` merged in; run.steps is 40.
+// A recipe of 40 steps with `optimizer` merged in.
 inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int64_t micro,
                                const std::string& more = "", const std::string& more_run = "") {
   const Json recipe = parse_json(
@@ -150,7 +150,7 @@ struct ToyTrace {
   std::vector<StepOutcome> outcomes;
 };
 
-// Trains on the thread ranks of `nodes`; checks that ranks agree, and returns the trace of rank 0.
+// Trains on the thread ranks of `nodes`. Checks that ranks agree, and returns the trace of rank 0.
 inline ToyTrace train_toy(const EngineConfig& config, const comm::Nodes& nodes, int steps) {
   ToyTrace trace;
   comm::run_thread_world(nodes.ranks(), [&](comm::Communicator& communicator) {

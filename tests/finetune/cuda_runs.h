@@ -13,7 +13,7 @@
 
 namespace onebit::finetune {
 
-// `options(name)`: those of a run in a folder of this name; `run`: run_topic_training(). Checks
+// `options(name)` are a run's in a folder of this name, `run` is run_topic_training(). Checks
 // that the losses of fifty steps are the CPU's, that two runs give the same bits in every type, and
 // that a run can resume on the other kind of device.
 template <typename OptionsOf, typename Run>

@@ -173,7 +173,7 @@ class FineTuningTest : public testing::Test {
     expect_same_losses("one", "three");
     expect_same_losses("one", "single");
   }
-  // Trains, then trains again with the run's recipe.resolved.json; returns this recipe.
+  // Trains, then trains again with the run's recipe.resolved.json. Returns this recipe.
   static Json expect_resolved_recipe_is_the_same_run(const Options& given) {
     train(given);
     Options again = given;

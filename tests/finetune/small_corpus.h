@@ -60,7 +60,7 @@ class SmallCorpus {
   Path folder(const std::string& name) const { return root_ / name; }
 
  private:
-  // Sentences of subject, verb, object; the verb follows from the subject.
+  // Sentences of subject, verb, object, where the verb follows from the subject.
   static void write_text(const Path& path, uint64_t stream, int documents) {
     const char* subjects[] = {"king", "bird", "river", "child"};
     const char* verbs[] = {"rules", "sings", "flows", "plays"};

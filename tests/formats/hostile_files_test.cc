@@ -34,8 +34,8 @@ void put(const Path& path, const std::string& content) {
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-// Opens the file and reads every tensor, those of a BERT also under onebit's names; returns whether
-// this succeeded.
+// Opens the file and reads every tensor, tensors of a BERT also under onebit's names. Returns
+// whether this succeeded.
 bool read_all(const Path& path, bool is_bert) {
   try {
     const OpenedCheckpoint opened = open_checkpoint(path);
@@ -71,7 +71,7 @@ class HostileFiles : public ::testing::TestWithParam<Victim> {
   std::string content_;
 };
 
-// Steps are odd, so that every alignment occurs; small files are cut everywhere.
+// Steps are odd, so that every alignment occurs. Small files are cut everywhere.
 TEST_P(HostileFiles, Cut) {
   ASSERT_TRUE(read_all(opened_, GetParam().is_bert)) << "the whole file is to be good";
   const size_t step = content_.size() < 400 ? 1 : content_.size() / 400 | 1;

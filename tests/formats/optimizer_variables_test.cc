@@ -28,7 +28,7 @@ TEST(OptimizerVariables, SlotsOfAnyOptimizer) {
     const std::string kernel = "bert/pooler/dense/kernel/" + slot;
     EXPECT_EQ(skipped_of({{kernel, {4, 6}}}), std::set<std::string>{kernel});
   }
-  // Keras' scopes; Adafactor's moments of rows; a counter of each variable.
+  // Keras' scopes, Adafactor's moments of rows, a counter of each variable.
   for (const std::string name :
        {"training/Adam/bert/pooler/dense/kernel/m", "bert/pooler/dense/kernel/vr"}) {
     EXPECT_EQ(skipped_of({{name, name.ends_with("vr") ? Shape{4} : Shape{4, 6}}}),

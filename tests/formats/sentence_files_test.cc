@@ -106,7 +106,7 @@ TEST_F(SentenceFilesTest, FoldersOfVersion6) {
   const TemporaryFolder copy;
   write_sentence_files(copy.path(), files, 384);
   EXPECT_EQ(read_sentence_files(copy.path()), files);
-  // A limit of its own comes first; without any, the positions are the limit.
+  // A limit of its own comes first. Without any, the positions are the limit.
   write("sentence_bert_config.json", R"({"max_seq_length": 64})");
   EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, 64);
   write("sentence_bert_config.json", R"({"max_seq_length": null})");

@@ -174,7 +174,7 @@ TEST_F(InspectTest, VerifiesARunItsCheckpointAndItsModel) {
   EXPECT_EQ(verified["verified"], true);
   EXPECT_EQ(verified["model"]["verified"], true);
   const Path folder(checkpoint["path"].get<std::string>());
-  // A blank more at the end of the last token; a line end more.
+  // A blank more at the end of the last token, and a line end more.
   const std::vector<std::pair<const char*, const char*>> changes = {{"vocab.txt", " \n"},
                                                                     {"tokenizer.json", "}\n"}};
   for (const auto& [name, end] : changes) {

@@ -64,7 +64,7 @@ struct Operands {
             .c_row = c_row};
   }
 
-  // The sum in double precision, and that of magnitudes.
+  // The sum in double precision, and the sum of magnitudes.
   struct Sum {
     double value = 0, magnitude = 0;
   };

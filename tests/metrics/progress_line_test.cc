@@ -47,7 +47,7 @@ std::string written(std::array<int, 2> ends, double every_seconds, Action action
     action(line);
   }
   ::close(ends[1]);
-  // A terminal returns its text in pieces; its end is an error, that of a pipe an empty read.
+  // A terminal returns its text in pieces. Its end is an error, a pipe's end an empty read.
   std::string text;
   std::array<char, 4096> buffer{};
   for (ssize_t size; (size = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {

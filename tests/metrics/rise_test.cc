@@ -12,7 +12,7 @@ namespace {
 
 using Draw = std::function<double(RandomSequence&)>;
 
-// Losses like those of small batches: their standard deviation is 70 % of the mean.
+// Losses as of small batches: their standard deviation is 70 % of the mean.
 double gamma(RandomSequence& random) {
   return 0.35 * -std::log((1 - random.uniform()) * (1 - random.uniform())) / 2;
 }

@@ -1,4 +1,4 @@
-// Ranges of gradients are announced from the end of the buffer to its beginning, each complete;
+// Ranges of gradients are announced from the end of the buffer to its beginning, each complete, and
 // values of an earlier update have been overwritten or cleared by then.
 #pragma once
 
@@ -76,7 +76,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     expect_equal(gradients_of(table_), wanted);
   }
 
-  // Both checks of a model; `weights` are those of its loss.
+  // Both checks of a model, with the `weights` of its loss.
   template <class Model, class Weights>
   void check_passes_of(Model& model, Weights weights, const DeviceBatch& batch) {
     fill_by_name(table_, DType::kF32);

@@ -1,5 +1,5 @@
-// A model trained on a CUDA device and on a CPU from one seed: the same dropout masks, the same
-// losses; and on a CUDA device twice the same bits.
+// A model trained on a CUDA device and on a CPU from one seed has the same dropout masks and the
+// same losses. Trained twice on a CUDA device it has the same bits.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,5 +1,5 @@
-// Compares with Hugging Face's BertForPreTraining; tools/make_model_goldens.py wrote the expected
-// values.
+// Compares with values of Hugging Face's BertForPreTraining, which tools/make_model_goldens.py
+// wrote.
 #include <gtest/gtest.h>
 
 #include <cmath>

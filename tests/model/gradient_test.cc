@@ -1,4 +1,4 @@
-// Losses and gradients of pre-training; those of other models are in the tests of their floors.
+// Losses and gradients of pre-training. Other models are tested in their floors.
 #include "onebit/math/model/pretraining_model.h"
 #include "tests/model/model_gradient.h"
 

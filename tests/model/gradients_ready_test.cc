@@ -1,4 +1,4 @@
-// The order in which pre-training announces gradients; other models are tested in their floors.
+// The order in which pre-training announces gradients. Other models are tested in their floors.
 #include <algorithm>
 #include <vector>
 

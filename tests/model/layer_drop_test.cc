@@ -1,5 +1,5 @@
 // Compares the schedule with its formula, and losses and gradients of models with dropped layers
-// with central differences; dropped layers are neither computed nor read.
+// with central differences. Dropped layers are neither computed nor read.
 #include "onebit/math/model/layer_drop.h"
 
 #include <gtest/gtest.h>
@@ -243,7 +243,7 @@ TEST_P(LayersLeftOut, InBf16) {
                           of_computed(exact.gradients, GetParam()), 2e-2);
 }
 
-// The operations of a pass are those of a model that has only the layers that are computed.
+// A pass has the operations of a model with only the layers that are computed.
 TEST_P(LayersLeftOut, AreNotComputed) {
   const auto work_of = [&](int64_t layers, const std::vector<float>& factors) {
     config_.layers = layers;

@@ -36,7 +36,7 @@ TEST(MemoryReport, EveryOptionSavesMemory) {
 }
 
 // Post-LN layers keep 16 times [rows, hidden]: query, key, value, context, two sums, two norms, and
-// 4 + 4 around the activation; the last layer only 3 + 1 of them for every row.
+// 4 + 4 around the activation. The last layer keeps only 3 + 1 of them for every row.
 TEST(MemoryReport, CountsWhatALayerKeeps) {
   const BatchLimits limits{.rows = 32 * 128, .sequences = 32, .labelled = 32 * 20};
   BertConfig config = preset("bert-base");
@@ -70,7 +70,7 @@ TEST(MemoryReport, CountsTheBitsOfAttentionsDropout) {
   EXPECT_EQ(saved(DeviceType::kCuda, DType::kBF16, {}), none);
 }
 
-// On a GPU a chunk of the masked-word head has 256 MiB of logits, in whole tiles of rows; on a CPU
+// On a GPU a chunk of the masked-word head has 256 MiB of logits, in whole tiles of rows. On a CPU
 // it has 1,024 rows. A vocabulary of 250,000 words keeps these.
 TEST(MemoryReport, CountsTheLogitsOfAChunk) {
   struct Case {

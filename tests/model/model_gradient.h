@@ -29,7 +29,7 @@ inline void PrintTo(const GradientCase& tested, std::ostream* out) {
 // Each rounding has an error of half an epsilon, and there are some 60 roundings from an embedding
 // to the loss and back. In the norm of a tensor they add like a random walk, so 1e-5 leaves an
 // order of magnitude in f32. bf16's epsilon is 65536 times as large, but sums stay in f32: the
-// models promise 2e-2; f16 has three more bits.
+// models promise 2e-2. f16 has three more bits.
 inline double tolerance(DType compute) {
   return compute == DType::kF32 ? 1e-5 : compute == DType::kF16 ? 2e-2 / 8 : 2e-2;
 }
@@ -51,7 +51,7 @@ class ModelGradient : public ::testing::TestWithParam<GradientCase> {
     return GetParam().dropout > 0 ? ReferenceBert::DropoutSeed(99) : std::nullopt;
   }
   double tolerance_here() const { return tolerance(GetParam().compute); }
-  // Small tensors may cancel to little more than bf16's rounding; the golden test compares each of
+  // Small tensors may cancel to little more than bf16's rounding. The golden test compares each of
   // them at a better size.
   void compare(Gradients got, const Gradients& expected) const {
     for (auto& [name, values] : got) {

@@ -24,14 +24,14 @@ class ReferenceBert {
   // Takes the values of every parameter of the table.
   ReferenceBert(const BertConfig& config, const ParameterTable& table);
 
-  // Like TrainingPass::layer_factors: multiplies the output of a layer's two parts by its factor; a
+  // Like TrainingPass::layer_factors: multiplies the output of a layer's two parts by its factor. A
   // layer with factor 0 is the identity. Empty: 1 everywhere.
   void set_layer_factors(std::vector<float> factors) { layer_factors_ = std::move(factors); }
 
   struct PreTrainingLoss {
     double masked_lm = 0, next_sentence = 0;  // sums over items
   };
-  // Dropout as in kernels/dropout_mask.h with this seed; without one, none.
+  // Dropout as in kernels/dropout_mask.h with this seed, and none without a seed.
   using DropoutSeed = std::optional<uint64_t>;
 
   PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;

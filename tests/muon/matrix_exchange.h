@@ -15,7 +15,7 @@ namespace onebit::muon {
 
 class MatrixExchange {
  public:
-  // elements[i]: those of matrix i, which belongs to rank i % ranks.
+  // elements[i]: the elements of matrix i, which belongs to rank i % ranks.
   MatrixExchange(comm::Communicator& communicator, const std::vector<int64_t>& elements);
 
   // Replaces the average of matrix `matrix`, f32 [elements], with the values to be sent.

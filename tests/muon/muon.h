@@ -1,5 +1,5 @@
 // Muon (Jordan et al., 2024; Liu et al., arXiv 2502.16982) for the weight matrices of a BERT
-// encoder's layers, for comparisons; one of onebit's optimizers updates all other parameters. f32
+// encoder's layers, for comparisons. One of onebit's optimizers updates all other parameters. f32
 // on CPUs. With O(u) the orthogonal matrix nearest to u (newton_schulz.h), a matrix is updated by
 //
 //   m      = 0.95 m + 0.05 g,   u = m + 0.95 (m - m before)       Nesterov's momentum
@@ -24,9 +24,9 @@ namespace onebit::muon {
 
 // The values that ranks send at one bit, and those that the owner of a matrix sends back.
 enum class Sends {
-  kMomentum,  // gradients; u, from which every rank computes O(u)
-  kUpdate,    // gradients; O(u)
-  kWhitened   // y = A g B (whitening.h) with each rank's A and B; O(u), with u of unwhitened y
+  kMomentum,  // gradients, then u, from which every rank computes O(u)
+  kUpdate,    // gradients, then O(u)
+  kWhitened   // y = A g B (whitening.h) with each rank's A and B, then O(u) of unwhitened y
 };
 
 struct MuonOptions {

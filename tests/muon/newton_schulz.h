@@ -1,6 +1,6 @@
 // Approximates the nearest orthogonal matrix by Newton-Schulz iterations of fifth degree (Jordan et
 // al., "Muon", 2024): keeps the singular vectors of X and moves its singular values to about
-// [0.7, 1.2]; those below a thousandth of its norm remain smaller. f32 on a CPU.
+// [0.7, 1.2], while those below a thousandth of its norm remain smaller. f32 on a CPU.
 #pragma once
 
 #include "onebit/math/device/context.h"

@@ -12,7 +12,7 @@
 namespace onebit::muon {
 namespace {
 
-// Applies the iterations to singular values; singular vectors do not change.
+// Applies the iterations to singular values. Singular vectors do not change.
 std::vector<double> iterated(std::vector<double> singular) {
   double square = 0;
   for (const double value : singular) square += value * value;

@@ -18,7 +18,7 @@ class Whitening {
 
   // Adds a gradient [rows, columns] to the means.
   void observe(Context& context, ConstView gradient);
-  // Computes A and B from the means; before the first call they are the identity.
+  // Computes A and B from the means. Before the first call they are the identity.
   void refresh(Context& context);
 
   // In place.
@@ -27,7 +27,7 @@ class Whitening {
 
  private:
   struct Side {
-    Tensor mean, root, inverse;  // [size, size]; M, M^(1/2), M^(-1/2)
+    Tensor mean, root, inverse;  // [size, size], for M, M^(1/2), M^(-1/2)
   };
 
   static Side make_side(int64_t size);

@@ -33,7 +33,7 @@ TEST(Whitening, SquareRoots) {
   Context context = Context::cpu(1);
   square_roots(context, to_f32(power(1)).view(), root.view(), inverse.view());
   // f32 rounds M by 6e-8 of its norm, 2.7, which is 1.6e-4 of its smallest eigenvalue and half as
-  // much of the inverse root of that, 32; in the other axes less.
+  // much of the inverse root of that, 32. In the other axes it is less.
   EXPECT_LT(largest_difference(root.view(), power(0.5)), 1e-3);
   EXPECT_LT(largest_difference(inverse.view(), power(-0.5)), 5e-3);
 }

@@ -133,7 +133,7 @@ void AttentionTest::expect_reference(Context& on) {
     const Tensor on_qkv = upload(qkv), on_grad = upload(grad_context);
     const Result got = run(on, c, on_qkv, on_grad, dropout(drop));
     // A sum of n rounded terms has an error of about sqrt(n) u, rarely 4 times that. A score is a
-    // sum of d products of about 1, divided by sqrt(d); probabilities are off by twice that, and by
+    // sum of d products of about 1, divided by sqrt(d). Probabilities are off by twice that, and by
     // their own sum over keys. A context is a mean of values up to 2.
     const double d = static_cast<double>(c.head_size), scale = 1 / (1 - c.probability);
     double longest = 0;
@@ -142,14 +142,14 @@ void AttentionTest::expect_reference(Context& on) {
     }
     const double score_error = (4 * std::sqrt(d) + 4) * 0x1p-24;
     const double relative = 2 * score_error + (4 * std::sqrt(longest) + 8) * 0x1p-24;
-    // Products of the type use probabilities that are rounded to it, each with an error of u; they
+    // Products of the type use probabilities that are rounded to it, each with an error of u, which
     // add up to the scale.
     const double of_probabilities = multiplies_type(c.head_size) ? epsilon() : 0;
     expect_near(got.context, context_wanted, epsilon(), 2 * scale * (relative + of_probabilities),
                 "context");
     expect_near(got.log_sum_exp, log_sum_exp, 0x1p-23, relative, "log_sum_exp");
     // Gradients are sums over keys or queries of p * (grad . value) * (query or key), where
-    // grad . value is about sqrt(d); the f32 part is off by `relative`, and a 16-bit context adds
+    // grad . value is about sqrt(d). The f32 part is off by `relative`, and a 16-bit context adds
     // its rounding to grad . context.
     const double size = reference::largest(grad_wanted) + 4 * scale * std::sqrt(d);
     expect_near(got.grad_qkv, grad_wanted, epsilon(),
@@ -192,7 +192,7 @@ TEST_P(AttentionTest, RepeatsItself) {
   }
 }
 
-// A grid's third extent has a limit; the CPU has none.
+// A grid's third extent has a limit. The CPU has none.
 TEST_P(AttentionTest, MoreSequencesThanAGridTakes) {
   const std::vector<int32_t> host(65537, 0);
   const Tensor starts = upload_values(host, {65537});
@@ -296,7 +296,7 @@ TEST_P(AttentionTest, DoesNotDependOnThreads) {
   }
 }
 
-// With f32 products, a 16-bit type gets the rounded f32 results of the same numbers; with products
+// With f32 products, a 16-bit type gets the rounded f32 results of the same numbers. With products
 // of the type itself, many elements differ from them.
 TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
   if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "about the CPU's instructions";

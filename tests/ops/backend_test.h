@@ -1,4 +1,4 @@
-// One test body for every (device, dtype); tests of a missing device are reported as skipped.
+// One test body for every (device, dtype). Tests of a missing device are reported as skipped.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -46,7 +46,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
                                 .gradient_scale = 0.5f,
                                 .losses = losses.view(),
                                 .correct = correct.view()});
-      // Sums of 2048 f32 numbers at a time; logits up to 16 have an absolute rounding of 16 u.
+      // Sums of 2048 f32 numbers at a time. Logits up to 16 have an absolute rounding of 16 u.
       expect_near(losses, as_column(wanted.losses), 0x1p-23, (2048 + 64) * 0x1p-24, "losses");
     };
     run(false);

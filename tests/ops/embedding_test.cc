@@ -116,7 +116,7 @@ TEST_P(EmbeddingTest, TablesOfF32) {
   check(DType::kF32, 130, 101, 0);
 }
 
-// CUDA kernels process 2048 ids at a time; eight warps share a row.
+// CUDA kernels process 2048 ids at a time, where eight warps share a row.
 TEST_P(EmbeddingTest, MoreRowsThanAreLookedAtTogether) {
   check(dtype(), 2300, 264, 0);
 }

@@ -44,7 +44,7 @@ void append(std::vector<float>& all, const Tensor& x) {
   all.insert(all.end(), wide.data<float>(), wide.data<float>() + wide.view().elements());
 }
 
-// One of each kind of loop; returns all they wrote.
+// One of each kind of loop. Returns all they wrote.
 std::vector<float> run(DType dtype, bool baseline) {
   const Baseline chosen(baseline);
   Context context = Context::cpu(2);
@@ -122,7 +122,7 @@ TEST(InstructionSet, BaselineAgrees) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     const std::vector<float> best = run(dtype, false), baseline = run(dtype, true);
     ASSERT_EQ(best.size(), baseline.size());
-    // Sums of up to 36 numbers in another order; a bf16 result may round to the other neighbour.
+    // Sums of up to 36 numbers in another order. A bf16 result may round to the other neighbour.
     const float relative = dtype == DType::kF32 ? 64 * 0x1p-24f : 0x1p-7f;
     for (size_t i = 0; i < best.size(); ++i) {
       ASSERT_NEAR(best[i], baseline[i], relative * (std::abs(best[i]) + 4)) << i;

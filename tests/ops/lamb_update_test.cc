@@ -106,7 +106,7 @@ void expect_formula(const State& before, const State& found, const LambUpdate& a
   }
 }
 
-// Shorter than a vector and than a block, whole blocks, one more; beginning anywhere.
+// Shorter than a vector and than a block, whole blocks, one more, beginning anywhere.
 const std::vector<int64_t> kSizes{7, 2048, 1, 2049, 5000, 33, 4096, 999};
 
 TEST_P(LambUpdateTest, FollowsTheFormula) {

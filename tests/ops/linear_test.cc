@@ -60,7 +60,7 @@ class LinearTest : public BackendTest {
 
   void check_other_contexts(Size size);
 
-  // A sum of n products of f32 numbers is off by at most n u sum |a b|; the result is then rounded
+  // A sum of n products of f32 numbers is off by at most n u sum |a b|. The result is then rounded
   // to the type. 16-bit operands are exact in f32.
   void expect_product(const Tensor& got, const Matrix& wanted, const Matrix& a, const Matrix& b,
                       DType type, const std::string& what, double more = 0) {

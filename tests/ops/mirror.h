@@ -14,7 +14,7 @@
 
 namespace onebit::ops {
 
-// Copies host views to the context's device; on a CPU it uses the views themselves.
+// Copies host views to the context's device. On a CPU it uses the views themselves.
 class Mirror {
  public:
   explicit Mirror(Context& context) : device_(context.device()) {}

@@ -19,7 +19,7 @@ inline constexpr NormSize kNormSizes[] = {{1, 8},    {5, 19},   {70, 96},  {300,
 class NormTest : public BackendTest {
  protected:
   // A sum of n rounded terms has an error of about sqrt(n) u, and rarely 4 times that. Normalised
-  // values are below 4 here; every output is computed from three sums over a row.
+  // values are below 4 here. Every output is computed from three sums over a row.
   static double arithmetic(int64_t hidden) { return 3 * 4 * over(hidden) * 0x1p-24; }
   static double over(int64_t terms) { return 4 * std::sqrt(static_cast<double>(terms)) + 4; }
   // gamma away from 0, so that the invertible form is well conditioned.

@@ -12,7 +12,7 @@
 namespace onebit::ops {
 namespace {
 
-// Shorter than a vector and than a block, whole blocks, one more; beginning anywhere.
+// Shorter than a vector and than a block, whole blocks, one more, beginning anywhere.
 std::vector<LambTensor> tensors() {
   std::vector<LambTensor> all;
   int64_t begin = 0, block = 0;
@@ -24,7 +24,7 @@ std::vector<LambTensor> tensors() {
   return all;
 }
 
-// Elements of the share before that of element 0.
+// Elements of the share before the share of element 0.
 constexpr int64_t kBeforeShare = 5;
 
 // Pieces of at most 1500 elements, every other one of which is owned, stored one after another

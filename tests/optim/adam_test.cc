@@ -10,7 +10,7 @@
 namespace onebit::optim {
 namespace {
 
-// The definition, in double precision. The gradients are those of trial.h with one rank.
+// The definition, in double precision, with the gradients of trial.h for one rank.
 std::vector<double> reference_adam(const AdamOptions& config, const TrialOptions& options,
                                    std::vector<float> start, const std::vector<int64_t>& places,
                                    const ParameterTable& table, int steps) {

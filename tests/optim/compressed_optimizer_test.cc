@@ -54,7 +54,7 @@ TEST(CompressedOptimizer, ResumesExactlyOnOneRank) {
   }
 }
 
-// Sums of an unfinished cycle of other ranks are dropped, so are those of this optimizer.
+// Sums of an unfinished cycle of other ranks are dropped, and so are this optimizer's own.
 TEST(CompressedOptimizer, LoadsWhatOtherRanksSavedAsAFreshOneDoes) {
   for (const Recipe& recipe : variants()) {
     const TrialOptions options{.optimizer = recipe};

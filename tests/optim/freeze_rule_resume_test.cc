@@ -1,4 +1,4 @@
-// Runs of 1-bit Adam that resume with another freeze_step than that of their checkpoint.
+// Runs of 1-bit Adam that resume with another freeze_step than the one of their checkpoint.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ TEST(FreezeAfterAResume, ReturnsToTheWarmupWhereTheFreezeIsLater) {
       trial.load({saved[0].first, saved[1].first}, saved[0].second, kFreeze + 2);
       EXPECT_EQ(trial.optimizer().phase(), Phase::kWarmup);
       const MemoryState thawed = trial.save();
-      // The second moment is Adam's but for one update of the ranks' own; its sum is the level.
+      // The second moment is Adam's but for one update of the ranks' own. Its sum is the level.
       double found = 0, expected = 0;
       for (const float one : thawed.replicated_buffers.at("variance")) found += one;
       for (const float one : adam[0].replicated_buffers.at("variance")) expected += one;

@@ -22,7 +22,7 @@ FreezeOptions automatic(int64_t window) {
   return {.step = std::nullopt, .window = window};
 }
 
-// Feeds variances of a given norm until the rule freezes; the update, or 0 after `updates`.
+// Feeds variances of a given norm until the rule freezes. Returns the update, or 0 after `updates`.
 int64_t frozen_after(FreezeRule& rule, int64_t first, int64_t updates,
                      const std::function<double(int64_t)>& norm) {
   const auto world = comm::make_single_rank();

@@ -95,7 +95,7 @@ TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
     GradientClipper clipper(1.5);
     clipper.follow_buckets(comm::Buckets(2 * kBlock, 4 * kBlock));
     const auto warm_up = [&] {
-      // Any ranges, not those of the buckets.
+      // Any ranges, which need not be the buckets'.
       clipper.observe_local_gradients(context, view(local), {kBlock - 5, 2 * kBlock});
       clipper.observe_local_gradients(context, view(local), {0, kBlock - 5});
       clipper.agree(context, communicator, view(average), GradientNeed::kAveragedOverRanks);
@@ -107,7 +107,7 @@ TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
     EXPECT_TRUE(clipper.norm_limits().empty());
     EXPECT_EQ(clipper.steps_missing(), 4);
     for (int step = 0; step < 4; ++step) EXPECT_NEAR(compressed().coefficient, 0.5, 1e-12);
-    // The ratio is 0.6, so the limit of the whole is 2.5 instead of 5; the last bucket is first.
+    // The ratio is 0.6, so the limit of the whole is 2.5 instead of 5. The last bucket is first.
     const auto expect_limits = [](GradientClipper& of) {
       ASSERT_EQ(of.norm_limits().size(), 2u);
       EXPECT_NEAR(of.norm_limits()[0], 2, 1e-12);

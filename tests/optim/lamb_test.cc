@@ -12,8 +12,8 @@
 namespace onebit::optim {
 namespace {
 
-// Twenty steps of a trial, tensor by tensor, in double precision; the gradients are those of
-// trial.h with one rank. Returns values and the ratios of every step.
+// Twenty steps of a trial, tensor by tensor, in double precision, with the gradients of trial.h for
+// one rank. Returns values and the ratios of every step.
 struct Followed {
   std::vector<double> values;
   std::vector<std::vector<double>> ratios;

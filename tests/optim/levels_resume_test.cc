@@ -29,7 +29,8 @@ TEST(TwoLevels, ResumeExactlyInEveryPhase) {
   }
 }
 
-// The states of all ranks under this name, at their places in the flat buffer; the mean of states
+// The states of all ranks under this name, at their places in the flat buffer, or the mean of
+// states
 // that every source has.
 std::vector<float> assembled(const Saved& saved, const Layout& layout, const std::string& name) {
   const auto elements = static_cast<int64_t>(saved.values.size());
@@ -127,7 +128,7 @@ TEST(TwoLevels, MoveToOneRankAndBack) {
 TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
   OneBitAdamOptions ahead = onebit_options();
   ahead.freeze.step = kFreeze + 5;
-  // Where ranks have the same gradients, the means over sources are those of one level.
+  // Where ranks have the same gradients, the means over sources equal the means on one level.
   std::vector<std::vector<float>> thawed, ended;
   for (const Layout& layout : {Layout{2, {}}, Layout{4, {0, 0, 1, 1}}}) {
     TrialOptions options = layout.options(onebit_adam());

@@ -18,7 +18,7 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-// 'o' overflows, '.' does not; the state after each.
+// The state after each step, where 'o' overflows and '.' does not.
 std::vector<State> run(LossScaler& scaler, std::string_view steps, bool with_hysteresis) {
   std::vector<State> states;
   for (const char step : steps) {
@@ -63,7 +63,7 @@ TEST(LossScaler, ResumesExactly) {
   EXPECT_EQ(run(second, "...o....oo", true), run(unbroken, "...o....oo", true));
 }
 
-// bf16 and f32 runs have the static scale 1; f16 gradients would vanish under it for thousands of
+// bf16 and f32 runs have the static scale 1. f16 gradients would vanish under it for thousands of
 // steps.
 TEST(LossScaler, StartsAfreshAfterAStaticScale) {
   LossScaler plain({.static_scale = 1});

@@ -1,4 +1,4 @@
-// A checkpoint in memory: every rank writes a MemoryState; any number of ranks can read them.
+// A checkpoint in memory: every rank writes a MemoryState, and any number of ranks can read them.
 #pragma once
 
 #include <gtest/gtest.h>

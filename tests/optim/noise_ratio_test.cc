@@ -71,7 +71,7 @@ TEST(NoiseRatio, FollowsAFallOfTheNoiseWithinFiveCycles) {
   });
 }
 
-// The square of a sketch is that of a normal number: a group of 16 blocks measures it to a third.
+// A sketch's square is a normal number's square: a group of 16 blocks measures it to a third.
 TEST(NoiseRatio, TheNoiseOfSketchesIsNoChange) {
   on_ranks(4, {}, [&](Trial& trial) {
     NoiseRatio noise(NoiseRatio::kBlocksInGroup, 4);
@@ -219,7 +219,7 @@ TEST(NoiseRatio, VarianceFollowsAdamsWhenTheShareOfNoiseChangesLongAfterTheFreez
         .gradient = gradient};
     const auto expect_near_adams = [](Trial& trial, double share) {
       EXPECT_NEAR(mean_of_moving(trial.save().own_buffers.at("variance")), 1, 0.15) << share;
-      // 1.3 or 3.7; an estimate from six blocks.
+      // 1.3 or 3.7, from an estimate of six blocks.
       const double expected = 1 + share * (kWorld - 1), ratio = trial.step().norm_ratio;
       EXPECT_NEAR(1 / (ratio * ratio), expected, 0.3 * expected);
     };

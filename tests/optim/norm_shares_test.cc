@@ -9,7 +9,7 @@
 namespace onebit::optim {
 namespace {
 
-// Two buckets of two blocks; bucket 0 is at the end of the buffer.
+// Two buckets of two blocks, of which bucket 0 is at the end of the buffer.
 comm::Buckets two_buckets() {
   return {4 * comm::kBlockElements, 2 * comm::kBlockElements * 4};
 }

@@ -32,7 +32,7 @@ std::vector<int> owners_of(const TrialOptions& options, const comm::Nodes& nodes
   return owners;
 }
 
-// `nodes`: of each rank, two levels; empty: one.
+// `nodes`: of each rank, for two levels, or empty for one.
 void expect_restatement(Rule rule, const std::vector<int>& nodes = {}) {
   const OneBitAdamOptions onebit{.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}};
   const bool lamb = rule == Rule::kLamb;

@@ -57,7 +57,7 @@ TEST(OneBitAdam, SwitchesWithoutASeam) {
         const double decay = *trial.table().name_at(place) == "bias" ? 0 : 0.01;
         value -= 1e-3 * (m / (correction ? c1 : 1) / d + decay * value);
       }
-      // Rounding of the value (up to 4) and of updates of at most 32 learning rates, each step; the
+      // Rounding of the value (up to 4) and of updates of at most 32 learning rates, each step. The
       // variance carries three roundings of each of up to 12 steps.
       const double tolerance = kSteps * 0x1p-24 * (4 + 100 * 32 * 1e-3);
       ASSERT_NEAR(found[i], value, tolerance) << "element " << i;
@@ -141,8 +141,8 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
   const auto m_after = owners("owner_momentum", &Step::after);
   const auto e_before = owners("server_residual", &Step::before);
   const auto e_after = owners("server_residual", &Step::after);
-  // The share of g^2 in the variance that divides it. "words", the first tensor, is looked up; the
-  // noise has not been measured yet.
+  // The share of g^2 in the variance that divides it. "words", the first tensor, is looked up, and
+  // the noise has not been measured yet.
   const double rest = 0.001 / (1 - std::pow(0.999, step));
   for (size_t i = 0; i < elements; ++i) {
     const double own_share = rest / kWorld / (i / 256 <= (48 * 96 - 1) / 256 ? kWorld : 1);
@@ -156,7 +156,7 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
                   after.own_buffers.at("worker_residual")[i]) /
                  kWorld;
     }
-    // Everything is of size 1 to 100 (ranks / sqrt(1 - beta2) at most); a few roundings each.
+    // Everything is of size 1 to 100 (ranks / sqrt(1 - beta2) at most), with a few roundings each.
     const double tolerance = 32 * 100 * 0x1p-24;
     ASSERT_NEAR(m_after[i], 0.9 * m_before[i] + 0.1 * average, tolerance) << i;
     const double ahead = m_after[i] + 0.145 * (double{m_after[i]} - m_before[i]);
@@ -286,8 +286,8 @@ TEST(OneBitAdam, ReservesTheCompressedPhaseAtTheStart) {
   on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     const int64_t elements = trial.table().size_elements();
     const int64_t reserved = trial.optimizer().state_bytes();
-    // Two moments, one of which is reused for the worker residual; momentum and residual of the
-    // owner. No other buffer has all elements; a bucket and the numbers of blocks take a byte.
+    // Two moments, one of which is reused for the worker residual, and momentum and residual of the
+    // owner. No other buffer has all elements. A bucket and the numbers of blocks take a byte.
     EXPECT_GT(reserved, 12 * elements);
     EXPECT_LT(reserved, 13 * elements + 2 * 16384);
     trial.steps(kFreeze + 12);
@@ -316,7 +316,7 @@ TEST(OneBitAdam, CountsWireBytes) {
     const int64_t before = trial.optimizer().wire_bytes_sent();
     trial.step();
     const int64_t sent = trial.optimizer().wire_bytes_sent() - before;
-    // Half of a bit an element, twice, and scales; nothing like 16 bits.
+    // Half of a bit an element, twice, and scales: nothing like 16 bits.
     const int64_t elements = trial.table().size_elements();
     EXPECT_GT(sent, elements / 8 / 2 * 2 - 64);
     EXPECT_LT(sent, 2 * elements / 15);

@@ -72,7 +72,8 @@ TEST(OneBitLamb, RatiosAreThoseOfLamb) {
   }
 }
 
-// Residuals are correlated with gradients whose few large elements dominate, and with those of the
+// Residuals are correlated with gradients whose few large elements dominate, and with gradients of
+// the
 // updates before: the sum of their squares says too little.
 TEST(OneBitLamb, StepsHaveTheLengthOfLambsWithHeavyTails) {
   const Gradient heavy = [](int rank, int64_t step, int64_t place) {

@@ -71,9 +71,8 @@ TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   const auto recipe = zero_one_adam_recipe(
       {.schedule = {
            .variance_freeze = 12, .variance_scaler = 2, .local_scaler = 4, .local_limit = 4}});
-  // 1, 2 dense; interval 2: 4, 6; interval 4: 8, 12; the others until 12 at one bit. Then interval
-  // 1:
-  // 13 to 16; interval 2: 18, 20 of 17 to 20; interval 4: 24 of 21 to 24.
+  // 1, 2 dense, then with interval 2: 4, 6, and with interval 4: 8, 12. The others until 12 at one
+  // bit. Then interval 1: 13 to 16, interval 2: 18, 20 of 17 to 20, interval 4: 24 of 21 to 24.
   const UpdateCounts counts = recipe->count_updates({}, 24);
   EXPECT_EQ(counts.dense, 2);
   EXPECT_EQ(counts.both, 4);

@@ -83,7 +83,8 @@ double Restatement::update_of(double momentum, size_t i, const Doubles& values) 
 }
 
 // Ratios by tensor, from the momentum before encoding, without the additions of the sources' signs:
-// u is that of the coded gradients, u + c d that of the gradients if all sources had the owner's d.
+// u comes from the coded gradients, and u + c d from the gradients if all sources had the owner's
+// d.
 std::map<std::string, double> Restatement::trust_ratios(const Doubles& momentum) {
   std::map<std::string, double> values, updates, ratios;
   mean_residual_.resize(values_.size());

@@ -49,11 +49,11 @@ class Restatement {
   double memory() const { return 1 - 0.001 / c2_; }
   // m / cm + weight decay, of `values`.
   double update_of(double momentum, size_t i, const Doubles& values) const;
-  // Updates the values with `arrived` and `rate`; `exact` are the owners' exact values.
+  // Updates the values with `arrived` and `rate`, where `exact` are the owners' exact values.
   void apply(const Doubles& arrived, const Doubles& exact, double rate);
   void warm_up(int64_t number);
   void freeze();
-  // Returns y of one source; updates its variance and its sums.
+  // Returns y of one source, and updates its variance and its sums.
   std::vector<float> normalize(int source, int64_t number, double memory);
   // After an exchange, for which one number per block is sent.
   void follow_level(double memory);
@@ -63,7 +63,7 @@ class Restatement {
   int sources_;
   Doubles values_;
   double c1_ = 0, c2_ = 0;
-  Doubles m_, v_;             // of the warm-up; then m_ as received
+  Doubles m_, v_;             // of the warm-up, then m_ as received
   std::vector<Doubles> own_;  // variances of the compressed phase [sources]
   compress::reference::AllReduce all_reduce_;
   std::vector<uint8_t> still_;

@@ -1,4 +1,4 @@
-// Golden values: DeepSpeed's formulas and those of its BERT example, in double precision.
+// Golden values: DeepSpeed's formulas and the formulas of its BERT example, in double precision.
 #include "onebit/exchange/optim/schedule.h"
 #include "onebit/ground/base/json.h"
 
@@ -19,7 +19,7 @@ std::unique_ptr<Schedule> schedule_from(const char* text, double base_rate = 1e-
 }
 
 struct Golden {
-  int64_t t;  // DeepSpeed's index; update t + 2
+  int64_t t;  // DeepSpeed's index, for update t + 2
   double rate;
   double beta1 = 0;
 };

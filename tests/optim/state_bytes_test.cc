@@ -20,7 +20,7 @@ struct Row {
   const char* name;
   std::shared_ptr<const OptimizerRecipe> optimizer;
   double alone;          // on one rank
-  double fixed, shared;  // on several ranks; `shared` is divided among them
+  double fixed, shared;  // on several ranks, which divide `shared` among them
   double staged = 0;     // up to a MiB, which is all values here
 };
 

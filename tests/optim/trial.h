@@ -16,7 +16,7 @@
 
 namespace onebit::optim {
 
-// A gradient element; `place` numbers the elements of the flat buffer.
+// A gradient element, where `place` numbers the elements of the flat buffer.
 using Gradient = std::function<float(int rank, int64_t step, int64_t place)>;
 
 // Noise of unit size around a slowly turning mean, each element at its own scale.
@@ -31,7 +31,7 @@ struct TrialOptions {
   double gradient_scale = 1;
   std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
-  std::vector<int> nodes;  // the node of each rank; empty: one node
+  std::vector<int> nodes;  // the node of each rank, or empty for one node
 };
 
 // The same options with an exchange on two levels.

@@ -49,8 +49,7 @@ std::vector<std::pair<const char*, std::shared_ptr<const OptimizerRecipe>>> opti
   };
 }
 
-// The largest change of an element in learning rates: of those of the updates that an exchange
-// makes.
+// The largest change of an element in learning rates, in the updates that an exchange makes.
 double largest_update(const Gradient& gradient, std::shared_ptr<const OptimizerRecipe> optimizer,
                       int world_size, int steps) {
   const TrialOptions options{

@@ -12,7 +12,7 @@
 namespace onebit::optim {
 namespace {
 
-// Updates 1 to 4 are dense, 6, 8, 10 and 12 refresh, 5, 7, 9 and 11 one bit; from 13 on the
+// Updates 1 to 4 are dense, 6, 8, 10 and 12 refresh, 5, 7, 9 and 11 one bit. From 13 on the
 // interval is 1 for six updates, then 2 for six, then 4.
 constexpr ZeroOneOptions kSchedule{
     .variance_freeze = 12, .variance_scaler = 4, .local_scaler = 6, .local_limit = 4};
@@ -56,7 +56,7 @@ TEST(ZeroOneAdam, RanksDifferBetweenExchangesOnly) {
       any_local = any_local || local;
       EXPECT_EQ(all[0].own[step] != all[1].own[step], local) << step;
       EXPECT_EQ(all[0].common[step] == all[0].own[step], !local) << step;
-      // The common values are those of the last exchange.
+      // The common values are the values of the last exchange.
       if (local) {
         EXPECT_EQ(all[0].common[step], all[0].common[step - 1]) << step;
       }
@@ -193,7 +193,7 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
   EXPECT_NEAR(std::sqrt(local_square / square), 1, 0.05);
 }
 
-// A non-finite gradient in a local update changes nothing; in an exchange it does not prevent the
+// A non-finite gradient in a local update changes nothing. In an exchange it does not prevent the
 // earlier local updates from taking effect on all ranks.
 TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
   for (const bool two_levels : {false, true}) {

@@ -100,7 +100,7 @@ TEST(ZeroOneSchedule, Counts) {
   EXPECT_EQ(counts.nothing, 7);
 }
 
-// The counts equal those of enumerating all updates, but take no time for long runs.
+// The counts equal an enumeration of all updates, but take no time for long runs.
 TEST(ZeroOneSchedule, CountsAreThoseOfItsUpdates) {
   using Kind = ZeroOneSchedule::Kind;
   for (const int64_t freeze : {1, 2, 7, 30, 64, 500}) {

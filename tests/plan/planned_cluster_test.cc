@@ -16,7 +16,7 @@ PlannedCluster cluster_of(int hosts, int ranks_per_host) {
 }
 
 TEST(BucketWire, TwoHostsSendHalfOfABucketTwice) {
-  // All-to-all: a half to the other; all-gather: a half again; together the bucket.
+  // All-to-all sends a half to the other, all-gather a half again, which is together the bucket.
   EXPECT_NEAR(bucket_wire_seconds(cluster_of(2, 1), 2e6), 2e6 / (0.95 * 12.5e6), 1e-12);
 }
 
@@ -32,7 +32,7 @@ TEST(BucketWire, TendsToTwiceTheBucketOnManyHosts) {
 }
 
 TEST(BucketWire, InOneHostIsCopiedInMemory) {
-  // Two ranks send a half twice each; a byte is read and written on its way in and on its way out.
+  // Two ranks send a half twice each. A byte is read and written on its way in and on its way out.
   EXPECT_NEAR(bucket_wire_seconds(cluster_of(1, 2), 400e6), 2 * 2 * 200e6 * 4 / 16e9, 1e-9);
 }
 

@@ -56,7 +56,7 @@ TEST(PlannedCosts, RanksOfAHostShareItsArithmetic) {
   const Costs quarter = costs_of(round_machine(), cluster, DType::kF32);
   EXPECT_NEAR(quarter.costs.pass.forward_seconds, 4 * whole.costs.pass.forward_seconds, 1e-12);
   EXPECT_NEAR(quarter.costs.update_seconds, 4 * whole.costs.update_seconds, 1e-12);
-  // The exchange has a thread a rank; 8 ranks send as much to other hosts as 2 do.
+  // The exchange has a thread a rank, and 8 ranks send as much to other hosts as 2 do.
   EXPECT_NEAR(quarter.costs.dense.processor_seconds, whole.costs.dense.processor_seconds, 1e-12);
 }
 

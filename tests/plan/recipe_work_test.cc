@@ -17,7 +17,7 @@ pretrain::PretrainingConfig four_layers() {
   return config;
 }
 
-// Two layers are counted; four are observed here.
+// Two layers are counted, four are observed here.
 TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
   Context context = Context::cpu(1);
   for (const bool recompute : {false, true}) {
@@ -34,7 +34,7 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
                                 .work;
     const ByKind forward = 3 * (work.one_layer.forward + 3 * work.layer_forward);
     const ByKind backward = 3 * (work.one_layer.backward() + 3 * work.layer_backward);
-    // Operations exactly; of the rest the biases and gains of a layer do not grow with the batch.
+    // Operations exactly. Of the rest the biases and gains of a layer do not grow with the batch.
     EXPECT_DOUBLE_EQ(forward.products, whole.forward.products) << recompute;
     EXPECT_DOUBLE_EQ(backward.products, whole.backward().products) << recompute;
     EXPECT_DOUBLE_EQ(forward.attention, whole.forward.attention) << recompute;

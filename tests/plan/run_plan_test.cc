@@ -34,8 +34,8 @@ TEST(RunPlan, AddsUpOnOneRank) {
   machine.f32.update_seconds = 1e-15;
   const RunPlan plan = plan_of(small_config(), alone, machine);
   const PlannedRun& run = plan.asked.runs[0];
-  // 64 samples; bert-tiny: 2 layers, hidden 128, feed-forward 512, 30,522 words; 32 tokens, 5
-  // masked.
+  // 64 samples of 32 tokens, 5 masked, in bert-tiny: 2 layers, hidden 128, feed-forward 512, 30,522
+  // words.
   const double h = 128, wide = 512, tokens = 32, heads_rows = 5 + 1;
   const double full = 2 * tokens * (4 * h * h + 2 * h * wide);
   const double last = 2 * tokens * 3 * h * h + 2 * heads_rows * (h * h + 2 * h * wide);

@@ -7,11 +7,11 @@
 
 namespace onebit::plan {
 
-// 8 threads, 100 GFLOP/s of products and 1e12 of all else, so that products are all that counts;
-// 16 GB.
+// 8 threads, 16 GB, 100 GFLOP/s of products and 1e12 of all else, so that products are all that
+// counts.
 costs::MachineCosts round_machine();
 
-// bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps; `more` is put before
+// bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps. `more` is put before
 // the closing brace: keys with a comma before them, the optimizer among them.
 pretrain::PretrainingConfig small_config(
     const std::string& more = R"(, "optimizer": {"type": "AdamW"})");

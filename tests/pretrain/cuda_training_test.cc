@@ -38,8 +38,8 @@ class CudaTraining : public PretrainingRuns {
   }
 
   // One rank, or ranks that are threads. On CUDA each has a device, and NCCL between them, where
-  // there are as many devices; else they share them. `nodes`: that of each rank; none given: one
-  // node.
+  // there are as many devices. Otherwise they share them. `nodes` has the node of each rank, and
+  // without any there is one node.
   static void train(const PretrainingOptions& options, Where where, int ranks = 1,
                     const std::vector<int>& nodes = {}) {
     comm::run_thread_world(ranks, [&](comm::Communicator& world) {
@@ -60,7 +60,7 @@ class CudaTraining : public PretrainingRuns {
   }
 
   // Equal up to rounding. Rounding may flip the sign of an element whose residual is near zero,
-  // which then moves the other way for an update or two; this is allowed after `exact_steps`.
+  // which then moves the other way for an update or two. This is allowed after `exact_steps`.
   void expect_near(const std::string& name, const std::string& expected, size_t steps,
                    size_t exact_steps = 50) const {
     const std::vector<double> got = losses(name), wanted = losses(expected);

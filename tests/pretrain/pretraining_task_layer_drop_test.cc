@@ -106,7 +106,7 @@ TEST_F(LayerDropRuns, LogsWhatItComputes) {
   EXPECT_GT(seen.size(), 3u);
 }
 
-// Evaluation computes every layer: that of the run is that of the model.
+// Evaluation computes every layer: the run's evaluation equals the model's.
 TEST_F(LayerDropRuns, EvaluationLeavesNothingOut) {
   PretrainingOptions given = options("run");
   given.recipe["data"]["evaluation_samples"] = 0;

@@ -22,9 +22,8 @@ constexpr const char* kOneBitAdam =
     R"({"type": "OneBitAdam", "params": {"lr": 3e-3, "weight_decay": 0.01, "freeze_step": 6}})";
 constexpr const char* kOneBitLamb =
     R"({"type": "OneBitLamb", "params": {"lr": 2e-2, "weight_decay": 0.01, "freeze_step": 6}})";
-// Updates 1 to 4 are dense, 6, 8 and 10 average as well, 5, 7, 9 and 11 do not; 12 to 17 exchange,
-// then
-// 18, 20, 22, then 24; the last one, 26, in any case.
+// Updates 1 to 4 are dense. 6, 8 and 10 average as well, 5, 7, 9 and 11 do not. 12 to 17 exchange,
+// then 18, 20, 22, then 24, and the last one, 26, in any case.
 constexpr const char* kZeroOneAdam = R"({"type": "ZeroOneAdam", "params": {"lr": 3e-3,
     "weight_decay": 0.01, "var_freeze_step": 11, "var_update_scaler": 4, "local_step_scaler": 6,
     "local_step_clipper": 4}})";

@@ -26,7 +26,7 @@ class TablesTest : public PretrainingRuns {
     options.recipe["optimizer"]["params"]["freeze_step"] = freeze_step;
     return options;
   }
-  // The text of a row in the last table of a kind; empty if it has none of this name.
+  // The text of a row in the last table of a kind, or "" if it has none of this name.
   std::string row(const std::string& kind, const std::string& name) const {
     std::string found;
     for (const Json& line : finetune::lines_in(corpus_.folder("run"))) {
@@ -55,7 +55,7 @@ TEST_F(TablesTest, ARunThatEndsInItsWarmupReportsWhy) {
   EXPECT_EQ(row("end", "compressed phase"), "");
 }
 
-// The phase of a resumed run is that of its checkpoint, or starts with its next update.
+// The phase of a resumed run is its checkpoint's, or starts with its next update.
 TEST_F(TablesTest, AResumedRunReportsItsPhase) {
   const auto phase_after = [&](const std::string& tag, int64_t steps, int64_t freeze_step,
                                int world = 2) {

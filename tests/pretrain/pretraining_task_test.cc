@@ -164,7 +164,7 @@ TEST_F(PretrainingTest, AChangedFileOfTheModelIsRefused) {
   }
 }
 
-// The marks of earlier epochs, which make resuming late fast; older checkpoints lack them.
+// The marks of earlier epochs, which make resuming late fast. Older checkpoints lack them.
 TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   PretrainingOptions given = options("whole", 60);
   given.recipe["run"]["checkpoint_every"] = 50;

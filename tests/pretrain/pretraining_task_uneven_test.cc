@@ -48,7 +48,7 @@ class UnevenTest : public PretrainingRuns {
   }
 };
 
-// In one micro-step, in two, and in three with a micro-batch that is empty; dropout is on.
+// In one micro-step, in two, and in three with a micro-batch that is empty, with dropout.
 TEST_F(UnevenTest, ThreeRanksSeeWhatOneRankSees) {
   train(with_adam("one"), 1);
   for (const int64_t micro_batch : {3, 2, 1}) {

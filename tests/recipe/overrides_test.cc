@@ -37,7 +37,7 @@ TEST(Recipe, CommentsAndLastCommasOfHjsonAreRead) {
       "# a comment, with a \" quote\n{\"a\": [1, 2, # last\n ],\n \"b#,]\": \"#,}\", // \"x\",\n"
       " \"c\": {\"d\": 1,/* # } */ },\n}\n");
   EXPECT_EQ(recipe, Json::parse(R"({"a": [1, 2], "b#,]": "#,}", "c": {"d": 1}})"));
-  // Places are those of the file.
+  // Places are places in the file.
   EXPECT_NE(message_of([&] { load("# one\n{\"a\": 1, # two\n  nonsense}\n"); }).find("r.json:3:4"),
             std::string::npos);
   EXPECT_NE(message_of([&] { load("{\"a\": [1,, 2]}"); }).find("not valid JSON"),

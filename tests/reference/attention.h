@@ -33,7 +33,7 @@ struct Attention {
     return part;
   }
 
-  // Probabilities of one head before dropout, [length, length]; fills log_sum_exp [heads, rows].
+  // Probabilities of one head before dropout, [length, length]. Fills log_sum_exp [heads, rows].
   Matrix probabilities(size_t sequence, int64_t head, Matrix* log_sum_exp) const {
     Matrix p = product(third(0, sequence, head), transposed(third(1, sequence, head)));
     const double scale = 1 / std::sqrt(static_cast<double>(head_size()));

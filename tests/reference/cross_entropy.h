@@ -12,7 +12,7 @@ struct CrossEntropy {
   Matrix gradient;  // of the sum of the losses
 };
 
-// Rows with target -1 are ignored; columns from `classes` on are padding.
+// Rows with target -1 are ignored. Columns from `classes` on are padding.
 inline CrossEntropy cross_entropy(const Matrix& logits, int64_t classes,
                                   const std::vector<int32_t>& targets) {
   CrossEntropy result{std::vector<double>(size_t(logits.rows), 0.0),

@@ -19,7 +19,7 @@ struct LambTensorState {
   std::vector<double> value, momentum, variance;
 };
 
-// One update; scales momentum and variance by `factor1` and `factor2`. Returns the trust ratio.
+// One update. Scales momentum and variance by `factor1` and `factor2`. Returns the trust ratio.
 inline double lamb_step(const Lamb& rule, LambTensorState& state,
                         const std::vector<double>& gradient, double factor1, double factor2) {
   std::vector<double> update(gradient.size());

@@ -65,7 +65,7 @@ TEST_F(Hdf5ReaderTest, ReportsWhatItDoesNotRead) {
 }
 
 // A truncated or damaged file gives one error that names it, or its content if nothing reads the
-// damaged bytes; never a crash of this process.
+// damaged bytes, and never a crash of this process.
 TEST_F(Hdf5ReaderTest, OneErrorWhereverItIsDamaged) {
   const Path path = folder_ / "a.hdf5";
   const std::string bytes = read_file(golden("lists.hdf5"));

@@ -100,7 +100,7 @@ TEST_F(SampleStoreTest, CountsWhatMaskedWordsShow) {
   EXPECT_EQ(found.sample_masked.longest, store.manifest().most_masked);
 }
 
-// Whichever byte is changed, verify() detects it; reading without verify() gives an error or other
+// Whichever byte is changed, verify() detects it. Reading without verify() gives an error or other
 // samples, but no undefined behaviour.
 TEST_F(SampleStoreTest, OneErrorForEveryChangedByte) {
   for (const char* name : kFiles) {

@@ -100,7 +100,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   EXPECT_EQ(in_bf16.ask(kContext, "Since when?", prediction).text, "1851");
 }
 
-// The loss scale doubles at every update, so that many steps overflow and are skipped; they consume
+// The loss scale doubles at every update, so that many steps overflow and are skipped. They consume
 // their samples.
 TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
   finetune::FineTuningOptions given = options("run");
@@ -243,7 +243,7 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
   EXPECT_NO_THROW(SquadPredictor(context, given.output));
 }
 
-// A recipe without a task gets that of the command; the recipe that the run stores contains it.
+// A recipe without a task gets the command's. The recipe that the run stores contains it.
 TEST_F(SquadTest, TheRunNamesItsTask) {
   finetune::FineTuningOptions given = options("run");
   given.recipe["run"]["steps"] = 2;

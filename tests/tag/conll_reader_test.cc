@@ -124,7 +124,7 @@ TEST(ConllReader, LinesThatCannotBeWordsAreComments) {
 }
 
 TEST(ConllReader, AHashIsAWord) {
-  // Of the words in the second column the first has the part of speech #, that of a pound sign.
+  // Of the words in the second column the first has the part of speech #, a pound sign's.
   EXPECT_THAT(shown(read("#\tGBP\tO\nNN\tbank\tO\n\n#\t#\tO\n", {.tokens = "2", .tags = "3"})),
               ElementsAre("GBP/O bank/O", "#/O"));
   EXPECT_THAT(shown(read("#onebit O\n# O\n\n# B-X\na O\n")),

@@ -1,4 +1,4 @@
-// The rules of entities; scores_test.cc compares them with seqeval on many tags.
+// The rules of entities, which scores_test.cc compares with seqeval on many tags.
 #include "onebit/apps/tag/entities.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Entities, StrictOnesAreWellFormed) {
               ElementsAre(Entity{"LOC", 0, 1}, Entity{"LOC", 2, 2}));
 }
 
-// Written entities can be read again: leniently in every scheme; strictly except in IOB1 and IOE1,
+// Written entities can be read again: leniently in every scheme, strictly except in IOB1 and IOE1,
 // whose tables lose adjacent entities of two types.
 TEST(Entities, AreReadAsTheyWereWritten) {
   std::mt19937 random(1);

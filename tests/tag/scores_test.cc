@@ -1,4 +1,4 @@
-// Compares with seqeval in both of its modes; tools/make_tag_goldens.py wrote the expected values.
+// Compares with values of seqeval in both of its modes, which tools/make_tag_goldens.py wrote.
 #include "onebit/apps/tag/scores.h"
 #include "onebit/ground/base/json.h"
 
@@ -59,7 +59,7 @@ TEST(Scores, OfPlainTags) {
   const Scores scores = score_tags(sentences_of({{"A", "A", "B"}, {"C"}}),
                                    std::vector<Tags>{{"A", "B", "B"}, {"A"}}, Scheme::kPlain);
   EXPECT_EQ(metrics::value_of(scores.metrics, "accuracy"), 0.5);
-  // A: 1 of 2 found, 1 of 2 right; B: 1 of 1, 1 of 2; C: none.
+  // A: 1 of 2 found, 1 of 2 right. B: 1 of 1, 1 of 2. C: none.
   EXPECT_DOUBLE_EQ(metrics::value_of(scores.metrics, "f1_macro"), (0.5 + 2.0 / 3 + 0) / 3);
   EXPECT_DOUBLE_EQ(metrics::value_of(scores.metrics, "f1_weighted"), (2 * 0.5 + 2.0 / 3) / 4);
   ASSERT_EQ(scores.by_label.size(), 3u);
@@ -84,7 +84,7 @@ TEST(Scores, OfAModelsOutputs) {
   for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i].name, scores.metrics[i].name);
 }
 
-// Computed by hand like seqeval. There are two entities GPE and two LOC; the model, which only
+// Computed by hand like seqeval. There are two entities GPE and two LOC. The model, which only
 // knows LOC, labels the first word of a GPE as LOC, finds one LOC and misses the other.
 TEST(Scores, AnEntityOfATypeThatTheModelLacksIsMissed) {
   const Sentences sentences =
@@ -97,7 +97,7 @@ TEST(Scores, AnEntityOfATypeThatTheModelLacksIsMissed) {
       score({.sentences = sentences, .targets = targets, .labels = labels, .outputs = outputs},
             Scheme::kIob2);
   const auto value = [&](const char* name) { return metrics::value_of(scores.metrics, name); };
-  // 1 hit; 1 false alarm (LOC); 3 misses (LOC, and GPE twice).
+  // 1 hit, 1 false alarm (LOC), 3 misses (LOC, and GPE twice).
   EXPECT_DOUBLE_EQ(value("precision"), 1.0 / 2);
   EXPECT_DOUBLE_EQ(value("recall"), 1.0 / 4);
   EXPECT_DOUBLE_EQ(value("f1"), 2.0 / 6);

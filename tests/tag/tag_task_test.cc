@@ -23,7 +23,7 @@ constexpr const char* kRecipe = R"({
   "tensorboard": {"enabled": true},
   "run": {"steps": 12, "checkpoint_every": 5, "seed": 3}})";
 
-// Names of two words and of one, and words between them; the tag follows from the word.
+// Names of two words and of one, and words between them. The tag follows from the word.
 constexpr const char* kNames[][2] = {{"king", "PER"}, {"river", "LOC"}, {"mother", "PER"},
                                      {"tree", "LOC"}, {"child", "PER"}, {"house", "LOC"}};
 
@@ -121,7 +121,7 @@ TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
               ElementsAre("O", "B-LOC", "B-PER", "E-LOC", "E-PER"));
 }
 
-// datasets exports tags as numbers; a tagger knows what they stand for.
+// datasets exports tags as numbers. A tagger knows what they stand for.
 TEST_F(TagTest, NumbersAreTagsByTheirPlaceInTheLabels) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
@@ -144,7 +144,7 @@ TEST_F(TagTest, NumbersAreTagsByTheirPlaceInTheLabels) {
   EXPECT_THAT(message_of([&] { train(again); }), HasSubstr("--skip-bad-records"));
 }
 
-// With windows of eight tokens, a sentence of forty words becomes a dozen sequences; every word is
+// With windows of eight tokens, a sentence of forty words becomes a dozen sequences. Every word is
 // trained and evaluated.
 TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
   finetune::FineTuningOptions given = options("run");

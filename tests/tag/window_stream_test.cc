@@ -46,7 +46,7 @@ EncodedSentences encoded(const Made& all) {
 TEST(WindowStream, EveryWordOnceAnEpochWithItsTag) {
   const Made all = made(20);
   const EncodedSentences sentences = encoded(all);
-  ASSERT_GT(sentences.windows().size(), 20u);  // those of four and five words are two
+  ASSERT_GT(sentences.windows().size(), 20u);  // sentences of four and five words are two
   const auto samples = static_cast<uint64_t>(sentences.windows().size());
   const WindowStream stream(sentences, all.targets, {.seed = 3, .micro_batch = 1}, "f");
   EXPECT_EQ(stream.samples_per_epoch(), samples);

@@ -1,4 +1,4 @@
-// Compares with Hugging Face's `tokenizers`; tools/make_tokenizer_golden.py wrote the goldens.
+// Compares with goldens of Hugging Face's `tokenizers`, which tools/make_tokenizer_golden.py wrote.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ std::vector<std::string> train(std::string_view text, int32_t size,
 }
 
 TEST(VocabularyTrainer, JoinsTheMostFrequentPair) {
-  // b##c occurs five times, a##b four; then the rest of abc.
+  // b##c occurs five times, a##b four, then the rest of abc.
   EXPECT_THAT(train("abc abc bc bc bc ab ab", 14),
               ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##b", "##c",
                           "ab", "bc", "abc"));

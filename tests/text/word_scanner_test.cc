@@ -9,7 +9,7 @@
 namespace onebit::text {
 namespace {
 
-// Records its input; recognizes "[MASK]" as a special token.
+// Records its input. Recognizes "[MASK]" as a special token.
 struct Recorder {
   void short_word(const char* begin, size_t size, ShortWord word) {
     char bytes[16];

@@ -181,7 +181,7 @@ TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
               HasSubstr("runs/a: 99.0 GB are free, but 100 GB are needed: this run will have 4 "
                         "checkpoints of 25.0 GB there at the same time"));
   EXPECT_EQ(check_space(space, 0, 100 * kGb, "runs/a"), "");
-  // A resumed run has written some, which make room; those of the warm-up are small.
+  // A resumed run has written some, which make room. Checkpoints of the warm-up are small.
   EXPECT_THAT(check_space(space, 3, 87 * kGb, "runs/a"), HasSubstr("but 88.0 GB are needed"));
   EXPECT_EQ(check_space(space, 3, 88 * kGb, "runs/a"), "");
   CheckpointSpace compressed = space;

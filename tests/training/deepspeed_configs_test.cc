@@ -75,7 +75,7 @@ TEST(DeepSpeedConfigs, FineTuningWithAdam) {
 // device memory.
 struct Shipped {
   const char* family;
-  std::string optimizer;  // type and params, without those of the transport
+  std::string optimizer;  // type and params, without keys of the transport
   std::string others;
   int members = 1;
 };
@@ -171,7 +171,7 @@ TEST(DeepSpeedConfigs, ShippedOnesLoad) {
   EXPECT_EQ(loaded, 21);
 }
 
-// The engine itself refuses it, because not every model can drop layers; pre-training accepts it
+// The engine itself refuses it, because not every model can drop layers. Pre-training accepts it
 // (tests/pretrain/pretraining_config_test.cc).
 TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
   const auto with = [](const char* enabled) {
@@ -192,7 +192,7 @@ TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
                                    "gradient_predivide_factor", "wall_clock_breakdown"}));
 }
 
-// DeepSpeed's engine refuses LAMB with bf16; onebit's optimizers do not depend on the compute type.
+// DeepSpeed's engine refuses LAMB with bf16. onebit's optimizers do not depend on the compute type.
 TEST(DeepSpeedConfigs, LambInBf16) {
   const EngineConfig config = parse(R"({
       "train_batch_size": 32768, "train_micro_batch_size_per_gpu": 16,
@@ -259,7 +259,7 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
                                    "checkpoint.tag_validation"}));
 }
 
-// The section has no effect; the notice names onebit's keys that trade time for memory.
+// The section has no effect. The notice names onebit's keys that trade time for memory.
 TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
   const std::vector<std::string> expected{
       "activation_checkpointing: no effect, use the model section's memory options"};
@@ -276,7 +276,7 @@ TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
   EXPECT_TRUE(parse(R"({"optimizer": {"type": "Adam"}})").recipe.notices().empty());
 }
 
-// A whole config each; the error names the key.
+// A whole config each. The error names the key.
 TEST(DeepSpeedConfigs, AMissingFeatureIsRefusedByName) {
   const std::string adam = R"("optimizer": {"type": "Adam"})";
   const std::pair<std::string, const char*> refused[] = {

@@ -25,7 +25,7 @@ TEST(TypicalMicroStep, TakesTheSlowestRankOfAStep) {
 }
 
 TEST(TypicalMicroStep, LooksAtAllRanksToo) {
-  // All are equally slow; in the mean a rank has 350 rows.
+  // All are equally slow. In the mean a rank has 350 rows.
   constexpr std::array<int64_t, 6> kRows = {400, 400, 400, 200, 400, 300};
   EXPECT_EQ(typical_micro_step(kRows, 2, 1), 2);
 }

@@ -36,7 +36,7 @@ WINGS = {"engine": "exchange", "comm": "exchange", "model": "math", "ops": "math
 
 
 def with_table(files, **floors):
-    """Adds the table of floors and their CMakeLists.txt to a tree; floors: {floor: may include}."""
+    """Adds the table of floors and their CMakeLists.txt to a tree, with {floor: may include}."""
     table = {"base": "nothing", "comm": "nothing", "engine": "nothing", "model": "nothing",
              "ops": "nothing"} | floors
     floors = sorted(table, key=lambda floor: list(WINGS.values()).index(WINGS[floor]))

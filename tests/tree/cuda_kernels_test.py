@@ -4,7 +4,7 @@ unnoticed.
     cuda_kernels_test.py FOLDER
 
 The folder contains the objects of a build with the CUDA backend. The limits are for sm_90, measured
-on an H100 (docs/cuda.md); a build without that architecture is skipped (status 77).
+on an H100 (docs/cuda.md). A build without that architecture is skipped (status 77).
 """
 import sys
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ LIMITS = [
     Limit("layer_norm_cuda.cu", "backward", registers=80, loads=10),
     Limit("embedding_cuda.cu", "forward", registers=40, loads=20),
     Limit("embedding_cuda.cu", "backward", registers=96, loads=10),
-    # Exact functions are for f32; 16-bit types use the short GELU.
+    # Exact functions are for f32, 16-bit types use the short GELU.
     Limit("activation_cuda.cu", "backward<true, __half, ops::cuda::Exact>", registers=136,
           instructions=8000),
     Limit("activation_cuda.cu", "backward<true, __nv_bfloat16, ops::cuda::Exact>", registers=136,

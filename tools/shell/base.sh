@@ -65,7 +65,7 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
-# find_nvcc: prints the path of nvcc, searching where CMake does; fails if there is none.
+# find_nvcc: prints the path of nvcc, searching where CMake does. Fails if there is none.
 find_nvcc() {
   local beside="${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"
   command -v nvcc || { [ -x "$beside" ] && echo "$beside"; }
@@ -78,7 +78,7 @@ wants_cuda() {
 }
 
 # configure_release: the preset "release", with CUDA if wants_cuda. ONEBIT_QUICK_BUILD halves the
-# build time by parsing shared headers once for many sources; only OFF detects missing includes.
+# build time by parsing shared headers once for many sources. Only OFF detects missing includes.
 configure_release() {
   local cuda=OFF
   if wants_cuda; then
@@ -88,7 +88,8 @@ configure_release() {
     "-DONEBIT_PYTHON=OFF"
 }
 
-# configure PRESET [OPTION...]; uses ccache if it is installed. Warnings end a build of the project's
+# configure PRESET [OPTION...]: uses ccache if it is installed. Warnings end a build of the
+# project's
 # developers if the compiler is one that they know. A build for users (for_users) keeps what the folder
 # is configured with, at first that they do not.
 configure() {
@@ -96,7 +97,7 @@ configure() {
   shift
   local -a launcher=()
   if command -v ccache >/dev/null; then
-    # CCACHE_SLOPPINESS allows caching with precompiled headers; the other two settings let several
+    # CCACHE_SLOPPINESS allows caching with precompiled headers. The other two settings let several
     # clones of the repository share cache entries.
     local cached="env;CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_BASEDIR=$PWD"
     cached+=";CCACHE_NOHASHDIR=1;ccache"

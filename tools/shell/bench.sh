@@ -1,5 +1,5 @@
-# ./run bench: runs every benchmark program in sequence; ./run bench network: measures training
-# steps over slow links; ./run bench plan: compares them with the predictions of `onebit plan`.
+# ./run bench: runs every benchmark program in sequence. ./run bench network: measures training
+# steps over slow links. ./run bench plan: compares them with the predictions of `onebit plan`.
 # shellcheck shell=bash
 
 run_bench() {

@@ -50,7 +50,7 @@ make_bundle() {
   cp "$from/onebit" "${GPU_BENCHES[@]/#/$from/bench/}" "$to/bin/"
   for name in "${GPU_TESTS[@]}"; do cp "$from/tests/$name/test_$name" "$to/bin/"; done
   strip "$to"/bin/*
-  copy_libraries "$to"
+  copy_libraries "$from" "$to"
   cp -r recipes "$to/recipes"
   cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
   # The libraries that the programs load at run time if a GPU is used
@@ -74,9 +74,11 @@ BUNDLE_RUNTIME='^(ld-linux|libc|libm|libmvec|libdl|libpthread|librt|libresolv|li
 
 # Copies the shared libraries of all programs, including the C library and its loader.
 copy_libraries() {
-  local to="$1" path name
+  local from="$1" to="$2" path name
   mkdir -p "$to/lib/runtime"
-  for path in "$to"/bin/*; do ldd "$path"; done |
+  # The programs load MPI when it has started them (comm/mpi_library.cc).
+  if [ -e "$from/libonebit_mpi.so" ]; then cp "$from/libonebit_mpi.so" "$to/lib/"; fi
+  for path in "$to"/bin/* "$to"/lib/*.so; do [ ! -e "$path" ] || ldd "$path"; done |
     awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\/.*ld-linux/ {print $1}' | sort -u |
     while read -r path; do
       name="$(basename "$path")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # start PROGRAM [ARGUMENT...]: runs a program of the bundle's bin/ with the bundle's libraries and
-# this machine's CUDA libraries: those of LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda, the system,
+# this machine's CUDA libraries, from LD_LIBRARY_PATH, CUDA_HOME, /usr/local/cuda, the system,
 # or a Python environment (the packages nvidia-cublas and nvidia-nccl, dependencies of PyTorch).
 set -euo pipefail
 here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"

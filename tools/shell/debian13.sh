@@ -73,7 +73,7 @@ end_debian13() {
 }
 
 # read_mirrors: sets `mirror` and `security` to the archives that this machine's apt uses. Their
-# labels are known once apt-get update has run; security stays empty if apt uses no such archive.
+# labels are known once apt-get update has run. security stays empty if apt uses no such archive.
 read_mirrors() {
   local archives
   archives="$(list_archives)"
@@ -197,7 +197,7 @@ copy_commit() {
 }
 
 # in_root ROOT COMMAND: runs a command of the shell as the new user, in the clone, with nothing of
-# this environment but proxies, pip's settings and those of ./run.
+# this environment but proxies, pip's settings and the settings of ./run.
 in_root() {
   local -a environment=("HOME=/home/$NEW_USER" "USER=$NEW_USER" "LOGNAME=$NEW_USER"
     LANG=C.UTF-8 "TERM=${TERM:-dumb}"

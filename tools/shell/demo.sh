@@ -31,7 +31,8 @@ run_demo() {
   done
 }
 
-# split_bible TRAIN VALID: writes two folders of text; the second gets every twentieth chapter.
+# split_bible TRAIN VALID: writes two folders of text, where the second gets every twentieth
+# chapter.
 split_bible() {
   mkdir -p "$1" "$2"
   # Lines read "Ge1:1 In the beginning ...": book, chapter, verse, text.

@@ -29,7 +29,8 @@ run_fuzz() {
   done
 }
 
-# fuzz_target NAME SECONDS: runs one target; its corpus in build-fuzz/corpus persists between runs.
+# fuzz_target NAME SECONDS: runs one target, whose corpus in build-fuzz/corpus persists between
+# runs.
 fuzz_target() {
   local corpus="build-fuzz/corpus/$1"
   mkdir -p "$corpus" build-fuzz/findings

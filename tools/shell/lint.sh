@@ -26,7 +26,7 @@ run_lint() {
   say "nothing found, in $((SECONDS - started)) s (processor: $used s)"
 }
 
-# Prints the sources given; by default those under onebit/ that the last 10 commits changed, and a
+# Prints the sources given, by default those under onebit/ that the last 10 commits changed, and a
 # sixteenth of all, which rotates with every commit. Quick builds do not detect missing includes,
 # and parsing all sources takes two processors ten minutes.
 sources_to_compile_alone() {
@@ -42,8 +42,8 @@ sources_to_compile_alone() {
   } | sort -u
 }
 
-# Checks the sources given; by default all, including tests and benchmarks. Those of the CUDA
-# backend are in the compile database if nvcc is installed; tests/emulated_cuda supports only GCC.
+# Checks the sources given, by default all, including tests and benchmarks. Sources of the CUDA
+# backend are in the compile database if nvcc is installed. tests/emulated_cuda supports only GCC.
 lint_with_clang_tidy() {
   local -a sources=("$@") alone
   # ONEBIT_QUICK_BUILD=OFF: clang cannot read GCC's precompiled headers, and the compile database
@@ -52,7 +52,8 @@ lint_with_clang_tidy() {
   if [ ${#sources[@]} -eq 0 ]; then
     mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.cc' ':!tests/emulated_cuda')
   fi
-  # A source is the same with MPI and CUDA and without, so it is looked at without, and by clang; those
+  # A source is the same with MPI and CUDA and without, so it is looked at without, and by clang.
+  # Those
   # that wrap either of them are compiled as in the build above.
   configure plain -B build-lint/plain -DCMAKE_CXX_COMPILER=clang++ -DONEBIT_QUICK_BUILD=OFF >/dev/null
   say "sources alone"

@@ -22,7 +22,7 @@ enum class GeluForm {
 
 struct BertConfigFile {
   std::string architecture = "BertForPreTraining";  // the head's class in transformers
-  // No BertModel of transformers has a pre-layer-norm encoder; such models are marked with
+  // No BertModel of transformers has a pre-layer-norm encoder. Such models are marked with
   // model_type "bert_pre_layer_norm", so that no program loads one as the other.
   bool pre_layer_norm = false;
   int64_t vocab_size = 30522;
@@ -39,10 +39,10 @@ struct BertConfigFile {
   double layer_norm_eps = 1e-12;
   double initializer_range = 0.02;
   int64_t pad_token_id = 0;
-  DType torch_dtype = DType::kF32;  // type of the file's tensors: f32, bf16 or f16; f32 for f64
-  // Names of a classifier's labels by id (label_names.h); empty: the two defaults of transformers.
+  DType torch_dtype = DType::kF32;  // type of the file's tensors: f32 (also for f64), bf16 or f16
+  // Names of a classifier's labels by id (label_names.h), or none for the defaults of transformers.
   std::vector<std::string> labels;
-  // "single_label_classification", "multi_label_classification" or "regression"; empty: not given.
+  // "single_label_classification", "multi_label_classification", "regression", or "" if not given.
   std::string problem_type;
   // onebit's own key, which transformers keeps and ignores: whether a question-answering model was
   // trained on questions without an answer. Absent: not given.

@@ -11,7 +11,7 @@
 namespace onebit::formats {
 
 struct BertShape {
-  int64_t word_rows = 0;  // of the word embeddings; more than words if a program padded them
+  int64_t word_rows = 0;  // of the word embeddings, more than words if a program padded them
   int64_t hidden_size = 0;
   int64_t num_hidden_layers = 0;
   int64_t intermediate_size = 0;

@@ -29,7 +29,7 @@ std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
   return files;
 }
 
-// The number of ids: those of the model, then those of added tokens.
+// The number of ids of the model and of added tokens.
 int64_t ids_of(const text::VocabularyParts& vocabulary) {
   auto ids = static_cast<int64_t>(vocabulary.tokens.size());
   for (const text::AddedToken& token : vocabulary.added) ids = std::max(ids, int64_t{token.id} + 1);

@@ -29,18 +29,18 @@ struct HuggingFaceFolder {
 // larger than such a file.
 void require_regular_files(const Path& folder);
 
-// Reads all but the tensors. Errors: those of require_regular_files(); a file missing or damaged, a
-// vocabulary larger than the config's vocab_size (it may be smaller: some programs pad the
-// embeddings and keep the padding).
+// Reads all but the tensors. Errors: the errors of require_regular_files(), a file missing or
+// damaged, a vocabulary larger than the config's vocab_size (it may be smaller, as some programs
+// pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
 // The folder's tensors under the names they have there, from model.safetensors or
 // model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
 
-// The files that have changed since model.safetensors was written; missing ones are followed by
+// The files that have changed since model.safetensors was written. Missing ones are followed by
 // "(missing)". The `__metadata__` of model.safetensors has a checksum of each file that
-// write_hugging_face_folder() writes; without them (another writer) the list is empty.
+// write_hugging_face_folder() writes. Without them (another writer) the list is empty.
 std::vector<std::string> changed_files(const Path& folder);
 // Error: changed_files() is not empty.
 void require_unchanged(const Path& folder);
@@ -49,7 +49,8 @@ void require_unchanged(const Path& folder);
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors);
 
-// The same with every tensor of `source`, one at a time; floating-point ones as `dtype`, or
+// The same with every tensor of `source`, one at a time. Floating-point ones become `dtype`, or
+// stay
 // unchanged if it is absent.
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                const TensorSource& source, std::optional<DType> dtype);

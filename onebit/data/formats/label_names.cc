@@ -79,7 +79,7 @@ std::vector<std::string> read_label_names(JsonReader& reader) {
     reader.accept(kLabelToId);
     return labels;
   }
-  // transformers computes with id2label; label2id names what that leaves nameless.
+  // transformers computes with id2label. label2id names the ids that have no name there.
   std::vector<std::string> named = from_names(reader);
   if (labels.empty() || named.size() == labels.size()) labels = std::move(named);
   const int64_t count = reader.integer(kNumLabels, 2);

@@ -49,8 +49,8 @@ std::span<const std::byte> block_content(std::span<const std::byte> file, const 
   return std::as_bytes(std::span(storage));
 }
 
-// The entries of a block: keys with a prefix shared with the one before; then the restart points,
-// which only searches need.
+// The entries of a block: keys with a prefix shared with the one before. The restart points after
+// them are needed only by searches.
 void read_block(std::span<const std::byte> content, const std::string& place, uint64_t offset,
                 const Visit& visit) {
   ByteReader reader(content, place, offset);

@@ -11,8 +11,8 @@
 
 namespace onebit::formats {
 
-// Calls `visit` for every entry, keys strictly ascending; value_offset is the file's offset of the
-// block that contains it. Errors state `place`, the offset and the reason.
+// Calls `visit` for every entry, keys strictly ascending, with the file's offset of the block that
+// contains it (value_offset). Errors state `place`, the offset and the reason.
 void read_leveldb_table(std::span<const std::byte> file, const std::string& place,
                         const std::function<void(std::string_view key, std::string_view value,
                                                  uint64_t value_offset)>& visit);

@@ -41,7 +41,7 @@ struct MatchReport {
 MatchReport match_tensors(std::span<const TensorEntry> found, std::span<const WantedTensor> wanted,
                           const MatchRules& rules);
 
-// Returns the report if it is ok(). Error: it is not; the message is `place` and describe().
+// Returns the report if it is ok(). Error: it is not. The message is `place` and describe().
 MatchReport require_match(const TensorSource& source, std::span<const WantedTensor> wanted,
                           const MatchRules& rules);
 

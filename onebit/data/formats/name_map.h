@@ -1,5 +1,5 @@
 // Plans how a list of tensors in one naming becomes the list in another: which tensor comes from
-// which, and by what operation. Uses names and shapes only; RenamedSource carries a plan out.
+// which, and by what operation. Uses names and shapes only. RenamedSource carries a plan out.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ enum class MapOperation {
 struct MapStep {
   TensorEntry target;
   MapOperation operation = MapOperation::kCopy;
-  std::vector<size_t> sources;  // indices of the entries given; one, or three for kConcatRows
+  std::vector<size_t> sources;  // indices of the entries given: one, or three for kConcatRows
   int64_t first_row = 0;
 };
 
@@ -35,19 +35,19 @@ struct NamePlan {
   std::vector<Skipped> skipped;
   // (alias, original): entries that must hold the same values, the alias being skipped.
   std::vector<std::pair<size_t, size_t>> tied;
-  // The prefix that was removed from the names (PlainNames::report()); empty if there was none.
+  // The prefix that was removed from the names (PlainNames::report()), or "" if there was none.
   std::string prefix_report = {};
 };
 
-// Recognises a naming by names that are unique to it. Error: no BERT is recognised; some names are
-// listed.
+// Recognises a naming by names that are unique to it. Error: no BERT is recognised. The message
+// lists some names.
 Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place);
 
 // Plans the renaming to our names. Also accepts: a prefix of the names (plain_names.h), a bare
 // encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers, tied copies of
 // the word embeddings, and variables of optimizers. A name without a row is kept, so that it shows
-// up as unexpected in the match. Errors: those of plain_names(), two tensors for one name, a fused
-// tensor that does not divide by three, a transposed tensor that is not a matrix.
+// up as unexpected in the match. Errors: the errors of plain_names(), two tensors for one name, a
+// fused tensor that does not divide by three, a transposed tensor that is not a matrix.
 NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
 
 // Leaves out the tensors whose names begin with `prefix`, and keeps the names of the others.
@@ -58,7 +58,7 @@ NamePlan plan_without(std::span<const TensorEntry> entries, const std::string& p
 void cut_vocabulary(NamePlan& plan, int64_t rows);
 
 // Plans the renaming from our names. Errors: a tensor without a name in that naming (pre-layer-norm
-// to kGoogle); query, key and value of a layer that are incomplete or differ in shape or type.
+// to kGoogle), or query, key and value of a layer that are incomplete or differ in shape or type.
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);
 
 }  // namespace onebit::formats

@@ -1,7 +1,7 @@
 // How different programs name the tensors of one BERT. onebit's names are Hugging Face's
-// (BertForPreTraining and its task heads), and for pre-layer-norm encoders those of DeepSpeed's
-// BERT (PreAttentionLayerNorm, PostAttentionLayerNorm, FinalLayerNorm). Data only; name_map.h uses
-// it.
+// (BertForPreTraining and its task heads), and for pre-layer-norm encoders the names of DeepSpeed's
+// BERT (PreAttentionLayerNorm, PostAttentionLayerNorm, FinalLayerNorm). Data only, used by
+// name_map.h.
 #pragma once
 
 #include <span>
@@ -32,8 +32,8 @@ struct NameRow {
   int part = 0;
 };
 
-// The rows of a naming; `pre_layer_norm` selects the roles of the fused layer's norms. In PyTorch
-// namings a tensor without a row has our name; in kGoogle it has no name.
+// The rows of a naming. `pre_layer_norm` selects the roles of the fused layer's norms. In PyTorch
+// namings a tensor without a row has our name, in kGoogle it has no name.
 std::span<const NameRow> name_rows(Naming naming, bool pre_layer_norm);
 
 // Fills `index` and returns true if `name` is `pattern` with a number for "{i}" (0 if the pattern

@@ -22,7 +22,7 @@ namespace files = std::filesystem;
 constexpr std::string_view kFirstPart = "mp_rank_00_model_states.pt";
 constexpr std::string_view kLatest = "latest";
 constexpr uint64_t kMaxTagBytes = 4096;
-// The names searched in a folder, in order of preference; bundles may have any name.
+// The names searched in a folder, in order of preference. Bundles may have any name.
 constexpr std::pair<std::string_view, CheckpointKind> kFileNames[] = {
     {kTensors, CheckpointKind::kSafetensors},
     {"model.safetensors.index.json", CheckpointKind::kSafetensors},

@@ -14,10 +14,10 @@ namespace onebit::formats {
 
 class OptimizerVariables {
  public:
-  // `names` are those of plain_names(), one per entry. Both must outlive it.
+  // `names` come from plain_names(), one per entry. Both must outlive it.
   OptimizerVariables(std::span<const TensorEntry> entries, const std::vector<std::string>& names);
 
-  // Why entry `index` is no parameter; empty if it may be one. TensorFlow's optimizers keep their
+  // Why entry `index` is no parameter, or "" if it may be one. TensorFlow's optimizers keep their
   // slots as VARIABLE/SLOT or SCOPE/VARIABLE/SLOT, so that a name is a slot's if the rest of it is
   // a tensor of the file. A slot has its variable's shape, or fewer axes, which distinguishes it
   // from a part of an adapter. The caller asks for names that are not a model's.

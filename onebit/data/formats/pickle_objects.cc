@@ -148,7 +148,8 @@ PickleIndex PickleObjects::new_tensor(const PickleValue& arguments) {
   return add({PickleKind::kTensor, static_cast<int64_t>(pickle_.tensors.size() - 1), {}, {}});
 }
 
-// ("storage", class, key, location, elements[, view]); view: (key, offset, elements) or None.
+// ("storage", class, key, location, elements[, view]), where view is (key, offset, elements) or
+// None.
 PickleIndex PickleObjects::new_storage(PickleIndex identity) {
   const PickleValue& tuple = pickle_.values[identity];
   const PickleValue& kind = item(tuple, 0, "a storage's kind");

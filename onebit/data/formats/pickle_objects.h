@@ -1,5 +1,5 @@
 // The values of a pickle while it is read, and the results of the few functions that it may name:
-// dicts, storages, tensors. Nothing is called; memory is bounded for any pickle.
+// dicts, storages, tensors. Nothing is called, and memory is bounded for any pickle.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class PickleObjects {
 
   const PickleValue& operator[](PickleIndex index) const { return pickle_.values[index]; }
   PickleIndex add(PickleValue value);
-  // Adds items to a list or a dict; a kOther value drops them.
+  // Adds items to a list or a dict. A kOther value drops them.
   void extend(PickleIndex container, const std::vector<PickleIndex>& items);
   // The result of `function` with `arguments`, for the functions of pickle_globals.h.
   PickleIndex reduce(PickleIndex function, PickleIndex arguments);

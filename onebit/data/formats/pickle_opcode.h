@@ -4,7 +4,7 @@
 
 namespace onebit::formats {
 
-// Opcodes of pickle protocols 1 to 5, as in Python's Lib/pickletools.py. Those of protocol 0 that
+// Opcodes of pickle protocols 1 to 5, as in Python's Lib/pickletools.py. Opcodes of protocol 0 that
 // hold numbers and texts as lines are left out, since torch never wrote them.
 enum class PickleOpcode : uint8_t {
   kMark = '(',

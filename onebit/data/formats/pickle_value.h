@@ -20,7 +20,7 @@ enum class PickleKind : uint8_t {
   kTuple,   // items
   kList,    // items
   kDict,    // items: key, value, key, value...
-  kGlobal,  // a known class or function, by name; integer is its GlobalRole
+  kGlobal,  // a known class or function, by name (integer is its GlobalRole)
   kStorage,
   kTensor,
   kOther,  // a known harmless kind that no tensor needs: a float, a set, an object
@@ -28,7 +28,7 @@ enum class PickleKind : uint8_t {
 
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  int64_t integer = 0;    // kBoolean, kInteger; kStorage, kTensor: index into Pickle
+  int64_t integer = 0;    // kBoolean, kInteger, or the index into Pickle of kStorage, kTensor
   std::string_view text;  // kText, kGlobal ("module.name"): points into the pickle
   std::vector<PickleIndex> items;
 };
@@ -60,7 +60,7 @@ struct Pickle {
   size_t size_bytes = 0;  // up to and with the stop mark
 
   const PickleValue& root_value() const { return values[root]; }
-  // The value of a text key of a dict; null if there is none.
+  // The value of a text key of a dict, or null if there is none.
   const PickleValue* find(const PickleValue& dict, std::string_view key) const;
 };
 

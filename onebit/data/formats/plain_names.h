@@ -14,21 +14,21 @@ namespace onebit::formats {
 
 struct PlainNames {
   std::vector<std::string> names;  // one per entry
-  std::string prefix;              // removed from names; empty if there was none
+  std::string prefix;              // removed from names, "" if there was none
   size_t prefixed = 0;             // the number of names that began with it
 
-  // "the prefix "model." was removed from all names", in one line; empty if there was none.
+  // "the prefix "model." was removed from all names", in one line, or "" if there was none.
   std::string report() const;
 };
 
 // The prefix is what precedes the name of the word embeddings, and is removed from every name that
 // begins with it. An encoder without "bert." gets it. Without word embeddings no prefix is known,
-// and nothing is removed. Errors: several encoders, all of them with a prefix; a prefix that names
-// another kind of model, such as "roberta.".
+// and nothing is removed. Errors: several encoders, all of them with a prefix, or a prefix that
+// names another kind of model, for example "roberta.".
 PlainNames plain_names(std::span<const TensorEntry> entries, Naming naming,
                        const std::string& place);
 
-// A few names for an error, in quotes, those of embeddings first; "none" if there are none.
+// A few names for an error, in quotes, names of embeddings first, or "none" if there are none.
 std::string some_names(std::span<const TensorEntry> entries);
 
 }  // namespace onebit::formats

@@ -15,7 +15,7 @@ class RenamedSource : public TensorSource {
   RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
 
   const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
-  // Of the plan; empty if no prefix was removed.
+  // The prefix of the plan, or "" if none was removed.
   const std::string& prefix_report() const { return prefix_report_; }
 
  private:
@@ -28,7 +28,7 @@ class RenamedSource : public TensorSource {
   std::string prefix_report_;
 };
 
-// The source under our names, with its naming detected; `naming` (optional) receives it.
+// The source under our names, with its naming detected. `naming` (optional) receives it.
 std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
                                                Naming* naming = nullptr);
 

@@ -1,4 +1,4 @@
-// Reads a safetensors file. The file stays mapped; nothing is copied until a tensor is read.
+// Reads a safetensors file. The file stays mapped. Nothing is copied until a tensor is read.
 #pragma once
 
 #include <optional>

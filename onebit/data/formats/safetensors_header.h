@@ -22,8 +22,8 @@ inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 // digits, computed with zeros in their place.
 inline constexpr const char* kChecksumKey = "onebit.crc32c";
 inline constexpr std::string_view kUnknownChecksum = "00000000";
-// The offset of those digits in a header that onebit wrote; npos if there are none or the header
-// ends within them.
+// The offset of the checksum's digits in a header that onebit wrote, or npos if there are none or
+// the header ends within them.
 size_t checksum_offset(std::string_view header);
 
 struct SafetensorsSpan {

@@ -9,7 +9,7 @@ namespace onebit::formats {
 namespace {
 
 constexpr std::string_view kMetadataKey = "__metadata__";
-// Far above any tensor; keeps a hostile shape from growing.
+// Far above any tensor. It keeps a hostile shape from growing.
 constexpr size_t kMaxAxes = 64;
 
 class HeaderHandler {
@@ -41,7 +41,8 @@ class HeaderHandler {
   enum class State { kStart, kTop, kMetadata, kTensor, kShape, kOffsets, kEnd };
 
   bool refuse(const std::string& what) const {
-    fail("{}: the header has {} where it must not be ({})", place_, what, context());
+    fail("{}: its header is not safetensors': it has {}, which cannot stand there ({})", place_,
+         what, context());
   }
   std::string context() const;
   // Marks `field` (a bit) as seen in the current tensor.

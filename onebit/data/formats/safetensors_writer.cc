@@ -41,7 +41,7 @@ const char* file_dtype(DType dtype) {
   return "";
 }
 
-// The header preceded by its length and padded with spaces so that the data is aligned to 8; the
+// The header preceded by its length and padded with spaces so that the data is aligned to 8. The
 // checksum is filled in at the end.
 std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadata& metadata,
                       const std::string& place) {
@@ -95,7 +95,7 @@ void narrow(std::span<const float> values, std::vector<std::byte>& to, const std
   }
 }
 
-// The elements of one tensor in another type; points into `scratch`.
+// The elements of one tensor in another type, in `scratch`.
 std::span<const std::byte> converted(const TensorSource& source, size_t index, DType dtype,
                                      std::vector<std::byte>& scratch) {
   const TensorEntry& entry = source.entries()[index];

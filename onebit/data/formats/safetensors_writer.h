@@ -40,7 +40,7 @@ class SafetensorsWriter {
   uint32_t crc32c_ = 0;
 };
 
-// A tensor to write; its elements are contiguous and on the CPU.
+// A tensor to write. Its elements are contiguous and on the CPU.
 struct NamedTensor {
   template <typename T>
   NamedTensor(std::string name, const T* elements, Shape shape)
@@ -54,8 +54,8 @@ struct NamedTensor {
 void write_safetensors(const Path& path, std::vector<NamedTensor> tensors,
                        const FileMetadata& metadata = {});
 
-// Writes every tensor of `source`, floating-point ones as `dtype` (absent: unchanged, but f64 as
-// f32). Errors: see TensorSource::bytes; a finite value that `dtype` cannot represent; a tensor of
+// Writes every tensor of `source`, floating-point ones as `dtype` (if absent: unchanged, but f64 as
+// f32). Errors: see TensorSource::bytes, a finite value that `dtype` cannot represent, a tensor of
 // another kind.
 void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype,
                        const FileMetadata& metadata = {});

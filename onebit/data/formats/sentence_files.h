@@ -21,7 +21,7 @@ enum class SentencePooling {
 struct SentenceFiles {
   SentencePooling pooling = SentencePooling::kMean;
   bool normalize = true;  // vectors are scaled to length 1
-  // Tokens, special ones included; 0: as many as the model has positions.
+  // Tokens, special ones included, or 0 for as many as the model has positions.
   int64_t max_sequence_length = 0;
   // Texts to put before a text, by name, and the name of the one that is put before every text.
   std::vector<std::pair<std::string, std::string>> prompts = {};
@@ -36,7 +36,7 @@ struct SentenceFiles {
 inline constexpr const char* kPoolingFolder = "1_Pooling";
 inline constexpr const char* kNormalizeFolder = "2_Normalize";
 
-// The folder of the encoder that modules.json in `folder` names; version 1 of sentence-transformers
+// The folder of the encoder that modules.json in `folder` names. Version 1 of sentence-transformers
 // wrote it into a folder of its own. Absent if there is no modules.json, or no encoder in it.
 std::optional<Path> sentence_encoder_in(const Path& folder);
 
@@ -44,14 +44,14 @@ std::optional<Path> sentence_encoder_in(const Path& folder);
 // version there, above the encoder's folder.
 bool has_config_of_sentences(const Path& folder);
 
-// The files of an encoder's folder, or those above it if the encoder has a folder of its own.
-// Absent if there is no modules.json. Errors: a file is missing or damaged; a module other than
-// Transformer, Pooling and Normalize, or outside the folder; another pooling, or several together;
-// a default prompt that is not among the prompts; text that is lower-cased before a cased tokenizer
-// gets it; an unknown member.
+// The files of an encoder's folder, or of the folder above it if the encoder has a folder of its
+// own. Absent if there is no modules.json. Errors: a file is missing or damaged, a module other
+// than Transformer, Pooling and Normalize, or outside the folder, another pooling, or several
+// together, a default prompt that is not among the prompts, text that is lower-cased before a cased
+// tokenizer gets it, an unknown member.
 std::optional<SentenceFiles> read_sentence_files(const Path& folder);
 
-// Writes into an existing folder; vectors have `hidden` numbers.
+// Writes into an existing folder. Vectors have `hidden` numbers.
 void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_t hidden);
 
 }  // namespace onebit::formats

@@ -16,8 +16,8 @@ class ShardedSource : public TensorSource {
  public:
   using Opener = std::function<std::shared_ptr<const TensorSource>(const Path&)>;
 
-  // `open` opens one file. Errors: a shard outside the index's folder or missing; a name that the
-  // index assigns to a shard that lacks it; a tensor that the index does not name.
+  // `open` opens one file. Errors: a shard outside the index's folder or missing, a name that the
+  // index assigns to a shard that lacks it, a tensor that the index does not name.
   ShardedSource(const Path& index_path, const Opener& open);
 
   size_t shards() const { return shards_.size(); }

@@ -109,7 +109,7 @@ Entry entry_of(std::string_view message, const std::string& place, uint64_t offs
   return entry;
 }
 
-// The number of elements; empty if their bytes would not fit into 62 bits.
+// The number of elements, or nothing if their bytes would not fit into 62 bits.
 std::optional<uint64_t> elements_of(const std::vector<uint64_t>& shape) {
   uint64_t elements = 1, bound = uint64_t{1} << 59;
   bool is_empty = false;

@@ -36,10 +36,10 @@ class TensorSource {
 
   // The path, for errors.
   const std::string& place() const { return place_; }
-  // In the order of the file; names are unique.
+  // In the order of the file. Names are unique.
   const std::vector<TensorEntry>& entries() const { return entries_; }
   std::optional<size_t> find(std::string_view name) const;
-  // Error: no such tensor; the message suggests the nearest name.
+  // Error: no such tensor. The message suggests the nearest name.
   size_t index_of(std::string_view name) const;
 
   // The elements, contiguous and row-major, little-endian. The result points into the mapped file
@@ -50,8 +50,8 @@ class TensorSource {
   // Reads the whole file if the format has a checksum of the whole. Error: it differs.
   virtual void verify_checksum() const {}
 
-  // Reads f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any
-  // other type; a number beyond f32.
+  // Reads f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor, any
+  // other type, a number beyond f32.
   void read_f32(size_t index, std::span<float> to) const;
   // Reads the elements from `begin` on, as many as fit into `to`. Error: the tensor is shorter.
   void read_f32(size_t index, int64_t begin, std::span<float> to) const;

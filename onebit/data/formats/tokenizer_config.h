@@ -17,7 +17,7 @@ namespace onebit::formats {
 struct NamedSpecials {
   // By role: "mask_token". Their settings are present where the file has them.
   std::map<std::string, text::AddedToken> roles;
-  std::vector<text::AddedToken> others;  // special tokens without a role of BERT's; ids are unset
+  std::vector<text::AddedToken> others;  // special tokens without a role of BERT's, with unset ids
 };
 
 struct TokenizerConfigMembers {

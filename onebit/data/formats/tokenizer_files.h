@@ -32,7 +32,7 @@ struct TokenizerFiles {
 };
 
 // Reads all of them. Errors, with the file and its member: neither vocab.txt nor tokenizer.json
-// exists; files that disagree; whatever onebit's tokenizer does not follow; an unknown member.
+// exists, files that disagree, whatever onebit's tokenizer does not follow, an unknown member.
 TokenizerFiles read_tokenizer(const Path& folder);
 // The same, where `vocabulary` takes the place of vocab.txt, or of tokenizer.json if its ending is
 // .json, among the files of its folder.
@@ -40,7 +40,7 @@ TokenizerFiles read_tokenizer_with(const Path& vocabulary);
 // Reads one file of that kind alone.
 TokenizerFiles read_tokenizer_alone(const Path& vocabulary);
 
-// The casing with which onebit's tokenizer treats text as `config` specifies; `place` is the folder
+// The casing with which onebit's tokenizer treats text as `config` specifies. `place` is the folder
 // or file. Error: its tokenizer cannot.
 text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place);
 

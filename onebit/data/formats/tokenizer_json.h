@@ -14,19 +14,19 @@
 namespace onebit::formats {
 
 struct TokenizerJson {
-  std::vector<std::string> vocabulary;  // of the model, by id; empty where an id has no token
+  std::vector<std::string> vocabulary;  // of the model, by id, "" where an id has no token
   std::vector<text::AddedToken> added;
   // The normaliser's settings.
   bool lower_case = true;
   std::optional<bool> strip_accents;
   bool handle_chinese_chars = true;
   std::string unk_token = "[UNK]";
-  // [CLS] and [SEP] of the post-processor; absent if the file has none.
+  // [CLS] and [SEP] of the post-processor, absent if the file has none.
   std::optional<std::string> cls_token, sep_token;
 };
 
-// Errors name `place` and the member: another normaliser, pre-tokeniser, model or template; a
-// setting that onebit's tokenizer does not follow; an unknown member.
+// Errors name `place` and the member: another normaliser, pre-tokeniser, model or template, a
+// setting that onebit's tokenizer does not follow, an unknown member.
 TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place);
 
 // The text of such a file, equal to transformers' output, byte for byte. `added` is by id.

@@ -30,7 +30,7 @@ bool holds_tensors(const Pickle& pickle, const PickleValue& dict) {
   return false;
 }
 
-// The folder inside the archive ("archive/"), which is that of the only data.pkl.
+// The folder inside the archive ("archive/"), where the only data.pkl lies.
 std::string archive_folder(const ZipArchive& archive, const std::string& place) {
   constexpr std::string_view kName = "data.pkl";
   std::string folder;

@@ -24,11 +24,11 @@ class TorchFile : public TensorSource {
  public:
   // Reads the tensors of the state dict: the root itself, or the value of its key "module"
   // (DeepSpeed), "model_state_dict", "state_dict" or "model". Members that are not tensors are
-  // listed as unreadable. Errors (path, offset, reason): a damaged file; a pickle that names
-  // anything other than tensors and plain containers; no state dict; big-endian data.
+  // listed as unreadable. Errors (path, offset, reason): a damaged file, a pickle that names
+  // anything other than tensors and plain containers, no state dict, big-endian data.
   explicit TorchFile(const Path& path);
 
-  // The key of the state dict; empty for the root.
+  // The key of the state dict, or "" for the root.
   const std::string& key() const { return key_; }
 
   // Recognise the format by the first bytes.

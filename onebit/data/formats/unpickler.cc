@@ -252,7 +252,7 @@ void Unpickler::push_text(std::string_view text) {
   push({PickleKind::kText, 0, text, {}});
 }
 
-// A two's complement number of any length; those beyond 64 bits are kept as text.
+// A two's complement number of any length. A number beyond 64 bits is kept as text.
 void Unpickler::push_long(uint64_t size_bytes) {
   const std::string_view bytes = reader_.take(size_bytes);
   if (size_bytes > 8) return push({PickleKind::kOther, 0, bytes, {}});

@@ -23,7 +23,7 @@ class Unpickler {
   // Texts of the result point into `bytes`. `place` is the path, `base` the offset of bytes[0].
   Unpickler(std::span<const std::byte> bytes, const std::string& place, uint64_t base);
 
-  // Returns the first pickle of the bytes; Pickle::size_bytes is its end.
+  // Returns the first pickle of the bytes. Pickle::size_bytes is its end.
   Pickle run();
 
  private:

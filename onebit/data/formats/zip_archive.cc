@@ -22,7 +22,7 @@ struct Sizes {
   uint64_t compressed, plain, local_header;
 };
 
-// Replaces 32-bit sizes that overflowed by those of the extra field, in its fixed order.
+// Replaces 32-bit sizes that overflowed by the sizes of the extra field, in its fixed order.
 void read_large_sizes(std::string_view extra, Sizes& sizes, ByteReader& reader) {
   ByteReader fields(std::as_bytes(std::span(extra)), reader.place(),
                     reader.offset() - extra.size());

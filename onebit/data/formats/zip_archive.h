@@ -18,8 +18,9 @@ struct ZipEntry {
 
 class ZipArchive {
  public:
-  // `file` must outlive the archive; `place` is its path. Errors (path, offset, reason): no central
-  // directory, an entry out of bounds, compressed or encrypted, a duplicate name, several disks.
+  // `file` must outlive the archive, and `place` is its path. Errors (path, offset, reason): no
+  // central directory, an entry out of bounds, compressed or encrypted, a duplicate name, several
+  // disks.
   ZipArchive(std::span<const std::byte> file, const std::string& place);
 
   const std::unordered_map<std::string, ZipEntry>& entries() const { return entries_; }

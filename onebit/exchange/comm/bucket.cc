@@ -20,7 +20,9 @@ Buckets::Buckets(int64_t elements, int64_t bucket_bytes)
     : elements_(elements),
       bucket_elements_(bucket_bytes / static_cast<int64_t>(sizeof(float)) / kBlockElements *
                        kBlockElements) {
-  require(elements >= 1, "there is nothing to exchange: the flat buffer has no elements");
+  require(
+      elements >= 1,
+      "the model has no parameters, so there are no gradients to exchange: declare at least one");
   require(bucket_elements_ >= kBlockElements,
           "a bucket of {} bytes is too small: it must hold at least one block of {} bytes",
           bucket_bytes, kBlockElements * static_cast<int64_t>(sizeof(float)));

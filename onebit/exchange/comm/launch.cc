@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <span>
+#include <string_view>
 #include <utility>
 
+#include "onebit/exchange/comm/tcp_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/number.h"
 
@@ -43,29 +45,53 @@ void group_by_environment(Communicator& communicator) {
   }
 }
 
+constexpr const char* kTransport = "ONEBIT_TRANSPORT";
+
 struct LauncherVariables {
   const char* starter;
   const char* world_size;
   const char* rank;
+
+  bool are_set() const {
+    return std::getenv(world_size) != nullptr && std::getenv(rank) != nullptr;
+  }
 };
 
 }  // namespace
 
 Launch detect_launch() {
-  // srun also sets PMI variables if Slurm serves MPI through PMI, so PMI is checked first.
+  // srun also sets PMI variables if Slurm serves MPI through PMI, so PMI is checked first. Scripts
+  // for Slurm set torchrun's variables out of its own.
+  constexpr LauncherVariables kTorch = {"torchrun", "WORLD_SIZE", "RANK"};
   constexpr LauncherVariables kLaunchers[] = {
       {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
       {"mpiexec", "PMI_SIZE", "PMI_RANK"},
+      kTorch,
       {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
-  for (const LauncherVariables& variables : kLaunchers) {
-    if (std::getenv(variables.world_size) == nullptr || std::getenv(variables.rank) == nullptr) {
-      continue;
-    }
+  // mpirun and srun also start one torchrun on each machine: its ranks inherit their variables.
+  const char* transport = std::getenv(kTransport);
+  const bool is_torch = std::getenv("TORCHELASTIC_RUN_ID") != nullptr ||
+                        (transport != nullptr && std::string_view(transport) == "tcp");
+  for (const LauncherVariables& one : kLaunchers) {
+    const LauncherVariables& variables = is_torch && kTorch.are_set() ? kTorch : one;
+    if (!variables.are_set()) continue;
     return {.starter = variables.starter,
             .rank = environment_number(variables.rank),
             .world_size = environment_number(variables.world_size)};
   }
   return {};
+}
+
+std::string host_transport(const Launch& launch) {
+  if (const char* given = std::getenv(kTransport); given != nullptr) {
+    const std::string transport = given;
+    require(transport == "mpi" || transport == "tcp",
+            "environment variable {}=\"{}\": it is mpi or tcp; unset it to let the starter decide",
+            kTransport, transport);
+    return transport;
+  }
+  if (launch.starter == "torchrun") return "tcp";
+  return launch.starter == "srun" && !mpi_is_there() && has_tcp_master() ? "tcp" : "mpi";
 }
 
 World::World() {
@@ -74,8 +100,15 @@ World::World() {
     communicator_ = make_single_rank();
     return;
   }
-  require(mpi_is_built(), "{} started {} ranks, but this onebit is built without MPI: {}",
-          launch.starter, launch.world_size, kHowToBuildMpi);
+  if (host_transport(launch) == "tcp") {
+    communicator_ = make_tcp_world(tcp_options_from_environment(launch.rank, launch.world_size));
+    run_rank(*communicator_, [&] { group_by_environment(*communicator_); });
+    return;
+  }
+  require(mpi_is_there(),
+          "{} started {} ranks, but {}. Over TCP they also need MASTER_ADDR, the name of rank 0's "
+          "machine, and MASTER_PORT, a free port there",
+          launch.starter, launch.world_size, mpi_problem());
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
   // The error is announced immediately: MPI would end during unwinding before the message is seen.

@@ -12,18 +12,25 @@ namespace onebit::comm {
 
 // What a starter put into the environment. `starter` is empty if the process was started directly.
 struct Launch {
-  std::string starter;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm)
+  std::string starter;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm), "torchrun"
   int rank = 0;
   int world_size = 1;
 };
 
-// Error: a starter's variable is not a number.
+// "torchrun" is also whatever else sets RANK and WORLD_SIZE. Error: a starter's variable is not a
+// number.
 Launch detect_launch();
 
-// The ranks this process belongs to: MPI if a starter started several, otherwise one rank. MPI
-// determines which ranks share a node, or ONEBIT_RANKS_A_NODE does: that many consecutive ranks per
-// node. Errors: several ranks were launched and MPI is not built in, or MPI sees another number of
-// ranks than the starter started (the starter of another MPI).
+// What connects the ranks of a launch, "mpi" or "tcp": ONEBIT_TRANSPORT decides, otherwise the
+// starter. Ranks of torchrun have no MPI; those of srun need none if MASTER_ADDR and MASTER_PORT
+// are set and MPI cannot be used. Error: ONEBIT_TRANSPORT is something else.
+std::string host_transport(const Launch& launch);
+
+// The ranks this process belongs to: connected by MPI or TCP if a starter started several,
+// otherwise one rank. The transport determines which ranks share a node, or ONEBIT_RANKS_A_NODE
+// does: that many consecutive ranks per node. Errors: several ranks were launched for MPI and it
+// cannot be used, or MPI sees another number of ranks than the starter started (the starter of
+// another MPI); those of make_tcp_world().
 class World {
  public:
   World();

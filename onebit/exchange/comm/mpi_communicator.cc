@@ -2,8 +2,6 @@
 // sent, and a wait can check for failed ranks while it polls.
 #include "onebit/exchange/comm/mpi_communicator.h"
 
-#include <dlfcn.h>
-#include <mpi.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -16,13 +14,12 @@
 
 #include "onebit/exchange/comm/message_pieces.h"
 #include "onebit/exchange/comm/mpi_job.h"
+#include "onebit/exchange/comm/mpi_library.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::comm {
 namespace {
-
-using Requests = std::vector<MPI_Request>;
 
 constexpr int kDataTag = 1;
 
@@ -60,47 +57,44 @@ class Backoff {
 class MpiState : public Request::State {
  public:
   MpiState(std::shared_ptr<MpiJob> job, std::shared_ptr<std::atomic<bool>> interrupted,
-           MPI_Comm comm, std::string_view operation,
+           const MpiComm* comm, std::string_view operation,
            std::span<const std::span<const std::byte>> send,
            std::span<const std::span<std::byte>> receive)
-      : job_(std::move(job)), interrupted_(std::move(interrupted)), operation_(operation) {
+      : job_(std::move(job)),
+        interrupted_(std::move(interrupted)),
+        operation_(operation),
+        batch_(mpi().new_batch()) {
     for (size_t peer = 0; peer < receive.size(); ++peer) {
       pieces(receive[peer], [&](std::span<std::byte> piece) {
-        check_mpi(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE,
-                            static_cast<int>(peer), kDataTag, comm, &requests_.emplace_back()),
+        check_mpi(mpi().add_receive(batch_, comm, piece.data(), static_cast<int>(piece.size()),
+                                    static_cast<int>(peer), kDataTag),
                   "MPI_Irecv");
         expected_.push_back({static_cast<int>(peer), static_cast<int>(piece.size())});
       });
     }
     for (size_t peer = 0; peer < send.size(); ++peer) {
       pieces(send[peer], [&](std::span<const std::byte> piece) {
-        check_mpi(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE,
-                            static_cast<int>(peer), kDataTag, comm, &requests_.emplace_back()),
+        check_mpi(mpi().add_send(batch_, comm, piece.data(), static_cast<int>(piece.size()),
+                                 static_cast<int>(peer), kDataTag),
                   "MPI_Isend");
       });
     }
-    statuses_.resize(requests_.size());
   }
 
   // After an error, cancels messages that were not matched.
   ~MpiState() override {
-    if (complete_) return;
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      if (i < expected_.size()) MPI_Cancel(&requests_[i]);
-      MPI_Request_free(&requests_[i]);
-    }
+    if (!complete_) mpi().abandon(batch_);
+    mpi().delete_batch(batch_);
   }
 
   bool test() override {
     if (complete_) return true;
     if (*interrupted_) fail("rank {}: interrupted in {}", job_->rank(), operation_);
     int done = 0;
-    const int code =
-        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());
-    if (code == MPI_ERR_IN_STATUS) fail_with_status();
+    const int code = mpi().test(batch_, &done);
+    if (code == kMpiErrorInBatch) fail_with_status();
     check_mpi(code, "MPI_Testall");
-    if (!done) return false;
+    if (done == 0) return false;
     complete_ = true;
     check_sizes();
     return true;
@@ -129,8 +123,8 @@ class MpiState : public Request::State {
   }
 
   [[noreturn]] void fail_with_status() const {
-    for (size_t i = 0; i < statuses_.size(); ++i) {
-      if (i < expected_.size() && statuses_[i].MPI_ERROR == MPI_ERR_TRUNCATE) {
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      if (mpi().is_too_long(batch_, static_cast<int>(i)) != 0) {
         fail("{}: rank {} sends more than the {} bytes that rank {} expects", operation_,
              expected_[i].peer, expected_[i].size_bytes, job_->rank());
       }
@@ -140,8 +134,7 @@ class MpiState : public Request::State {
 
   void check_sizes() const {
     for (size_t i = 0; i < expected_.size(); ++i) {
-      int received = 0;
-      MPI_Get_count(&statuses_[i], MPI_BYTE, &received);
+      const int received = mpi().received_bytes(batch_, static_cast<int>(i));
       require(received == expected_[i].size_bytes,
               "{}: rank {} sends {} bytes to rank {}, which expects {}", operation_,
               expected_[i].peer, received, job_->rank(), expected_[i].size_bytes);
@@ -151,18 +144,17 @@ class MpiState : public Request::State {
   std::shared_ptr<MpiJob> job_;
   std::shared_ptr<std::atomic<bool>> interrupted_;
   std::string_view operation_;
-  Requests requests_;               // receives, then sends
+  MpiBatch* batch_;                 // receives, then sends
   std::vector<Expected> expected_;  // of the receives
-  std::vector<MPI_Status> statuses_;
   bool complete_ = false;
 };
 
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator(std::shared_ptr<MpiJob> job, MPI_Comm comm, int local_rank)
+  MpiCommunicator(std::shared_ptr<MpiJob> job, MpiComm* comm, int local_rank)
       : Communicator(rank_in(comm), size_of(comm), local_rank), job_(std::move(job)), comm_(comm) {}
   ~MpiCommunicator() override {
-    if (!job_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+    if (!job_->failed() && std::uncaught_exceptions() == 0) mpi().free_comm(comm_);
   }
 
   std::string_view transport() const override { return "mpi"; }
@@ -176,9 +168,8 @@ class MpiCommunicator : public Communicator {
     return std::make_unique<MpiCommunicator>(job_, duplicate_of(comm_), local_rank());
   }
   std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override {
-    MPI_Comm part = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split(comm_, color, rank(), &part), "MPI_Comm_split");
-    check_mpi(MPI_Comm_set_errhandler(part, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    MpiComm* part = nullptr;
+    check_mpi(mpi().split(comm_, color, rank(), &part), "MPI_Comm_split");
     return std::make_unique<MpiCommunicator>(job_, part, local_rank());
   }
   std::unique_ptr<Request::State> start(Messages messages) override {
@@ -188,7 +179,7 @@ class MpiCommunicator : public Communicator {
 
  private:
   std::shared_ptr<MpiJob> job_;
-  MPI_Comm comm_;
+  MpiComm* comm_;
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
@@ -197,35 +188,30 @@ struct Place {
   int local_rank = 0, first_rank = 0;
 };
 
-Place place_on_machine() {
-  MPI_Comm machine = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
-            "MPI_Comm_split_type");
-  Place place{.local_rank = rank_in(machine), .first_rank = rank_in(MPI_COMM_WORLD)};
-  check_mpi(MPI_Bcast(&place.first_rank, 1, MPI_INT, 0, machine), "MPI_Bcast");
-  MPI_Comm_free(&machine);
+Place place_on_machine(const MpiComm* world) {
+  MpiComm* machine = nullptr;
+  check_mpi(mpi().split_by_machine(&machine), "MPI_Comm_split_type");
+  Place place{.local_rank = rank_in(machine), .first_rank = rank_in(world)};
+  check_mpi(mpi().broadcast(machine, &place.first_rank), "MPI_Bcast");
+  mpi().free_comm(machine);
   return place;
 }
 
 }  // namespace
 
-bool mpi_is_built() {
-  return true;
-}
-
 std::string mpi_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  const std::string words(text.data(), static_cast<size_t>(length));
+  if (!mpi_problem().empty()) return "";
+  std::array<char, 8192> text{};
+  check_mpi(mpi().library_version(text.data(), static_cast<int>(text.size())),
+            "MPI_Get_library_version");
+  const std::string words = text.data();
   return words.substr(0, words.find_first_of("\n,"));
 }
 
 bool mpi_takes_device_memory() {
-  // Open MPI, MPICH and MVAPICH have an extension of this name, each in another header, so the
-  // symbol is looked up in the loaded library.
+  // Open MPI, MPICH and MVAPICH have an extension of this name, each in another header.
   using Query = int (*)();
-  const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  const auto query = reinterpret_cast<Query>(find_in_mpi("MPIX_Query_cuda_support"));
   return query != nullptr && query() == 1;
 }
 
@@ -233,10 +219,10 @@ MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions
   // A write to a rank that has died is an error of this rank and must not end it by a signal: the
   // launcher would report this rank as the one that died first.
   ::signal(SIGPIPE, SIG_IGN);
-  int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
-  if (provided < MPI_THREAD_MULTIPLE) {
-    MPI_Finalize();
+  int takes_threads = 0;
+  check_mpi(mpi().initialize(&takes_threads), "MPI_Init_thread");
+  if (takes_threads == 0) {
+    mpi().finalize();
     fail(
         "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which the "
         "exchange of gradients during the backward pass requires: use an Open MPI built with "
@@ -246,23 +232,21 @@ MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions
 
 MpiEnvironment::~MpiEnvironment() {
   if (std::uncaught_exceptions() <= exceptions_at_start_) {
-    MPI_Finalize();
+    mpi().finalize();
     return;
   }
   // The rank that failed first ends the job; this one does so only if that does not happen.
   std::this_thread::sleep_for(std::chrono::duration<double>(MpiJob::kYieldSeconds));
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  mpi().abort();
 }
 
 std::unique_ptr<Communicator> MpiEnvironment::world() {
   auto job = std::make_shared<MpiJob>();
-  const Place place = place_on_machine();
-  std::vector<int> node_of_rank(static_cast<size_t>(size_of(MPI_COMM_WORLD)));
-  check_mpi(
-      MPI_Allgather(&place.first_rank, 1, MPI_INT, node_of_rank.data(), 1, MPI_INT, MPI_COMM_WORLD),
-      "MPI_Allgather");
-  auto world =
-      std::make_unique<MpiCommunicator>(job, duplicate_of(MPI_COMM_WORLD), place.local_rank);
+  MpiComm* const all = duplicate_of(nullptr);
+  const Place place = place_on_machine(all);
+  std::vector<int> node_of_rank(static_cast<size_t>(size_of(all)));
+  check_mpi(mpi().all_gather(all, place.first_rank, node_of_rank.data()), "MPI_Allgather");
+  auto world = std::make_unique<MpiCommunicator>(job, all, place.local_rank);
   world->set_nodes(Nodes(node_of_rank));
   return world;
 }

@@ -1,4 +1,4 @@
-// Ranks as MPI processes. Implemented in mpi_communicator.cc, or no_mpi.cc without MPI.
+// Ranks as MPI processes. MPI is loaded when it is first needed (mpi_library.h).
 #pragma once
 
 #include <memory>
@@ -8,20 +8,22 @@
 
 namespace onebit::comm {
 
-bool mpi_is_built();
-// The text of errors where MPI is not built in.
-inline constexpr const char* kHowToBuildMpi =
-    "install libopenmpi-dev and openmpi-bin and build again with -DONEBIT_MPI=ON";
-// The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI is not built
-// in.
+// Why MPI cannot be used here, and what to do: this onebit is built without it, or a library is
+// missing. "" if it can. Loads it.
+std::string mpi_problem();
+inline bool mpi_is_there() {
+  return mpi_problem().empty();
+}
+// The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI cannot be
+// used.
 std::string mpi_version();
 // Whether this MPI reports that it accepts pointers to CUDA memory: one that was built without
 // reads them as host pointers and crashes. False if it has no such query.
 bool mpi_takes_device_memory();
 
 // Owns MPI: initialises it with full thread support and finalises it. A process has at most one,
-// and it outlives its communicators. Destruction by an exception ends the whole job. Errors: MPI is
-// not built in, or it does not support calls from several threads.
+// and it outlives its communicators. Destruction by an exception ends the whole job. Errors: MPI
+// cannot be used, or it does not support calls from several threads.
 class MpiEnvironment {
  public:
   MpiEnvironment();
@@ -33,7 +35,7 @@ class MpiEnvironment {
   std::unique_ptr<Communicator> world();
 
  private:
-  [[maybe_unused]] int exceptions_at_start_;  // not used where MPI is not built
+  int exceptions_at_start_;
 };
 
 }  // namespace onebit::comm

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <string_view>
 #include <thread>
 
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/comm/mpi_library.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/printable.h"
@@ -23,37 +23,32 @@ constexpr double kDeferSeconds = 1;
 }  // namespace
 
 void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw NetworkError(
-      fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length))));
+  if (code == kMpiSuccess) return;
+  std::array<char, 1024> text{};
+  mpi().error_text(code, text.data(), static_cast<int>(text.size()));
+  throw NetworkError(fmt::format("{}: {}", call, text.data()));
 }
 
-MPI_Comm duplicate_of(MPI_Comm parent) {
-  MPI_Comm fresh = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(parent, &fresh), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+MpiComm* duplicate_of(const MpiComm* parent) {
+  MpiComm* fresh = nullptr;
+  check_mpi(mpi().duplicate(parent, &fresh), "MPI_Comm_dup");
   return fresh;
 }
 
-int rank_in(MPI_Comm comm) {
+int rank_in(const MpiComm* comm) {
   int rank = 0;
-  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(mpi().rank(comm, &rank), "MPI_Comm_rank");
   return rank;
 }
 
-int size_of(MPI_Comm comm) {
+int size_of(const MpiComm* comm) {
   int size = 1;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  check_mpi(mpi().size(comm, &size), "MPI_Comm_size");
   return size;
 }
 
 MpiJob::MpiJob()
-    : control_(duplicate_of(MPI_COMM_WORLD)),
-      rank_(rank_in(control_)),
-      world_size_(size_of(control_)) {}
+    : control_(duplicate_of(nullptr)), rank_(rank_in(control_)), world_size_(size_of(control_)) {}
 
 void MpiJob::check_peers() {
   const std::lock_guard lock(mutex_);
@@ -76,10 +71,9 @@ void MpiJob::end(const std::string& message) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint can fail as well
     int notified = 0;
-    MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
-                MPI_STATUSES_IGNORE);
+    if (notifying_ != nullptr) mpi().test(notifying_, &notified);
   }
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  mpi().abort();
   std::terminate();
 }
 
@@ -103,27 +97,22 @@ void MpiJob::announce(const std::string& message) {
   failed_message_ = message;
   std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, printable(message).c_str());
   std::fflush(stderr);
+  notifying_ = mpi().new_batch();
   for (int peer = 0; peer < world_size_; ++peer) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (peer != rank_ &&
-        MPI_Isend(failed_message_.data(), static_cast<int>(failed_message_.size()), MPI_CHAR, peer,
-                  kFailureTag, control_, &request) == MPI_SUCCESS) {
-      notifying_.push_back(request);
-    }
+    if (peer == rank_) continue;
+    mpi().add_send(notifying_, control_, failed_message_.data(),
+                   static_cast<int>(failed_message_.size()), peer, kFailureTag);
   }
 }
 
 void MpiJob::receive_failure() {
-  int found = 0;
-  MPI_Message envelope;
-  MPI_Status status;
-  MPI_Improbe(MPI_ANY_SOURCE, kFailureTag, control_, &found, &envelope, &status);
-  if (!found) return;
-  int length = 0;
-  MPI_Get_count(&status, MPI_CHAR, &length);
+  MpiEnvelope* envelope = nullptr;
+  int from = 0, length = 0;
+  mpi().look(control_, kFailureTag, &envelope, &from, &length);
+  if (envelope == nullptr) return;
   std::string text(static_cast<size_t>(length), '\0');
-  MPI_Mrecv(text.data(), length, MPI_CHAR, &envelope, MPI_STATUS_IGNORE);
-  failed_rank_ = status.MPI_SOURCE;
+  mpi().take(envelope, text.data(), length);
+  failed_rank_ = from;
   failed_message_ = text;
   failed_ = true;
 }

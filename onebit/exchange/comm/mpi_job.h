@@ -2,22 +2,22 @@
 // rank fails.
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "onebit/exchange/comm/mpi_calls.h"
+
 namespace onebit::comm {
 
-// Throws NetworkError, with MPI's text, unless code is MPI_SUCCESS.
+// Throws NetworkError, with MPI's text, unless code is kMpiSuccess.
 void check_mpi(int code, const char* call);
 
-// Duplicates `parent` with errors returned instead of fatal. Collective.
-MPI_Comm duplicate_of(MPI_Comm parent);
-int rank_in(MPI_Comm comm);
-int size_of(MPI_Comm comm);
+// Duplicates `parent`; null is the communicator of all ranks. Collective.
+MpiComm* duplicate_of(const MpiComm* parent);
+int rank_in(const MpiComm* comm);
+int size_of(const MpiComm* comm);
 
 // One instance per process. May be called from several threads.
 class MpiJob {
@@ -43,13 +43,13 @@ class MpiJob {
   void announce(const std::string& message);
   void receive_failure();
 
-  MPI_Comm control_;
+  MpiComm* control_;
   int rank_, world_size_;
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
-  std::string failed_message_;  // outlives the requests that send it
-  std::vector<MPI_Request> notifying_;
+  std::string failed_message_;     // outlives the requests that send it
+  MpiBatch* notifying_ = nullptr;  // lives as long as the process
 };
 
 }  // namespace onebit::comm

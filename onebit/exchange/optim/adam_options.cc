@@ -18,7 +18,7 @@ AdamOptions read_moment_options(Keys& params) {
   options.beta2 = betas[1];
   params.number("eps", options.epsilon, at_least(0), "added to the square root of the variance");
   params.number("weight_decay", options.weight_decay, at_least(0),
-                "weight decay; not applied to biases and layer norms");
+                "weight decay, which is not applied to biases and layer norms");
   params.boolean("bias_correction", options.bias_correction,
                  "divide the averages by 1 - the products of the betas");
   params.fixed("amsgrad", false, "AMSGrad is not implemented");
@@ -30,10 +30,10 @@ AdamOptions read_moment_options(Keys& params) {
 AdamOptions read_adam_options(Keys& params) {
   AdamOptions options = read_moment_options(params);
   params.boolean("adam_w_mode", options.decoupled_decay,
-                 "decoupled weight decay; false adds weight_decay * value to gradients");
-  params.without_effect("torch_adam", "selects a kernel in DeepSpeed; onebit has only one");
+                 "decoupled weight decay. With false, weight_decay * value is added to gradients");
+  params.without_effect("torch_adam", "selects a kernel in DeepSpeed, where onebit has only one");
   params.without_effect("set_grad_none",
-                        "selects how PyTorch clears gradients; onebit keeps them in one buffer");
+                        "selects how PyTorch clears gradients, which onebit keeps in one buffer");
   return options;
 }
 

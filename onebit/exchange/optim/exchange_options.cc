@@ -10,7 +10,7 @@ ExchangeOptions read_exchange_options(Keys& params, double beta2) {
                  "ends with 0: the variance would be that of a single gradient, and only its signs "
                  "would be left after the division; give a second number above 0, such as 0.999");
   params.counts("exp_avg_mask", options.moving_rows,
-                "{tensor name: number of rows that are updated}; later rows do not change in the "
+                "{tensor name: number of rows that are updated}. Later rows do not change in the "
                 "compressed phase");
   params.fixed("eps_inside_sqrt", false, "eps is added outside the root");
   return options;

@@ -34,13 +34,12 @@ Window window_of(const FreezeOptions& options, double beta2) {
 FreezeOptions read_freeze_options(Keys& params) {
   FreezeOptions options;
   params.integer_or_word("freeze_step", options.step, "auto", at_least(1),
-                         "updates of warm-up before compression; auto: 50 more than it takes the "
+                         "updates of warm-up before compression. auto: 50 more than it takes the "
                          "variance to settle, once the learning rate has stopped rising");
-  params.integer(
-      "freeze_window", options.window,
-      at_least(0).up_to(static_cast<double>(FreezeOptions::kMaxWindow)),
-      "updates over which auto compares the variance; 0: 0.1 / (1 - beta2); no effect with a "
-      "number");
+  params.integer("freeze_window", options.window,
+                 at_least(0).up_to(static_cast<double>(FreezeOptions::kMaxWindow)),
+                 "updates over which auto compares the variance, where 0 is 0.1 / (1 - beta2). A "
+                 "freeze_step that is a number makes it have no effect");
   return options;
 }
 

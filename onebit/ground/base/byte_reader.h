@@ -15,7 +15,7 @@ namespace onebit {
 
 class ByteReader {
  public:
-  // `place` (kept by reference) is the path; `base` is the offset of bytes[0] in its file.
+  // `place` (kept by reference) is the path, `base` the offset of bytes[0] in its file.
   ByteReader(std::span<const std::byte> bytes, const std::string& place, uint64_t base = 0)
       : bytes_(bytes), place_(place), base_(base) {}
 

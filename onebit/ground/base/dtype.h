@@ -12,7 +12,7 @@ enum class DType : uint8_t { kF32, kBF16, kF16, kF64, kI32, kI64, kU8, kU16, kU3
 int64_t size_bytes_of(DType dtype);
 std::string_view name_of(DType dtype);  // "f32", "bf16", ...
 
-// bfloat16: the upper half of an f32. Rounds to nearest even; NaN stays NaN.
+// bfloat16: the upper half of an f32. Rounds to nearest even. NaN stays NaN.
 struct bf16 {
   uint16_t bits = 0;
 
@@ -29,7 +29,7 @@ struct bf16 {
   bool operator==(const bf16&) const = default;
 };
 
-// IEEE half precision; conversions in dtype.cc round to nearest even.
+// IEEE half precision. Conversions in dtype.cc round to nearest even.
 struct f16 {
   uint16_t bits = 0;
 

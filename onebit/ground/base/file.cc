@@ -123,7 +123,7 @@ FileWriter::FileWriter(const Path& path, Kind kind) : given_(path), path_(path),
 }
 
 void FileWriter::create() {
-  // The name is given through /proc; without it, what has been written would be lost at the end.
+  // The name is given through /proc. Without it, what has been written would be lost at the end.
   if (kind_ == Kind::kTemporary && ::access("/proc/self/fd", X_OK) == 0) {
     const Path folder = given_.has_parent_path() ? given_.parent_path() : Path(".");
     descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, kMode);
@@ -159,7 +159,7 @@ void FileWriter::close(bool keep) {
 void FileWriter::take_permissions_of(const Path& path) {
   struct stat old {};
   if (::stat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode)) return;
-  // Only root can give the owner. Without the group, its permissions would be those of another.
+  // Only root can give the owner. Without the group, its permissions would be another group's.
   [[maybe_unused]] const int owner = ::fchown(descriptor_, old.st_uid, gid_t(-1));
   const bool same_group = ::fchown(descriptor_, uid_t(-1), old.st_gid) == 0;
   ::fchmod(descriptor_, old.st_mode & (same_group ? 0777 : 0707));

@@ -15,7 +15,7 @@ using Path = std::filesystem::path;
 // Returns the whole file. Errors: missing, unreadable, a directory.
 std::string read_file(const Path& path);
 
-// A read-only memory map of a whole file; an empty file maps to an empty span. Error: missing,
+// A read-only memory map of a whole file. An empty file maps to an empty span. Error: missing,
 // unreadable, a folder, a device or a pipe.
 class MappedFile {
  public:
@@ -42,7 +42,7 @@ class MappedFile {
 class FileWriter {
  public:
   // kNew: Error if `path` exists. kTemporary: a file that will be renamed: if `path` exists,
-  // path() is another name beside it; where the file system has files without a name (O_TMPFILE),
+  // path() is another name beside it. Where the file system has files without a name (O_TMPFILE),
   // the file has a name only from finish() on, so that a process that is killed leaves nothing.
   // kExisting: a pipe, a terminal or another device, which is written into and stays.
   enum class Kind { kNew, kTemporary, kExisting };
@@ -61,7 +61,7 @@ class FileWriter {
   uint64_t size_bytes() const { return size_bytes_; }
   // Flushes to the disk (fsync) and closes.
   void finish();
-  // The name of the file; of a temporary one, after finish().
+  // The name of the file. A temporary one has it after finish().
   const Path& path() const { return path_; }
 
  private:

@@ -47,7 +47,7 @@ void move_aside(const Path& from, const Path& to, const Path& replaced) {
   }
 }
 
-// Writes a file of one block and removes it; returns errno, or 0.
+// Writes a file of one block and removes it. Returns errno, or 0.
 int try_to_write(const Path& path) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;

@@ -29,9 +29,9 @@ void require_writable(const Path& folder);
 void sync_tree(const Path& folder);
 
 // Renames the folder `from` to `to`, which may exist, and removes the old `to`. This is one step if
-// the file system can exchange two names; otherwise the old folder is moved aside first, to a free
-// name with kReplacedSuffix. A link at `to` is replaced: see where_it_leads(). Error:
-// cannot be renamed; `to` is unchanged in that case.
+// the file system can exchange two names. Otherwise the old folder is moved aside first, to a free
+// name with kReplacedSuffix. A link at `to` is replaced (see where_it_leads()). Error: cannot be
+// renamed, and `to` is unchanged.
 void replace_folder(const Path& from, const Path& to);
 
 }  // namespace onebit

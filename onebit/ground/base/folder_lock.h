@@ -10,8 +10,8 @@ namespace onebit {
 inline constexpr const char* kLockName = "lock";  // name of the lock file in the folder
 
 // Held until destruction or the end of the process, however it ends. The file `lock` stays. Error:
-// another process still holds the lock after some seconds (one of this machine; for other machines
-// it depends on the shared file system). A file system without locks: a warning.
+// another process of this machine still holds the lock after some seconds (for other machines it
+// depends on the shared file system). A file system without locks is a warning.
 class FolderLock {
  public:
   // `mark` becomes the content of an empty lock file.
@@ -24,7 +24,7 @@ class FolderLock {
   int file_ = -1;
 };
 
-// Error: another process still holds the lock after some seconds. The lock is not acquired; a
+// Error: another process still holds the lock after some seconds. The lock is not acquired, and a
 // folder that does not exist is not locked.
 void refuse_locked(const Path& folder);
 

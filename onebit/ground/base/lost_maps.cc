@@ -28,7 +28,7 @@ struct Slot {
 };
 
 std::array<Slot, kMaxMaps> slots;
-// Of `onebit launch`; -1 without it. The handler cannot ask the environment.
+// Descriptor of `onebit launch`, or -1. The handler cannot ask the environment.
 int events = -1;
 
 void put(int descriptor, std::string_view text) {

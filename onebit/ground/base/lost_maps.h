@@ -11,8 +11,8 @@ namespace onebit {
 // Installed once by the program's main(), before any library installs a handler of its own.
 void explain_lost_maps();
 
-// Called by MappedFile: remembers which bytes of memory are those of a file, and forgets it. More
-// maps than a table of fixed size holds are not remembered: the handler must not allocate.
+// Called by MappedFile: remembers which bytes of memory belong to a file, and forgets it. More maps
+// than a table of fixed size holds are not remembered, since the handler must not allocate.
 void remember_map(const void* begin, size_t size_bytes, std::string_view path);
 void forget_map(const void* begin);
 

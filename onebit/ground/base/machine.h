@@ -1,5 +1,5 @@
 // What the operating system reports about this machine: processors, which of them this process may
-// use, memory. The source is /proc, /sys and the affinity mask of the process; a value that cannot
+// use, memory. The source is /proc, /sys and the affinity mask of the process. A value that cannot
 // be read keeps its default.
 #pragma once
 
@@ -15,25 +15,25 @@ struct Machine {
   int64_t processors = 0;           // online hardware threads
   int64_t cores = 0;                // physical cores
   int64_t allowed_processors = 0;   // in this process's affinity mask
-  int64_t allowed_cores = 0;        // physical cores among those
-  double quota_processors = 0;      // of the control group; 0: no limit
+  int64_t allowed_cores = 0;        // physical cores of the allowed processors
+  double quota_processors = 0;      // of the control group, where 0 is no limit
   int64_t numa_nodes = 0;           // NUMA nodes that have processors
   std::string governor;             // frequency governor of the first processor: "performance", ...
   double load = 0;                  // mean number of running tasks in the last minute
   int64_t memory_bytes = 0;         // of the machine
   int64_t available_bytes = 0;      // available without swapping
-  int64_t limit_bytes = 0;          // of the control group; 0: no limit
+  int64_t limit_bytes = 0;          // of the control group, where 0 is no limit
   int64_t shared_memory_bytes = 0;  // free in /dev/shm
   bool has_nvidia_device = false;   // a device file of NVIDIA's driver exists
 };
 
-// The host name as the system reports it, with or without its domain; empty: not known.
+// The host name as the system reports it, with or without its domain, or "" if it is not known.
 std::string host_name();
 
-// The peak resident memory of this process; 0: not known.
+// The peak resident memory of this process, or 0 if it is not known.
 int64_t peak_resident_bytes();
 
-// `root` replaces "/" in tests; the affinity mask is always that of this process.
+// `root` replaces "/" in tests. The affinity mask is always this process's.
 Machine read_machine(const Path& root = "/");
 
 }  // namespace onebit

@@ -17,7 +17,7 @@ struct Limit {
   int64_t most;
 };
 
-// Ids of tokens, positions and segments are 32 bits wide; the other limits are far beyond any
+// Ids of tokens, positions and segments are 32 bits wide. The other limits are far beyond any
 // encoder.
 constexpr Limit kLimits[] = {
     {config_keys::kVocabSize, &ModelSizes::vocab_size, int64_t{1} << 30},
@@ -32,7 +32,7 @@ constexpr Limit kLimits[] = {
 // 4 TiB of f32 values.
 constexpr double kMaxParameters = double{int64_t{1} << 40};
 
-// The number of parameters in matrices; the others are few.
+// The number of parameters in matrices. The others are few.
 double parameters_of(const ModelSizes& sizes) {
   const auto hidden = static_cast<double>(sizes.hidden_size);
   const double rows = static_cast<double>(sizes.vocab_size) + static_cast<double>(sizes.positions) +

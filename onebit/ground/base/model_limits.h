@@ -20,7 +20,7 @@ int64_t largest_size(std::string_view key);
 
 struct SizeFlaw {
   std::string key;     // of config_keys.h
-  std::string reason;  // "is 1000000; it must be at least 1 and at most 10000"
+  std::string reason;  // "is 1000000, but must be at least 1 and at most 10000"
 };
 
 // The first size beyond its limit, else the largest one if all of them together make too many

@@ -14,9 +14,10 @@ Path partial_path(Path path);
 
 class PartialFile {
  public:
-  // The file is written beside `path` (FileWriter::Kind::kTemporary), with kPartialSuffix appended;
-  // if `path` is a link, beside its target. It takes over the permissions of an existing file. What
-  // is_written_into() is written at once. Errors: `path` is a folder; the file cannot be created.
+  // The file is written beside `path` (FileWriter::Kind::kTemporary), with kPartialSuffix appended.
+  // If `path` is a link, it is written beside its target. It takes over the permissions of an
+  // existing file. What is_written_into() is written at once. Errors: `path` is a folder, or the
+  // file cannot be created.
   explicit PartialFile(const Path& path);
 
   void write(std::string_view text) { writer_.write(text); }
@@ -27,9 +28,9 @@ class PartialFile {
   }
   void overwrite_start(std::string_view text) { write_at(0, text.data(), text.size()); }
   uint64_t size_bytes() const { return writer_.size_bytes(); }
-  // Syncs and renames to `path`; a file that is mounted there is rewritten, since it cannot be
+  // Syncs and renames to `path`. A file that is mounted there is rewritten, since it cannot be
   // replaced. Without this call `path` is unchanged and the partial file is removed. Error: cannot
-  // be renamed; the message names the partial file, which is kept.
+  // be renamed. The message names the partial file, which is kept.
   void finish();
 
  private:

@@ -54,7 +54,7 @@ bool is_in_the_way(const Path& folder, const std::string& name) {
 void take_access_of(const Path& replaced, const Path& partial) {
   struct stat old {};
   if (::stat(replaced.c_str(), &old) != 0 || !S_ISDIR(old.st_mode)) return;
-  // Only root can give the owner. Without the group, its permissions would be those of another.
+  // Only root can give the owner. Without the group, its permissions would be another group's.
   [[maybe_unused]] const int owner = ::chown(partial.c_str(), old.st_uid, gid_t(-1));
   const bool same_group = ::chown(partial.c_str(), uid_t(-1), old.st_gid) == 0;
   ::chmod(partial.c_str(), (old.st_mode & (same_group ? 07777 : 01707)) | S_IRWXU);
@@ -77,7 +77,8 @@ bool is_free_for_folder(const Path& folder) {
 PartialFolder::PartialFolder(const Path& folder, Existing existing) : existing_(existing) {
   const Path given = without_last_slash(folder);
   require(!given.empty() && given != "." && given != "..",
-          "an output folder must have a name of its own");
+          "the output folder \"{}\" cannot be replaced as a whole: name a new folder in it",
+          folder.string());
   choose_place(given);
   take_over(given);
 }

@@ -18,13 +18,13 @@ bool is_free_for_folder(const Path& folder);
 
 class PartialFolder {
  public:
-  // Files are written into path(), which is `folder` with kPartialSuffix appended; if `folder` is a
-  // link, its target. A folder that exists and cannot be replaced as a whole, because a disk is
-  // mounted there or its parent is not writable, is filled instead: path() is then
-  // `folder`/.partial. What an earlier, killed writer left in path() is removed. Errors, after
-  // which nothing has changed: `folder` is not free (unless it is to be replaced); it can neither
-  // be created nor written to; another process is writing it; path() exists and is not a partial
-  // folder of onebit's.
+  // Files are written into path(), which is `folder` (or the target of a link) with kPartialSuffix
+  // appended. A folder that exists and cannot be replaced as a whole, because a disk is mounted
+  // there or its parent is not writable, is filled instead: path() is then `folder`/.partial. What
+  // an earlier, killed writer left in path() is removed.
+  // Errors, after which nothing has changed: `folder` is not free (unless it is to be replaced), it
+  // can neither be created nor written to, another process is writing it, or path() exists and is
+  // not a partial folder of onebit's.
   PartialFolder(const Path& folder, Existing existing);
   // Removes everything unless finish() was called.
   ~PartialFolder();

@@ -37,7 +37,7 @@ bool is_mount_point(const Path& path) {
   if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) != 0) {
     return false;
   }
-  // Kernels since 5.8 know; before, only another file system showed it.
+  // Kernels since 5.8 know. Before, only another file system showed it.
   if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
     return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }

@@ -6,9 +6,10 @@
 
 namespace onebit {
 
-// The text with control characters as \xNN, in UTF-8 also those of U+0080 to U+009F and those that
-// reverse the direction of text (U+202A to U+202E, U+2066 to U+2069): a file must not move the
-// cursor, colour what follows or hide it. Newlines and tabs stay, other text is unchanged.
+// Returns the text with control characters as \xNN. In UTF-8 these include U+0080 to U+009F and the
+// characters that reverse the direction of text (U+202A to U+202E, U+2066 to U+2069): a file must
+// not move the cursor, colour what follows or hide it. Newlines and tabs stay, other text is
+// unchanged.
 std::string printable(std::string_view text);
 // The same for a text that must stay in one line: newlines and tabs as \n and \t, too.
 std::string printable_line(std::string_view text);

@@ -22,8 +22,8 @@ inline constexpr std::string_view kAttempt = "attempt-";  // followed by a numbe
 // The prefix of files by which ranks detect a shared disk.
 inline constexpr std::string_view kDiskToken = ".disk-";
 
-// Folders of incomplete results; a killed run may leave them behind. In a run's folder: the best
-// model while it is written.
+// Folders of incomplete results, which a killed run may leave behind. In a run's folder it is the
+// best model while it is written.
 inline constexpr const char* kNextModel = "next-model";
 // In the folder of a run or of a checkpoint: files that arrive from another disk.
 inline constexpr const char* kIncoming = "incoming";

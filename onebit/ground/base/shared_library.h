@@ -14,9 +14,10 @@ class SharedLibrary {
   // name goes before it. `remedy`: what to do where neither has it.
   SharedLibrary(const char* path, const char* remedy);
 
-  // The address of a function; null where the library does not exist or does not have it.
+  // The address of a function, or null where the library does not exist or does not have it.
   void* find(const char* function);
-  // Why find() first returned null, one line; "" if it never has. Valid as long as the library.
+  // Why find() first returned null, in one line, or "" if it never has. Valid as long as the
+  // library.
   const char* problem();
 
  private:
@@ -26,8 +27,8 @@ class SharedLibrary {
   std::string problem_;  // not changed once it says something
 };
 
-// Calls the function `declared` of the library, whose name is `name`; returns `missing` if there is
-// none. The first call finds it for all others.
+// Calls the function `declared` of the library, whose name is `name`, or returns `missing` if there
+// is none. The first call finds it for all others.
 template <auto declared, class Status, class... Arguments>
 Status call_of(SharedLibrary& library, const char* name, Status missing, Arguments... arguments) {
   static const auto found = reinterpret_cast<decltype(declared)>(library.find(name));

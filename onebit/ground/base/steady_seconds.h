@@ -8,9 +8,10 @@
 
 namespace onebit {
 
-// Seconds per `work()`: the median of three means over 20 ms each, after a first call that touches
-// the memory. Constant load by other processes is part of the result, since a span is longer than a
-// scheduler time slice; a short burst of load is not. `Watch` replaces the clock in tests.
+// Returns seconds per `work()`: the median of three means over 20 ms each, after a first call that
+// touches the memory. Constant load by other processes is part of the result, since a span is
+// longer than a scheduler time slice. A short burst of load is not. `Watch` replaces the clock in
+// tests.
 template <typename Watch = Stopwatch, typename Work>
 double steady_seconds(const Work& work) {
   constexpr double kSpanSeconds = 0.02;

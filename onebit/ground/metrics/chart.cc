@@ -169,7 +169,7 @@ std::vector<Series> shown_of(const Chart& chart) {
   return shown;
 }
 
-// The style of a standalone file. Its palette is that of the page on white.
+// The style of a standalone file. Its palette is the page's, on white.
 std::string file_style(size_t lines) {
   constexpr const char* kPalette[] = {"#0a6ebd", "#d1495b", "#2a9d6f",
                                       "#8a5fbf", "#c77d0a", "#0f8b8d"};

@@ -13,7 +13,7 @@ struct Line {
   std::string name;
   Series points;
   int colour = 0;       // index in the page's palette
-  bool dashed = false;  // for held-out values, unlike those of training
+  bool dashed = false;  // for held-out values, unlike training's
   bool dots = false;    // marks every point, for series with few points
 };
 
@@ -21,7 +21,7 @@ struct Chart {
   std::string title;
   std::string unit;  // after the numbers of the vertical axis
   std::vector<Line> lines;
-  std::vector<PhaseSpan> phases;  // shaded and named; only for a single run
+  std::vector<PhaseSpan> phases;  // shaded and named, only for a single run
   bool from_zero = false;
   bool logarithmic = false;  // values that are not positive are left out
   std::string x_name = "step";
@@ -36,7 +36,7 @@ Series thinned(const Series& series, size_t most);
 // Round numbers between `low` and `high`, three to seven of them.
 std::vector<double> ticks(double low, double high);
 
-// <figure> with title, <svg> and legend; empty if no line has a finite point.
+// Returns a <figure> with title, <svg> and legend, or "" if no line has a finite point.
 std::string draw(const Chart& chart);
 
 // The same chart as a standalone file with legend and colours: an <svg> element with its namespace.

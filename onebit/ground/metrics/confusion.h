@@ -29,7 +29,7 @@ class Confusion {
   std::vector<Pair> largest_errors(size_t most) const;
 
   double accuracy() const;
-  // Matthews' correlation for any number of classes (Gorodkin 2004); 0 if one side is constant.
+  // Matthews' correlation for any number of classes (Gorodkin 2004), or 0 if one side is constant.
   double matthews() const;
   const LabelCounts& of_class(int64_t index) const { return by_class_[static_cast<size_t>(index)]; }
   // The counts of classes that occur in the truth or in predictions, which scikit-learn averages.

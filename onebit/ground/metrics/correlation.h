@@ -8,7 +8,7 @@ namespace onebit::metrics {
 
 // NaN if one side is constant or contains NaN, or there are fewer than two pairs.
 double pearson_correlation(std::span<const double> x, std::span<const double> y);
-// Pearson's correlation of the ranks; equal numbers share the mean of their ranks.
+// Pearson's correlation of the ranks, where equal numbers share the mean of their ranks.
 double spearman_correlation(std::span<const double> x, std::span<const double> y);
 double mean_squared_error(std::span<const double> x, std::span<const double> y);
 

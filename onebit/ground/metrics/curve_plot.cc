@@ -44,7 +44,7 @@ double round_step(double span, double parts) {
   return power * 10;
 }
 
-// The mean of the curve's values in each dot column; empty for columns without points.
+// The mean of the curve's values in each dot column. Columns without points are empty.
 std::vector<std::optional<double>> column_means(const Curve& curve, const Range& x_range,
                                                 size_t columns) {
   std::vector<double> sums(columns, 0), counts(columns, 0);

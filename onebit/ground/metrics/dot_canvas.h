@@ -15,7 +15,7 @@ class DotCanvas {
 
   size_t dots_x() const { return columns_ * cell_x_; }
   size_t dots_y() const { return rows_ * cell_y_; }
-  // Sets a dot for `curve`; the later curve owns the character.
+  // Sets a dot for `curve`. The later curve owns the character.
   void set(size_t x, size_t y, int curve);
   // Sets the dots of column x from y to the neighbour's height, as a line to it would.
   void set_column(size_t x, size_t from_y, size_t to_y, int curve);

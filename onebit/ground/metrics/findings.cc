@@ -102,7 +102,7 @@ void check_loss(Findings& findings, const RunHistory& run) {
                    rise->least, rise->least_step, rise->end, rise->errors));
 }
 
-// A run that keeps its best model has lost nothing by going on, so this is a note; the loss says
+// A run that keeps its best model has lost nothing by going on, so this is a note. The loss says
 // nothing about a run that is kept by another metric.
 void note_kept_best(Findings& findings, const RunHistory& run) {
   const KeptBest& kept = *run.kept_best;
@@ -144,7 +144,7 @@ void check_held_out(Findings& findings, const RunHistory& run) {
   }
 }
 
-// Whether the model forgot held-out text other than that of its training data.
+// Whether the model forgot held-out text that is not from its training data.
 void check_forgotten(Findings& findings, const RunHistory& run) {
   constexpr double kNoticed = 0.05;
   for (const auto& [name, series] : run.evaluations) {

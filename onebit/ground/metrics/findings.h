@@ -20,7 +20,7 @@ struct Finding {
 std::vector<Finding> find_problems(const RunHistory& run);
 
 // Median seconds of a step, over the steps of the compressed phase or, with `compressed` false,
-// over all others; 0 if there is none.
+// over all others. It is 0 if there is none.
 double median_step_seconds(const RunHistory& run, bool compressed);
 
 }  // namespace onebit::metrics

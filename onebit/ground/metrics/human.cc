@@ -16,7 +16,7 @@ std::string three_digits(double value) {
                       : fmt::format("{:.{}f}", value, size < 99.95 ? 1 : 0);
 }
 
-// `value` in the largest unit that keeps it at 1 or more; whole numbers in the first unit.
+// `value` in the largest unit that keeps it at 1 or more. Whole numbers stay in the first unit.
 template <size_t N>
 std::string scaled(double value, const std::array<std::string_view, N>& units) {
   if (!std::isfinite(value)) return "-";

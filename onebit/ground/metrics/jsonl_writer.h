@@ -14,7 +14,7 @@ inline constexpr int64_t kNoStep = -1;
 // The ending of the copy of a file that had unreadable lines.
 inline constexpr const char* kDamagedSuffix = ".damaged";
 
-// The number of update lines up to step `last_step`; 0 if there is no file. Reads only the
+// The number of update lines up to step `last_step`, or 0 if there is no file. Reads only the
 // beginnings of lines.
 int64_t count_steps(const Path& path, int64_t last_step);
 

@@ -46,7 +46,7 @@ inline constexpr const char* kWireBytesDense16 = "wire_bytes_dense16";
 inline constexpr const char* kResidualOverSent = "residual_over_sent";
 inline constexpr const char* kPhase = "phase";
 inline constexpr const char* kCompressedPhase = "compressed";  // other phases send full gradients
-inline constexpr const char* kSeconds = "seconds";  // an object of parts; a number in evaluations
+inline constexpr const char* kSeconds = "seconds";  // an object of parts (evaluations: a number)
 
 // In kSeconds.
 namespace seconds {

@@ -40,7 +40,7 @@ class Rate {
 };
 
 // The median of many values, computed from a bounded number of them that are evenly spread over
-// all; of two in the middle the lower.
+// all. Of two in the middle it is the lower.
 class Median {
  public:
   void add(double value);

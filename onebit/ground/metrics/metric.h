@@ -14,7 +14,7 @@ struct Metric {
   std::string name;
   double value = 0;
   bool is_count = false;   // a whole number, not plotted as a curve
-  std::string label = {};  // on the progress line; empty: not shown there
+  std::string label = {};  // on the progress line. A metric without one is not shown there
 };
 
 struct MetricName {
@@ -22,7 +22,7 @@ struct MetricName {
   bool smaller_is_better = false;
 };
 
-// The value of the metric `name`; NaN if there is none.
+// The value of the metric `name`, or NaN if there is none.
 double value_of(const std::vector<Metric>& metrics, std::string_view name);
 
 // "f1 0.9000, accuracy 0.8000, words 144": the metric `first`, then the others in their order.

@@ -43,7 +43,7 @@ font-variant-numeric:tabular-nums;white-space:nowrap}ul.findings{list-style:none
 background:var(--band)}.findings li.warning{border-color:var(--warn);background:var(--warnpaper)}
 details{margin:.5em 0}summary{cursor:pointer;font-weight:600}pre{overflow-x:auto;font-size:.85rem;
 background:var(--band);padding:.8em}
-@media(max-width:40rem){svg text{font-size:21px}}
+@media(max-width:40rem){svg text{font-size:17px}}
 )";
 
 std::string colour_rules() {
@@ -197,7 +197,7 @@ class Charts {
     return only_if_it_changes && !changes ? "" : draw(chart);
   }
 
-  // The parts of the time of a step; for several runs only the whole step.
+  // The parts of the time of a step. A page of several runs has only the whole step.
   std::string parts() const {
     if (runs_.size() != 1) {
       return of_training("Seconds per step", nested(log_line::kSeconds, log_line::seconds::kStep),

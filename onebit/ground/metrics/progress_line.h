@@ -31,7 +31,7 @@ std::string progress_text(const ProgressFigures& figures, size_t width);
 class ProgressLine {
  public:
   // Writes to `descriptor` (2: standard error). On a terminal the line is rewritten at most ten
-  // times a second; elsewhere a line is written every `every_seconds`.
+  // times a second. Elsewhere a line is written every `every_seconds`.
   ProgressLine(int descriptor, double every_seconds);
   // Ends the line as finish() does.
   ~ProgressLine();

@@ -25,7 +25,7 @@ Moments moments_of(const Series& series, size_t begin, size_t end) {
 }
 
 // The noise of a mean is taken from all parts, since the part with the least mean has the least
-// variance as well; a divergence with a larger variance of its own counts that one.
+// variance as well. A divergence with a larger variance of its own counts that one.
 std::optional<Rise> rise_over(const Series& series, size_t parts) {
   const size_t size = series.size() / parts;
   if (size < kLeastInPart) return std::nullopt;

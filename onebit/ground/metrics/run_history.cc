@@ -15,8 +15,8 @@ namespace onebit::metrics {
 
 namespace {
 
-// Adds the numbers of `object` under "prefix.key"; null stands for NaN. Counts are added only if
-// `counts` is set.
+// Adds the numbers of `object` under "prefix.key", where null stands for NaN. Counts are added only
+// if `counts` is set.
 void add_numbers(std::map<std::string, Series>& to, const Json& object, const std::string& prefix,
                  double step, bool counts) {
   for (const auto& [key, value] : object.items()) {

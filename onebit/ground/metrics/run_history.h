@@ -32,7 +32,7 @@ struct RunTable {
 
 // How a run chooses the model that it keeps in its folder.
 struct KeptBest {
-  std::string metric;  // its name in evaluations; empty: not known
+  std::string metric;  // its name in evaluations, or "" if it is not known
   bool smaller_is_better = false;
 };
 
@@ -47,18 +47,18 @@ struct RunHistory {
   std::vector<PhaseSpan> phases;
   // One of each per training process: more than one start means that the run was resumed.
   std::vector<RunTable> starts, ends;
-  // Seconds per step as expected at the last start; 0: unknown.
+  // Seconds per step as expected at the last start, or 0 if they are not known.
   double expected_dense_seconds = 0, expected_compressed_seconds = 0;
   std::optional<KeptBest> kept_best;  // absent: the run has checkpoints only
   int64_t last_step = 0;
   std::optional<int64_t> wanted_steps;  // run.steps of the recipe
-  std::string recipe;                   // as given; may be empty
+  std::string recipe;                   // as given, maybe ""
   // Lines of metrics.jsonl that could not be read, with their numbers and the reason.
   std::vector<std::string> damage;
 };
 
-// Reads `folder`. A line that cannot be read is recorded as damage and left out. Errors: no folder;
-// no metrics.jsonl in it.
+// Reads `folder`. A line that cannot be read is recorded as damage and left out. Errors: no folder,
+// or no metrics.jsonl in it.
 RunHistory read_run(const Path& folder);
 
 // The held-out set in the key of an evaluation: "books" for "held_out.books.mlm_loss", empty for

@@ -18,7 +18,7 @@ class TextTable {
   TextTable() = default;
   explicit TextTable(std::vector<std::string> header);
 
-  // Columns that are right-aligned (numbers); the others are left-aligned.
+  // Columns that are right-aligned (numbers). The others are left-aligned.
   TextTable& align_right(std::vector<size_t> columns);
   void add_row(std::vector<std::string> cells);
   // Adds a line between rows that is not aligned.

@@ -36,12 +36,12 @@ inline int64_t bf16_pairs(int64_t count) {
 }
 
 // Converts from [rows, columns] to pairs along its columns, transposed: [columns / 2, rows, 2].
-// `columns` is even; rows are padded with zeros to whole vectors.
+// `columns` is even, and rows are padded with zeros to whole vectors.
 void pair_columns(const bf16* from, int64_t from_row, int64_t rows, int64_t columns, bf16* to,
                   int64_t to_row);
 
 // Converts from [rows, columns] to pairs along its rows: [rows / 2, columns, 2]. A last odd row is
-// paired with zeros; columns are padded with zeros to whole vectors.
+// paired with zeros, and columns are padded with zeros to whole vectors.
 void pair_rows(const bf16* from, int64_t from_row, int64_t rows, int64_t columns, bf16* to,
                int64_t to_row);
 

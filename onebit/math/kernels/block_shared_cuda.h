@@ -1,4 +1,4 @@
-// Shared memory of a thread block. For *_cuda.cu only; the emulated device has
+// Shared memory of a thread block. For *_cuda.cu only. The emulated device has
 // its own version (tests/emulated_cuda).
 #pragma once
 
@@ -21,8 +21,8 @@ inline constexpr int kMultiprocessorKilobytes = 228;
 #endif
 
 // The object of type T that the threads of a block share, uninitialised. A
-// kernel has one object per type, so every use has its own type; those of a
-// kernel may have at most 48 KiB in total. An object of more is the kernel's
+// kernel has one object per type, so every use has its own type. All objects of
+// a kernel may have at most 48 KiB in total. A larger object is the kernel's
 // only one, and the kernel is launched with launch_sharing<T>().
 template <typename T>
 __device__ T& block_shared() {

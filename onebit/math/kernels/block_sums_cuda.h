@@ -24,7 +24,7 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// Two sums over the threads of a block of full warps, at most 1024; every thread ends with them.
+// Two sums over the threads of a block of full warps, at most 1024. Every thread ends with them.
 template <typename T>
 struct SumsOf {
   T first, second;
@@ -34,8 +34,8 @@ struct SumsOfWarps {
   SumsOf<T> of[2][kWarp];
 };
 // `turn`: 0 and 1 in alternation where calls follow each other, so that the sums of one call are
-// not overwritten while they are still read. kWarps: of the block, or 0 where the launch decides;
-// the sums are the same.
+// not overwritten while they are still read. kWarps: of the block, or 0 where the launch decides,
+// with the same sums.
 template <typename T, unsigned kWarps = 0>
 __device__ SumsOf<T> block_sums_in_turn(SumsOf<T> mine, unsigned turn) {
   auto& partial = block_shared<SumsOfWarps<T>>().of[turn];

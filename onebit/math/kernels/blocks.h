@@ -11,7 +11,7 @@ inline constexpr int64_t kBlockElements = 2048;
 inline constexpr int64_t kSubBlocks = 8;
 inline constexpr int64_t kSubBlockElements = kBlockElements / kSubBlocks;
 
-// The number of blocks in a range that begins at a block; the last one may be partial.
+// The number of blocks in a range that begins at a block. The last one may be partial.
 constexpr int64_t blocks_in(int64_t elements) {
   return (elements + kBlockElements - 1) / kBlockElements;
 }

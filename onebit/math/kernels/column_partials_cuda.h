@@ -22,7 +22,7 @@ class DevicePartials {
   // `blocks`: their number.
   DevicePartials(CudaStream& cuda, int64_t blocks, int64_t columns, int sums);
   float* data() const { return memory_.as<float>(); }
-  // destinations[sum] [columns] += the sum over blocks; null destinations are skipped.
+  // destinations[sum] [columns] += the sum over blocks, where null destinations are skipped.
   void add_to(const std::array<float*, kMaxSums>& destinations);
 
  private:

@@ -56,7 +56,7 @@ void prefer(Preference& preference, const MatrixProduct& p) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_bytes(p.c.raw()));
 }
 
-// The algorithms that the heuristic returns, best first; empty if cuBLASLt has none.
+// The algorithms that the heuristic returns, best first, or none if cuBLASLt has none.
 std::vector<Algorithm> ask(CudaStream& cuda, const MatrixProduct& like, void* vector) {
   const CublasProblem problem(like, vector);
   Preference preference;
@@ -132,7 +132,7 @@ struct Measured {
   float milliseconds;
 };
 
-// The numbers of tokens, at most kMaxSampleTokens, for which bits are compared; the last is the
+// The numbers of tokens, at most kMaxSampleTokens, for which bits are compared. The last is the
 // largest. If the sum is over tokens, an algorithm first adds those beyond its whole tiles, so that
 // tiles of different sizes add in the same order for some numbers only: there must be one for every
 // remainder that can distinguish two of them.

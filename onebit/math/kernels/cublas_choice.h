@@ -1,7 +1,7 @@
 // Chooses cuBLASLt's algorithm for a matrix product: the fastest one, measured at the first product
 // of its kind, among those that give the same bits.
 //
-// Algorithms differ in tiles and in the order of additions; the order determines the last bits. Two
+// Algorithms differ in tiles and in the order of additions, which determines the last bits. Two
 // runs must agree bit for bit, and measurements vary. So a measurement may only choose among
 // algorithms that add in the order of the first one that cuBLASLt's heuristic names, which follows
 // from the shape, the library and the device. A sample reveals the order: its sums are exactly
@@ -32,13 +32,13 @@ struct TokenRange {
 // The range around `tokens`: eight to an octave.
 TokenRange tokens_around(int64_t tokens);
 
-// Chooses for products with these numbers of tokens that otherwise equal this one; empty if
+// Chooses for products with these numbers of tokens that otherwise equal this one. Empty if
 // cuBLASLt cannot compute them. Measures, and so waits for the device. `vector` as in
 // cublas_product.h.
 std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& cuda, const MatrixProduct& product,
                                                      void* vector, TokenRange tokens);
 
-// The largest power of two, at most 256, that divides the address; 0 for null.
+// The largest power of two, at most 256, that divides the address, or 0 for null.
 uint32_t alignment_bytes(const void* data);
 
 }  // namespace onebit::kernels::cuda

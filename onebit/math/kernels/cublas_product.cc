@@ -36,8 +36,8 @@ bool cublas_product(CudaStream& cuda, const MatrixProduct& p, void* vector) {
   const CublasProblem problem(p, vector);
   const int64_t tokens = p.a.extent(0);
   const TokenRange around = tokens_around(tokens);
-  // The heuristic's algorithm for the last number of tokens in a range may not accept others in it;
-  // these have their own.
+  // The heuristic's algorithm for the last number of tokens in a range may not accept others in it.
+  // These have their own.
   auto& known = cuda.products();
   const auto exact = key_of(p, tokens), shared = key_of(p, around.last);
   auto found = known.find(exact);

@@ -12,7 +12,8 @@ namespace onebit::kernels::cuda {
 // Whether cuBLASLt accepts this product: rows and pointers are multiples of 16 bytes.
 bool suits_cublas(const MatrixProduct& product);
 
-// `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns
+// `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten, and otherwise null.
+// Returns
 // false, without any effect, if cuBLASLt has no algorithm for the product.
 bool cublas_product(CudaStream& cuda, const MatrixProduct& product, void* vector);
 

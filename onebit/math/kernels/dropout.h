@@ -10,10 +10,10 @@
 namespace onebit::kernels {
 
 struct Dropout {
-  float probability = 0;  // in [0, 1); 0 turns dropout off. Rounded to multiples of 1/65536.
+  float probability = 0;  // in [0, 1), where 0 is no dropout. Rounded to multiples of 1/65536.
   uint64_t seed = 0;      // of the run
   uint32_t site = 0;      // number of the place in the model, unique among the dropouts of a step
-  ConstView row_keys;     // u64 [rows], distinct between steps; unused when the probability is 0
+  ConstView row_keys;     // u64 [rows], distinct between steps, unused if the probability is 0
 };
 
 }  // namespace onebit::kernels

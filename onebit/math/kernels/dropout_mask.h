@@ -9,7 +9,7 @@
 //
 // Bits of one rank lie side by side, so numbers are compared with the threshold 16 or 32 at a time,
 // by one logical operation a bit, and the decisions need not be packed. A column decides by eight
-// bits of its own; those of its partner matter in one case of 256, where the eight are equal to the
+// bits of its own. Its partner's bits matter in one case of 256, where the eight are equal to the
 // threshold's. They are reversed, for else a partner whose byte is small enough to drop such a
 // column would mostly be dropped, too: the decisions of partners would correlate by 0.0035 at a
 // probability of 0.1. It is 0.0004 as it is, and larger only below 1/256, where whole bytes tie.
@@ -51,7 +51,7 @@ ONEBIT_HOST_DEVICE inline DropoutComparison dropout_comparison(uint32_t threshol
   return comparison;
 }
 
-// Of every round; the first is the key itself.
+// Done in every round, where the first one uses the key itself.
 struct DropoutKeys {
   PhiloxKey of[kDropoutRounds];
 };
@@ -74,11 +74,11 @@ ONEBIT_HOST_DEVICE inline PhiloxCounter dropout_words(const DropoutKeys& keys, u
   return words;
 }
 
-// Of each bit; one instruction on a GPU.
+// Done for each bit, in one instruction on a GPU.
 ONEBIT_HOST_DEVICE inline uint32_t majority(uint32_t a, uint32_t b, uint32_t c) {
   return (a & b) | (c & (a | b));
 }
-// Four of the bytes of `low` (0 to 3) and `high` (4 to 7); the lowest digit of `order` is the
+// Four of the bytes of `low` (0 to 3) and `high` (4 to 7). The lowest digit of `order` is the
 // number of the lowest byte.
 ONEBIT_HOST_DEVICE inline uint32_t bytes_of(uint32_t low, uint32_t high, uint32_t order) {
 #ifdef __CUDA_ARCH__
@@ -93,7 +93,7 @@ ONEBIT_HOST_DEVICE inline uint32_t bytes_of(uint32_t low, uint32_t high, uint32_
 #endif
 }
 
-// Half-words, or those of two calls side by side, and the same with lanes i and i ^ 8 exchanged.
+// Half-words, or half-words of two calls side by side, and the same with lanes i, i ^ 8 exchanged.
 struct DropoutLanes {
   uint32_t own[8], partners[8];
 };
@@ -101,7 +101,7 @@ struct DropoutLanes {
 ONEBIT_HOST_DEVICE inline uint32_t kept_lanes(const DropoutLanes& lanes,
                                               const DropoutComparison& threshold) {
   // Of the bits compared so far, from the lowest up: whether number >= threshold. Where the next
-  // bit of the threshold is 1, that of the number must be, too; where it is 0, it suffices.
+  // bit of the threshold is 1, the number's bit must be 1, too. Where it is 0, it suffices.
   uint32_t kept = ~0u;
   for (int bit = 0; bit < 8; ++bit) {
     kept = majority(lanes.partners[7 - bit], kept, threshold.is_zero[bit]);

@@ -10,8 +10,8 @@
 
 namespace onebit::kernels::cuda {
 
-// Elements that a thread processes together: half of those of one Philox call, 16 bytes of a 16-bit
-// type.
+// Elements that a thread processes together: half the elements of one Philox call, 16 bytes of a
+// 16-bit type.
 inline constexpr int kEight = 8;
 __device__ inline float widen(float value) {
   return value;
@@ -49,7 +49,7 @@ __device__ bool is_aligned(const T* data) {
 }
 
 // Eight elements as they lie in memory, at an address that is a multiple of 16 bytes. Several loads
-// of these are in flight together; those of load_eight are not, because of their branches.
+// of these are in flight together. The loads of load_eight are not, because of their branches.
 template <typename T>
 struct alignas(16) Stored {
   T lane[kEight];
@@ -84,7 +84,7 @@ __device__ void store_whole(const Eight& from, T* to) {
   }
 }
 
-// Loads elements [0, count) of `from`; the others are zero.
+// Loads elements [0, count) of `from`. The others are zero.
 template <typename T>
 __device__ Eight load_eight(const T* from, int64_t count) {
   if (count >= kEight && is_aligned(from)) return load_whole(from);
@@ -117,7 +117,7 @@ __device__ void store_eight(const Eight& from, T* to, int64_t count) {
   }
 }
 
-// The key of a row's dropout bits; 0 without dropout.
+// The key of a row's dropout bits, or 0 without dropout.
 __device__ inline uint64_t row_key_of(const DropoutPlan& plan, int64_t row) {
   return plan.threshold == 0 ? 0 : plan.row_keys[row];
 }

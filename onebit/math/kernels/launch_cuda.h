@@ -12,7 +12,7 @@
 namespace onebit::kernels::cuda {
 
 // Queues `kernel`, which calls block_shared<Shared>(), on the stream of `cuda`. Error: the launch
-// fails, or work before it has failed; the message names the kernel by `what`.
+// fails, or work before it has failed. The message names the kernel by `what`.
 template <typename Shared, typename... Parameters>
 void launch_sharing(const char* what, const CudaStream& cuda, dim3 grid, dim3 block,
                     void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {

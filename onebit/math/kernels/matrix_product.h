@@ -11,17 +11,17 @@ namespace onebit::kernels {
 enum class Epilogue : uint8_t {
   kNone,
   kBias,              // c = a . b + bias
-  kBiasGeluTanh,      // pre_activation = a . b + bias;  c = gelu_tanh(a . b + bias)
+  kBiasGeluTanh,      // pre_activation = a . b + bias,  c = gelu_tanh(a . b + bias)
   kGeluTanhGradient,  // c = (a . b) gelu_tanh'(saved)
-  kRowSums,           // row_sums += sums of a over k;  c = a . b
+  kRowSums,           // row_sums += sums of a over k,  c = a . b
 };
 
 struct MatrixProduct {
-  ConstView a;  // [m, k], or [k, m] if a_transposed; the outer extent is a number of tokens
+  ConstView a;  // [m, k], or [k, m] if a_transposed. The outer extent is a number of tokens
   bool a_transposed = false;
-  ConstView b;  // [k, n], or [n, k] if b_transposed; of a's type
+  ConstView b;  // [k, n], or [n, k] if b_transposed, of a's type
   bool b_transposed = false;
-  View c;                   // [m, n]  overwritten; f32 or of a's type
+  View c;                   // [m, n]  overwritten, f32 or of a's type
   bool accumulate = false;  // adds to c instead of overwriting it
   Epilogue epilogue = Epilogue::kNone;
   ConstView bias;       // [n], f32 or c's type

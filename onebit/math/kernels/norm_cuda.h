@@ -93,7 +93,8 @@ struct MeanByDivision {
   __device__ float operator()(float sum) const { return sum / static_cast<float>(hidden); }
 };
 
-// The gradient of the norm's input from that of its output; adds to the sums of gamma and beta. A
+// The gradient of the norm's input from the gradient of its output. Adds to the sums of gamma and
+// beta. A
 // block calls it for one `row` after the other. kWarps: as in block_sums_in_turn().
 template <unsigned kWarps = 0, class Mean>
 __device__ Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,

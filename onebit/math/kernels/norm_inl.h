@@ -77,7 +77,7 @@ struct NormGradientRow {
   float* grad;   // [hidden]  gradient of the normalised value: grad_y * gamma
   float mean_grad = 0, mean_product = 0;
 
-  // Reads grad_y(i, lanes) of one row; adds to grad_gamma and grad_beta.
+  // Reads grad_y(i, lanes) of one row and adds to grad_gamma and grad_beta.
   template <class Source, class GradY>
   HWY_INLINE void gather(const Source& source, int64_t row, int64_t hidden, const float* gamma,
                          float* grad_gamma, float* grad_beta, const GradY& grad_y) {

@@ -27,7 +27,7 @@ __device__ float random_value(uint64_t bits) {
 }
 
 // An operand [outer, inner], one of whose extents is k. Along k the second half is the first one,
-// or its negative, in another order; the last element of an odd k is zero.
+// or its negative, in another order, and the last element of an odd k is zero.
 template <typename T>
 __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inner, bool opposite,
                              uint64_t seed) {

@@ -1,5 +1,5 @@
 // A matrix product for measurements, with operands whose sums are exactly zero. Along k the second
-// half of a is the first one negated and shuffled, and that of b is shuffled alike, so that the
+// half of a is the first one negated and shuffled, and the half of b is shuffled alike, so that the
 // result consists only of the rounding errors of the order in which the products were added. The
 // shuffle ensures that an algorithm that adds the halves separately does not cancel its own errors.
 #pragma once

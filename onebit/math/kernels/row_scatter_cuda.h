@@ -15,7 +15,7 @@ struct ScatterById {
   int64_t rows, columns;
   float* to;  // [id_count, columns]  added to
   int64_t id_count;
-  int ids_per_block;  // at most 32; fewer if an id has many rows
+  int ids_per_block;  // at most 32, fewer if an id has many rows
 };
 void scatter_by_id(CudaStream& cuda, const ScatterById& call);
 

@@ -17,7 +17,7 @@ namespace onebit::kernels::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// Bits [0, columns) of `bits`: whether `row` keeps the column, counted from 16 * first_block on;
+// Bits [0, columns) of `bits`: whether `row` keeps the column, counted from 16 * first_block on, or
 // all ones without dropout. `bits` has space for dropout_bits_elements(columns).
 inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, int64_t row,
                                            uint32_t first_block, int64_t columns, uint16_t* bits) {
@@ -32,7 +32,7 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, int64_t row,
 #else
 
 // Counters are in the low halves of 64-bit lanes, where one multiplication gives both halves of the
-// product; the high halves contain garbage that the multiplication ignores.
+// product. The high halves contain garbage that the multiplication ignores.
 struct PhiloxLanes {
   using Words = hn::Vec<U32>;
   Words word[4];

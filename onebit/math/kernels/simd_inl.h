@@ -44,7 +44,7 @@ HWY_INLINE Vector zero() {
   return hn::Zero(F32());
 }
 
-// Loads; lanes past First are zero.
+// Loads. Lanes past First are zero.
 HWY_INLINE Vector load(const float* from, All) {
   return hn::LoadU(F32(), from);
 }
@@ -65,7 +65,7 @@ HWY_NOINLINE Vector load(const T* from, First first) {
   return load(lanes, All{});
 }
 
-// Stores, rounded to nearest even; lanes past First are unchanged.
+// Stores, rounded to nearest even. Lanes past First are unchanged.
 HWY_INLINE void store(Vector value, float* to, All) {
   hn::StoreU(value, F32(), to);
 }

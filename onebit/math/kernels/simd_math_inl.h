@@ -21,7 +21,8 @@ HWY_INLINE Vector polynomial(Vector x, const float (&coefficients)[kCount]) {
   return result;
 }
 
-// exp(x), x clamped to [-87.3, 88.3]; 2 units in the last place. x = n ln 2 + r with |r| <= ln 2 /
+// exp(x), x clamped to [-87.3, 88.3], to 2 units in the last place. x = n ln 2 + r with |r| <= ln 2
+// /
 // 2, ln 2 in two parts of which the first times n is exact.
 HWY_INLINE Vector exponential(Vector x) {
   constexpr float kSeries[] = {0.5f, 0.166665752174f, 0.0416665524032f, 0.00836347272216f,
@@ -77,7 +78,7 @@ HWY_INLINE Vector sigmoid(Vector x) {
   return hn::Div(set(1.0f), hn::Add(set(1.0f), exponential(hn::Neg(x))));
 }
 
-// tanh(x): near 0 by its odd series, elsewhere as 1 - 2 / (exp(2 |x|) + 1); relative error 4e-7.
+// tanh(x): near 0 by its odd series, elsewhere as 1 - 2 / (exp(2 |x|) + 1). Relative error 4e-7.
 HWY_INLINE Vector hyperbolic_tangent(Vector x) {
   constexpr float kSeries[] = {-0.333333333f, 0.133333333f, -0.0539682540f, 0.0218694885f,
                                -0.00886323553f};

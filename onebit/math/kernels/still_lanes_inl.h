@@ -21,7 +21,7 @@ HWY_INLINE int64_t lanes_of(First first) {
   return static_cast<int64_t>(first.lanes);
 }
 
-// The mask of still entries among the lanes from `element` on; the bitmap has the bit order of
+// The mask of still entries among the lanes from `element` on. The bitmap has the bit order of
 // Highway, least significant first.
 template <class Step>
 HWY_INLINE auto still_lanes(const uint8_t* still, int64_t element, Step step) {

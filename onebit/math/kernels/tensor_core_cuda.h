@@ -1,6 +1,6 @@
 // Instructions that C++ does not provide: asynchronous copies to shared memory, loads of matrices
-// from it, and products of 16-bit matrices on tensor cores (compute capability 8.0 and later;
-// sections "cp.async", "ldmatrix" and "mma" of the PTX manual). For *_cuda.cu only; the emulated
+// from it, and products of 16-bit matrices on tensor cores (compute capability 8.0 and later,
+// sections "cp.async", "ldmatrix" and "mma" of the PTX manual). For *_cuda.cu only. The emulated
 // device has its own version (tests/emulated_cuda).
 #pragma once
 
@@ -16,7 +16,8 @@ __device__ inline uint32_t shared_address(const void* data) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(data));
 }
 
-// Starts copying 16 bytes of global memory to shared memory, both aligned; zeros if not `exists`.
+// Starts copying 16 bytes of global memory to shared memory, both aligned, or zeros if not
+// `exists`.
 __device__ inline void start_copy(uint32_t to, const void* from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
                "l"(__cvta_generic_to_global(from)), "r"(exists ? 16 : 0)
@@ -32,12 +33,12 @@ __device__ inline void start_small_copy(uint32_t to, const void* from, bool exis
 __device__ inline void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Returns when all of this thread's groups are complete; other threads see them after a barrier.
+// Returns when all of this thread's groups are complete. Other threads see them after a barrier.
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-// Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
+// Four 8 x 8 matrices. Lane i gives the address of row i % 8 of matrix i / 8.
 struct Quad {
   uint32_t word[4];
 };

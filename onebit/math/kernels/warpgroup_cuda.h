@@ -1,8 +1,8 @@
 // Asynchronous matrix products of a warpgroup, four consecutive warps, on the tensor cores of
-// Hopper (section "wgmma" of the PTX manual; machine code for sm_90a). For *_cuda.cu only; the
+// Hopper (section "wgmma" of the PTX manual, machine code for sm_90a). For *_cuda.cu only. The
 // emulated device has its own version (tests/emulated_cuda).
 //
-// A product is started; its result may be used after wait_for_products() and finished(). Until then
+// A product is started. Its result may be used after wait_for_products() and finished(). Until then
 // its other operands, registers included, must not change.
 #pragma once
 

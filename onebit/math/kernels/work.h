@@ -1,5 +1,5 @@
 // The work of operations, for profiles (device/profile.h). An operation whose arguments are
-// a struct declares it in one line of its .cc; without it a profile has its time but no rate:
+// a struct declares it in one line of its .cc. Without it a profile has its time but no rate:
 //
 //   static Work work_of(const LayerNorm& a) { return moves(a.x, a.gamma, a.beta, a.y); }
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace onebit::kernels {
 
-// Counts each view as read or written once. Views that are read and written are passed twice; empty
+// Counts each view as read or written once. Views that are read and written are passed twice. Empty
 // ones count nothing.
 template <typename... Views>
 Work moves(const Views&... views) {

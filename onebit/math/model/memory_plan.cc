@@ -5,11 +5,11 @@ namespace onebit::model {
 MemoryOptions read_memory_options(Keys& section) {
   MemoryOptions options;
   section.boolean("gelu_checkpoint", options.gelu_checkpoint,
-                  "keep only the input of the feed-forward activation; recompute its output");
+                  "keep only the input of the feed-forward activation, and recompute its output");
   section.boolean("normalize_invertible", options.normalize_invertible,
                   "recover the inputs of layer norms from their outputs, up to rounding");
   section.boolean("full_recomputation", options.full_recomputation,
-                  "keep only the output of each layer; rerun its forward pass");
+                  "keep only the output of each layer, and rerun its forward pass");
   section.boolean("attn_dropout_checkpoint", options.attention_dropout_checkpoint,
                   "compute the bits of attention's dropout again, which a GPU keeps otherwise");
   return options;

@@ -1,4 +1,4 @@
-// Element-wise activations. x and y share one type (f32, bf16, f16); arithmetic is f32.
+// Element-wise activations. x and y share one type (f32, bf16, f16). Arithmetic is f32.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ enum class ActivationKind : uint8_t {
 struct Activation {
   ActivationKind kind;
   ConstView x;  // [rows, columns]
-  View y;       // [rows, columns]  overwritten; may be x if the backward pass reads y (kTanh)
+  View y;       // [rows, columns]  overwritten, may be x if the backward pass reads y (kTanh)
 };
 void activation(Context&, const Activation&);
 
 struct ActivationBackward {
   ActivationKind kind;
   ConstView grad_y;  // [rows, columns]
-  ConstView saved;   // [rows, columns]  x; for kTanh the output y
-  View grad_x;       // [rows, columns]  overwritten; may be grad_y
-  View grad_bias;    // f32 [columns]    column sums of grad_x, added to; empty: not computed
+  ConstView saved;   // [rows, columns]  x, or the output y for kTanh
+  View grad_x;       // [rows, columns]  overwritten, may be grad_y
+  View grad_bias;    // f32 [columns]    column sums of grad_x, added to (empty: not computed)
 };
 void activation_backward(Context&, const ActivationBackward&);
 

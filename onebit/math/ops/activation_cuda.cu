@@ -112,8 +112,8 @@ __device__ void multiply_slopes(const Function& function, const Eight& x, Eight&
   }
 }
 
-// Grid (columns, row blocks); a thread owns eight columns of its row block. kWhole: all eight exist
-// and are aligned; kAtOnce rows are then read together.
+// Grid (columns, row blocks), where a thread owns eight columns of its row block. kWhole: all eight
+// exist and are aligned, and kAtOnce rows are then read together.
 template <bool kWhole, typename T, class Function>
 __global__ void backward(Function function, Backward<T> a) {
   constexpr int kAtOnce = 4;

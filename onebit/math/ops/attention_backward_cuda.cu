@@ -81,9 +81,9 @@ __device__ void clear_absent(const TilePlace& at, int key, float (&gradient)[kBl
   }
 }
 
-// Of half a tile of keys, from `key` on: writes the gradients of scores to `gradient` (input:
-// gradients of dropped probabilities). `score`: products; `kept` has the half's bits from `block`
-// on.
+// Writes the gradients of scores of half a tile of keys, from `key` on, to `gradient` (input:
+// gradients of dropped probabilities). `score` has the products, and `kept` the half's bits from
+// `block` on.
 template <typename T, class Kept>
 __device__ void query_scores(const AttentionCall<T>& a, const TilePlace& at, int key,
                              const float2 (&row_sums)[2], const Kept& kept, int block,
@@ -186,7 +186,7 @@ struct KeyShared {
   static constexpr int kGroups = Products::kGroups;
   typename Products::template Tile<T> query[Products::kBackwardTiles];
   typename Products::template Tile<T> grad[Products::kBackwardTiles];
-  alignas(16) float2 row_sums[kTileSlots][kTile];  // of queries; zeros for those that do not exist
+  alignas(16) float2 row_sums[kTileSlots][kTile];  // of queries, zeros where none exists
   uint64_t kept[kTileSlots][kGroups][kTile];       // a query's bits over each tile of keys
 
   __device__ auto& sums() { return over<ColumnSums<kRowsOf<Products>, Products::kHead>>(query); }

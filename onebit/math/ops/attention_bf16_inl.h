@@ -1,6 +1,6 @@
 // Attention on processors that multiply bf16: queries, keys, values and the contexts' gradients are
 // used as they are, probabilities and the scores' gradients are rounded to bf16. Softmax and all
-// sums are f32; the scale is applied to sums, where it rounds no operand.
+// sums are f32. The scale is applied to sums, where it rounds no operand.
 
 #if defined(ONEBIT_OPS_ATTENTION_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_OPS_ATTENTION_BF16_INL_H_
@@ -236,7 +236,7 @@ struct Bf16Backward {
     }
   }
 
-  // The gradients of values, keys and queries; the latter two are scaled at the end.
+  // The gradients of values, keys and queries. Those of keys and queries are scaled at the end.
   void grad_products(int64_t begin, int64_t queries, bf16* grad_query) const {
     kernels::Bf16TileProduct to_keys{.m = at.keys,
                                      .n = at.size,

@@ -16,8 +16,8 @@ struct AttentionCall {
   int heads, head_size;
   float scale;  // 1 / sqrt(head_size)
   kernels::DropoutPlan dropout;
-  T* context;          // forward: written; backward: read
-  float* log_sum_exp;  // [heads, rows]; forward: may be null
+  T* context;          // forward: written, backward: read
+  float* log_sum_exp;  // [heads, rows], may be null in the forward pass
   // [heads, rows, kept_words_of_row]: a word has dropout's bits of a query over a tile of 64 keys.
   // May be null in the forward pass.
   uint64_t* kept_words;
@@ -25,11 +25,11 @@ struct AttentionCall {
   // The members below are for the backward pass only.
   bool has_kept;  // whether the forward pass has kept the words above
   const T* grad_context;
-  const float* delta;  // [heads, rows]: grad_context . context; null for tiles
-  // [heads, rows]: log_sum_exp in powers of two, and delta; null without tiles.
+  const float* delta;  // [heads, rows]: grad_context . context (null for tiles)
+  // [heads, rows]: log_sum_exp in powers of two, and delta. Null without tiles.
   const float2* row_sums;
   T* grad_qkv;
-  float* bias_sums;  // [blocks, 3 * hidden]: column sums of each block's rows; may be null
+  float* bias_sums;  // [blocks, 3 * hidden]: column sums of each block's rows (may be null)
 
   // Offset in qkv of a head's columns in `row` (part 0: query, 1: key, 2: value).
   __device__ int64_t place(int64_t row, int part, int head) const {
@@ -48,7 +48,7 @@ struct AttentionCall {
   __device__ float* bias_place(int part, int head) const {
     return bias_sums + place(int64_t{blockIdx.z} * gridDim.x + blockIdx.x, part, head);
   }
-  // Keep bits of keys [key, key + 32) for the query with this row key; `key` is a multiple of 32.
+  // Keep bits of keys [key, key + 32) for the query with this row key. `key` is a multiple of 32.
   __device__ uint32_t keep_bits(uint64_t row_key, int head, int key) const {
     return kernels::dropout_kept_32(dropout.round_keys, dropout.site, row_key,
                                     kernels::first_score_block(static_cast<uint32_t>(head)) +

@@ -14,7 +14,7 @@ struct ColumnSums {
   float part[kParts][kColumns];
 
   // Writes the sums, times `factor`, of the rows that exist. Memory of the block that is not used
-  // any more may hold this object; all threads take part.
+  // any more may hold this object. All threads take part.
   __device__ void write(const float (&sum)[kColumns / 8][4], float factor, const TilePlace& at,
                         float* to) {
     const int first = at.begin + at.warp * 16 + at.lane / 4, pair = at.lane % 4 * 2;

@@ -203,8 +203,8 @@ struct Backward {
     }
   }
 
-  // The gradients of values, keys and queries. The packed queries contain the scale; the queries'
-  // gradient is multiplied by it at the end.
+  // The gradients of values, keys and queries. The packed queries contain the scale, by which the
+  // queries' gradient is multiplied at the end.
   void grad_products(int64_t queries, T* grad_query) const {
     TileProduct to_keys{.m = at.keys,
                         .n = at.size,

@@ -1,5 +1,5 @@
 // Attention on CUDA devices: the tiled forward pass. The tiled backward pass is in
-// attention_backward_cuda.cu; head sizes that tiles do not support are in attention_plain_cuda.cu.
+// attention_backward_cuda.cu, head sizes that tiles do not support are in attention_plain_cuda.cu.
 #include <cmath>
 
 #include "onebit/math/kernels/approximate_cuda.h"
@@ -30,8 +30,8 @@ __device__ float quad_sum(float value) {
   return value + __shfl_xor_sync(kAllLanes, value, 2);
 }
 
-// Turns products into exp(score - maximum); the tile has `keys` keys. Rescales the earlier sums,
-// which are zero before the first tile.
+// Turns products into exp(score - maximum), where the tile has `keys` keys. Rescales the earlier
+// sums, which are zero before the first tile.
 template <int kHeadBlocks>
 __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_first, int lane,
                         Running& running, float (&context)[kHeadBlocks][4]) {

@@ -7,10 +7,10 @@ namespace onebit::ops::cuda {
 
 using kernels::cuda::kWarp;
 
-// The rows, and their sequence, that a thread block works on; warps 4 g to 4 g + 3 have tile g.
+// The rows, and their sequence, that a thread block works on. Warps 4 g to 4 g + 3 have tile g.
 struct TilePlace {
   int64_t first;      // first row of the sequence
-  int length, begin;  // tokens of the sequence; the block's first token
+  int length, begin;  // tokens of the sequence, the block's first token
   int head, warp, lane;
 
   // `rows`: of a block.
@@ -33,12 +33,12 @@ __device__ inline uint32_t rotated_down(uint32_t word, int count) {
   return __funnelshift_r(word, word, static_cast<uint32_t>(count));
 }
 
-// The row keys of a block's queries; 0 for queries that do not exist.
+// The row keys of a block's queries, or 0 for queries that do not exist.
 template <int kRows>
 struct RowKeys {
   uint64_t of[kRows];
 
-  // Every thread of the block takes part; the keys are there after a barrier.
+  // Every thread of the block takes part. The keys are there after a barrier.
   template <typename T>
   __device__ void load(const AttentionCall<T>& a, const TilePlace& at, int query) {
     const int i = static_cast<int>(threadIdx.x);
@@ -46,12 +46,12 @@ struct RowKeys {
   }
 };
 
-// Whether a block's queries keep each of 64 keys: bit i of a query's word is that of key i.
+// Whether a block's queries keep each of 64 keys: bit i of a query's word belongs to key i.
 template <int kRows>
 struct KeptKeys {
   uint64_t word[kRows];
 
-  // Bits of rows g and g + 8 of the warp's 16; bits 0 and 1 of byte j belong to this thread in
+  // Bits of rows g and g + 8 of the warp's 16. Bits 0 and 1 of byte j belong to this thread in
   // block j.
   struct Mine {
     uint32_t first[2] = {~0u, ~0u}, second[2] = {~0u, ~0u};

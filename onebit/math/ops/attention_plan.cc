@@ -23,7 +23,7 @@ AttentionPlan::AttentionPlan(const ConstView& qkv, std::span<const int32_t> sequ
   }
 }
 
-// Products grow with the square of the length; packing and loading grow linearly.
+// Products grow with the square of the length. Packing and loading grow linearly.
 int64_t AttentionPlan::cost_of_sequence(int64_t sequence) const {
   const int64_t tokens = length(sequence * heads);
   return tokens * (tokens + 64);

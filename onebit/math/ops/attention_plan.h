@@ -13,7 +13,7 @@ struct AttentionPlan {
   AttentionPlan(const ConstView& qkv, std::span<const int32_t> starts, int64_t heads);
 
   int64_t item_count() const { return batch * heads; }
-  // The first item of `part` of `parts`; parts have about equal cost for any lengths.
+  // The first item of `part` of `parts`. Parts have about equal cost for any lengths.
   int64_t first_item(int64_t part, int64_t parts) const;
 
   int64_t first_row(int64_t item) const { return starts[sequence(item)]; }

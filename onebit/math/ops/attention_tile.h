@@ -10,7 +10,7 @@ namespace onebit::ops {
 // Queries processed together: an even multiple of the rows that a product keeps in registers.
 inline constexpr int64_t kQueryTile = 48;
 
-// Row lengths, padded for the widest vectors; the key row also avoids powers of two, with which a
+// Row lengths, padded for the widest vectors. The key row also avoids powers of two, with which a
 // transposed write would hit few cache sets.
 struct AttentionLayout {
   AttentionLayout(int64_t longest, int64_t head_size)
@@ -23,7 +23,7 @@ struct AttentionLayout {
   int64_t transposed_elements() const { return head_size_ * key_row; }
   // [keys, head_size]: keys, values or their gradients.
   int64_t plain_elements() const { return keys * head_row; }
-  // [keys / 2, head_size, 2]: pairs of keys or values; an odd last one is paired with zeros.
+  // [keys / 2, head_size, 2]: pairs of keys or values, an odd last one paired with zeros.
   int64_t paired_elements() const { return (keys + keys % 2) * head_row; }
   // [queries, keys]: scores and the values derived from them.
   int64_t score_elements() const { return kQueryTile * key_row; }

@@ -16,7 +16,7 @@ inline constexpr int kTile = 64;  // tokens
 inline constexpr int kTileSlots = 2;
 inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
 
-// Starts copying `count` rows of a tile, `stride` elements apart; the tile's other rows are zeroed.
+// Starts copying `count` rows of a tile, `stride` elements apart. The tile's other rows are zeroed.
 // All `kThreads` threads of the block take part. Addresses within a tile are computed in 32
 // bits, which a third of the instructions suffices for.
 template <int kThreads, class Tile, typename T>

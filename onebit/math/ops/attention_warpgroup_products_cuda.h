@@ -23,7 +23,7 @@ struct alignas(1024) SwizzledTile {
            static_cast<uint32_t>(half * kHalfBytes + row * kRowBytes + (piece ^ mixed) * 16);
   }
   __device__ Rows rows() const { return Rows::at(kernels::cuda::shared_address(data)); }
-  // Of rows(): 16 columns from the `k`-th 16 on; the half with the `j`-th 64.
+  // In rows(): 16 columns from the `k`-th 16 on, in the half with the `j`-th 64.
   __device__ static Rows sixteen(Rows rows, int k) {
     constexpr int kParts = kColumns / 16;
     return half(rows, k / kParts).columns_on(k % kParts * 16);
@@ -45,7 +45,7 @@ struct WarpgroupProducts {
   __device__ static constexpr int own_tile(int group) { return kTileSlots + group; }
   static constexpr bool kOwnTileIsFreed = false;
 
-  // The 64 rows of a tile as left operands; they stay in shared memory.
+  // The 64 rows of a tile as left operands. They stay in shared memory.
   template <typename T>
   struct Rows {
     typename Tile<T>::Rows all;
@@ -93,7 +93,7 @@ struct WarpgroupProducts {
   __device__ static void end_products() {
     kernels::cuda::end_product_group();
   }
-  // Waits for all products; `results` names those that may be read or written from here on.
+  // Waits for all products. `results` names those that may be read or written from here on.
   template <class... Results>
   __device__ static void finish(Results&... results) {
     kernels::cuda::wait_for_products();

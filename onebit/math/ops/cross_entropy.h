@@ -1,4 +1,4 @@
-// Softmax cross-entropy with integer targets. Logits f32, bf16 or f16; arithmetic f32.
+// Softmax cross-entropy with integer targets. Logits f32, bf16 or f16. Arithmetic is f32.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace onebit::ops {
 
 inline constexpr int32_t kIgnoredTarget = -1;
 
-// losses = log(sum exp(logits)) - logits[target] over the first `classes` columns; the columns
+// losses = log(sum exp(logits)) - logits[target] over the first `classes` columns. The columns
 // after them are padding: they do not contribute and get gradient zero. Rows with kIgnoredTarget
 // have loss 0, correct 0 and gradient zero. On a CPU a target outside [-1, classes) is an error
-// that names the row; nothing is written then.
+// that names the row, and nothing is written.
 struct CrossEntropy {
   View logits;  // [rows, stride >= classes]  replaced by their gradient if write_gradient
   int64_t classes;

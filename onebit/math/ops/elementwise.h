@@ -9,7 +9,7 @@
 
 namespace onebit::ops {
 
-// to = from, between any two of f32, bf16 and f16; rounds to nearest even. Both have the same
+// to = from, between any two of f32, bf16 and f16, rounded to nearest even. Both have the same
 // number of elements.
 struct Cast {
   ConstView from;
@@ -23,7 +23,7 @@ void fill(Context&, View x, float value);
 // x = 0 in these ranges of its elements, whose bounds are multiples of 16. f32.
 void fill_zero(Context&, View x, std::span<const Range> ranges);
 
-// y += x. Any two of f32, bf16, f16; the sum is rounded to y's type.
+// y += x. Any two of f32, bf16, f16. The sum is rounded to y's type.
 struct Add {
   ConstView x;
   View y;  // added to

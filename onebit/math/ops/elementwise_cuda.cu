@@ -48,7 +48,7 @@ struct RangeList {
   static constexpr int kMost = 128;
   Range range[kMost];
 };
-constexpr int64_t kLongRange = 1 << 20;  // elements; these are filled one by one
+constexpr int64_t kLongRange = 1 << 20;  // elements (these are filled one by one)
 
 // grid: (blocks of a range, ranges)
 __global__ void fill_ranges_with_zero(float* to, RangeList list) {

@@ -18,7 +18,7 @@ ONEBIT_DEVICE_OP(void, embedding_backward, const EmbeddingBackward&);
 
 namespace {
 
-// Checks the arguments that both directions share; `a` is Embedding or EmbeddingBackward.
+// Checks the arguments that both directions share, where `a` is Embedding or EmbeddingBackward.
 template <class Arguments>
 void check_inputs(const kernels::ArgumentCheck& check, const Arguments& a, int64_t rows,
                   int64_t hidden) {

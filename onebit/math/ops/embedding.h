@@ -7,7 +7,7 @@
 
 namespace onebit::ops {
 
-// On a CPU an id outside its table is an error that names the row; nothing is written then.
+// On a CPU an id outside its table is an error that names the row, and nothing is written.
 struct Embedding {
   ConstView tokens, positions, segments;  // i32 [rows]
   ConstView word;                         // [vocab, hidden]          tables: all f32, or all of
@@ -17,7 +17,7 @@ struct Embedding {
   float epsilon = 1e-12f;
   kernels::Dropout dropout;
   View y;                     // [rows, hidden]  overwritten
-  View mean, inverse_stddev;  // f32 [rows]      overwritten; both empty in evaluation
+  View mean, inverse_stddev;  // f32 [rows]      overwritten (both empty in evaluation)
 };
 void embedding(Context&, const Embedding&);
 

@@ -30,7 +30,7 @@ struct LookUp {
   HWY_INLINE const W* in(const ConstView& table, const ConstView& ids, int64_t row) const {
     return table.data<W>() + ids.data<int32_t>()[row] * hidden;
   }
-  // Writes word + position + segment to buffer [hidden]; returns its sum.
+  // Writes word + position + segment to buffer [hidden] and returns its sum.
   HWY_INLINE float sum_row(int64_t row, float* buffer) const {
     const W* word = in(a.word, a.tokens, row);
     const W* position = in(a.position, a.positions, row);
@@ -90,8 +90,8 @@ void embedding(Context& context, const Embedding& a) {
 // Sets of partial sums: gamma, beta, then one per segment type.
 enum Sum { kGamma, kBeta, kSegments };
 
-// Writes the gradient of the summed embeddings to grad_sum [rows, hidden]; sums up the gradients of
-// gamma, beta and the segment table.
+// Writes the gradient of the summed embeddings to grad_sum [rows, hidden] and sums up the gradients
+// of gamma, beta and the segment table.
 void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartials& sums,
                      const RowBlocks& blocks, float* grad_sum) {
   const int64_t hidden = a.grad_y.extent(1);

@@ -11,7 +11,7 @@ using namespace kernels::cuda;
 namespace {
 
 // The most frequent words of a BERT vocabulary have neighbouring ids. With 32 in a block of
-// scatter_by_id one block would add a fifth of all rows; with fewer than 8, blocks that read all
+// scatter_by_id one block would add a fifth of all rows. With fewer than 8, blocks that read all
 // ids take longer than the largest of them.
 constexpr int kWordsPerBlock = 8;
 
@@ -22,7 +22,7 @@ struct Tables {
   const W *word, *position, *segment;
   int64_t words, position_count, segment_count, hidden;
 
-  // word + position + segment; NaN if an id is outside its table.
+  // word + position + segment, or NaN if an id is outside its table.
   __device__ Eight sum(int64_t row, int64_t column) const {
     const int64_t token = tokens[row], place = positions[row], type = segments[row];
     const int64_t count = hidden - column;

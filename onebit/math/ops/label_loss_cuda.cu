@@ -31,7 +31,7 @@ __device__ double sigmoid(double x) {
   return 1 / (1 + exp(-x));
 }
 
-// fmax() drops a NaN; the other part of the sum preserves it.
+// fmax() drops a NaN. The other part of the sum preserves it.
 __device__ Term term_of(bool is_sigmoid, double x, double target, double weight) {
   if (!is_sigmoid) return {(x - target) * (x - target), 2 * (x - target)};
   return {weight * target * softplus(-x) + (1 - target) * softplus(x),

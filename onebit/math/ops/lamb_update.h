@@ -19,7 +19,7 @@ using kernels::LambTensor;
 //   variance = beta2 variance + (1 - beta2) g^2
 //   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon) + weight_decay value,
 //       the quotient 0 if its denominator is 0
-//   ratio = |value| / |u| of the tensor, within [min_ratio, max_ratio]; 1 if a norm is 0
+//   ratio = |value| / |u| of the tensor, within [min_ratio, max_ratio], or 1 if a norm is 0
 //   value -= learning_rate ratio u
 // The factors are 1 / (1 - beta^t), or 1 without bias correction. Norms are summed in f64, in an
 // order that depends only on the tensors.

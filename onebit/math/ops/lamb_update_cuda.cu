@@ -44,7 +44,7 @@ __global__ void update_moments(Flat flat, LambFactors factors, LambTensors tenso
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// One thread block per tensor; which blocks a thread adds depends only on their number.
+// One thread block per tensor. Which blocks a thread adds depends only on their number.
 __global__ void find_ratios(const Squares* squares, int64_t blocks, LambTensors tensors,
                             double min_ratio, double max_ratio, float* ratios) {
   const int tensor = static_cast<int>(blockIdx.x);

@@ -1,5 +1,5 @@
 // Layer normalisation over the last axis (Ba et al., arXiv 1607.06450): biased variance, epsilon
-// inside the square root. Activations f32, bf16 or f16; parameters, statistics and sums f32.
+// inside the square root. Activations are f32, bf16 or f16, parameters, statistics and sums f32.
 #pragma once
 
 #include "onebit/math/device/context.h"
@@ -12,8 +12,8 @@ struct LayerNorm {
   ConstView x;            // [rows, hidden]
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
-  View y;                     // [rows, hidden]  overwritten; may be x
-  View mean, inverse_stddev;  // f32 [rows]      overwritten; both empty in evaluation
+  View y;                     // [rows, hidden]  overwritten, may be x
+  View mean, inverse_stddev;  // f32 [rows]      overwritten (both empty in evaluation)
 };
 void layer_norm(Context&, const LayerNorm&);
 
@@ -23,10 +23,10 @@ struct LayerNormBackward {
   ConstView grad_y;            // [rows, hidden]
   ConstView x;                 // [rows, hidden], or empty
   ConstView y;                 // [rows, hidden], read only when x is empty
-  ConstView gamma, beta;       // f32 [hidden]; beta is read only when x is empty
+  ConstView gamma, beta;       // f32 [hidden], beta read only when x is empty
   ConstView mean;              // f32 [rows], read only when x is given
   ConstView inverse_stddev;    // f32 [rows]
-  View grad_x;                 // [rows, hidden]  overwritten; may be grad_y
+  View grad_x;                 // [rows, hidden]  overwritten, may be grad_y
   View grad_gamma, grad_beta;  // f32 [hidden]  added to
 };
 void layer_norm_backward(Context&, const LayerNormBackward&);

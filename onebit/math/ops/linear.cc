@@ -33,7 +33,7 @@ bool try_make(Context& context, const kernels::MatrixProduct& product) {
   return on_device::matrix_product(context, product);
 }
 
-// For a product with an epilogue beyond a bias; the CPU fuses none.
+// For a product with an epilogue beyond a bias. The CPU fuses none.
 bool try_whole(Context& context, const kernels::MatrixProduct& product) {
   return !context.device().is_cpu() && try_make(context, product);
 }

@@ -1,4 +1,4 @@
-// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. A bias is
+// Dense layers. Activations and weights share one type (f32, bf16, f16). Sums are f32. A bias is
 // f32 or, on a CUDA device, of that type, to which cuBLASLt rounds it before it is added.
 #pragma once
 
@@ -17,17 +17,17 @@ struct Linear {
 };
 void linear(Context&, const Linear&);
 
-// pre_activation = x . weight^T + bias;  y = activation(pre_activation)
+// pre_activation = x . weight^T + bias,  y = activation(pre_activation)
 //
 // On CUDA devices tanh-GELU in 16-bit types is fused into the product and reads the sum before it
-// is rounded to pre_activation; its tanh is exact to 2^-11.
+// is rounded to pre_activation. Its tanh is exact to 2^-11.
 struct LinearActivation {
   ActivationKind kind;
   ConstView x;          // [rows, in]
   ConstView weight;     // [out, in]
   ConstView bias;       // [out]
   View pre_activation;  // [rows, out]  overwritten
-  View y;               // [rows, out]  overwritten; other memory than pre_activation
+  View y;               // [rows, out]  overwritten, other memory than pre_activation
 };
 void linear_activation(Context&, const LinearActivation&);
 
@@ -41,24 +41,24 @@ struct LinearBackwardInput {
 void linear_backward_input(Context&, const LinearBackwardInput&);
 
 // Backward through the layer and the activation before it: grad_x = (grad_y . weight)
-// activation'(saved);  grad_bias += column sums of grad_x
+// activation'(saved),  grad_bias += column sums of grad_x
 struct LinearBackwardActivation {
   ActivationKind kind;
   ConstView grad_y;  // [rows, out]
   ConstView weight;  // [out, in]
   ConstView saved;   // [rows, in]  what activation_backward reads
   View grad_x;       // [rows, in]  overwritten
-  View grad_bias;    // f32 [in]    added to; empty: not computed
+  View grad_bias;    // f32 [in]    added to (empty: not computed)
 };
 void linear_backward_activation(Context&, const LinearBackwardActivation&);
 
-// grad_weight += grad_y^T . x;  grad_bias += column sums of grad_y
+// grad_weight += grad_y^T . x,  grad_bias += column sums of grad_y
 struct LinearBackwardWeight {
   ConstView grad_y;  // [rows, out]
   ConstView x;       // [rows, in]
   View grad_weight;  // f32 [out, in]  added to, or overwritten
   bool overwrite_weight = false;
-  View grad_bias;  // f32 [out]      added to; empty: not computed (or summed elsewhere)
+  View grad_bias;  // f32 [out]      added to (empty: not computed, or summed elsewhere)
 };
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 

@@ -76,7 +76,7 @@ void run_plain(CudaStream& cuda, const MatrixProduct& p) {
          pointer<Bias>(p.bias), m, n, k, p.accumulate, pointer<Result>(p.c));
 }
 
-// As above for a part of k per block of the grid's third dimension; partials [parts, m, n].
+// As above for a part of k per block of the grid's third dimension, into partials [parts, m, n].
 template <typename T>
 __global__ void product_of_parts(Operand<T> a, Operand<T> b, int64_t m, int64_t n, int64_t k,
                                  int64_t part, float* partials) {

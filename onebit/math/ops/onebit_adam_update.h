@@ -1,6 +1,6 @@
 // The passes of 1-bit Adam before and after its compressed exchange, over flat buffers cut into the
 // blocks and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). Ranks exchange
-// the normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
+// the normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own. The momentum is
 // computed from its average. Entries whose variance is exactly 0 are still entries. A bitmap is u8
 // [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
 #pragma once
@@ -23,8 +23,8 @@ using kernels::UpdateRange;
 // The switch at the end of the warm-up, with d = sqrt(variance_factor variance) + epsilon.
 // Entries whose variance is 0 become still: their momentum is 0 too.
 struct OnebitFreeze {
-  View momentum;  // f32 [elements]  in: momentum; out: momentum / d
-  View variance;  // f32 [elements]  in: variance; out: variance_factor variance, at least
+  View momentum;  // f32 [elements]  in: momentum, out: momentum / d
+  View variance;  // f32 [elements]  in: variance, out: variance_factor variance, at least
                   // kSmallestVariance, or 0 where still
   View still;     // bitmap  overwritten
   double epsilon = 1e-8, variance_factor = 1;
@@ -58,27 +58,29 @@ enum BlockFlag : uint8_t {
 //   variance = beta2 variance + (1 - beta2) g^2,   normalized = g / d
 // Several ranks: the shape of the variance within a sub-block follows this rank's own gradients,
 // its sum is unchanged (onebit_momentum changes it, equally on all ranks). With S the sum of the
-// variance over the sub-block and Q that of g^2, a = (1 - beta2) own_weight / ratio:
+// variance over the sub-block and Q the sum of g^2, a = (1 - beta2) own_weight / ratio:
 //   v = variance + a g^2,   normalized = g / (sqrt(v) + epsilon),   variance = v S / (S + a Q)
-// where Q, and v in the last formula, have the squares of spikes as far as kSpikeShare allows. If
-// the energy so far (below) says that the sum of the variance will more than double when that of
-// all ranks arrives, the first v has (growth - 1) variance instead of variance. The numbers that
+// where Q, and v in the last formula, have the squares of spikes as far as kSpikeShare allows. The
+// energy so far (below) may say that the sum of the variance will more than double when the energy
+// of
+// all ranks arrives. Then the first v has (growth - 1) variance instead of variance. The numbers
+// that
 // are sent with the gradient are accumulated:
 //   energy += Q / (ratio S)                   per sub-block: the size of g^2 relative to variance
 //   sketch += (sum of +-g) / sqrt(sum of S)   per block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
 // `extra` receives one of them, which is reset to 0: the energy of sub-block `turn` over its
-// energy_updates, or the sketch if `turn` is kSubBlocks; none if it is kNoTurn. If the gradient of
-// a block is not finite it is taken as zero: normalized is 0, nothing else of the block changes.
+// energy_updates, or the sketch if `turn` is kSubBlocks, and none if it is kNoTurn. If the gradient
+// of a block is not finite it is taken as zero: normalized is 0, nothing else of the block changes.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
   View variance;                        // f32 [elements]  updated
-  View normalized;                      // f32 [end - begin]  overwritten; 0 where still
+  View normalized;                      // f32 [end - begin]  overwritten (0 where still)
   View extra;                           // f32 [blocks of the range]  overwritten, except at kNoTurn
   ConstView own_weight;                 // f32 [sub-blocks]  own share of the shape, 0 to 1
-  ConstView block_ratio;  // f32 [blocks]  g^2 of one rank over that of the average, 1 to ranks
+  ConstView block_ratio;  // f32 [blocks]  g^2 of one rank over the average's square, 1 to ranks
   View energy;            // f32 [sub-blocks]  added to
   View sketch;            // f32 [blocks]  added to
   View block_energy;      // f32 [blocks]  added to
@@ -92,7 +94,7 @@ struct OnebitNormalize {
   std::array<int64_t, kernels::kSubBlocks> energy_updates{1, 1, 1, 1, 1, 1, 1, 1};
   uint64_t sketch_key = 0;  // the same on all ranks, different in every step
   // Added to an element's number to obtain its signs in the sketch, if the buffers are a share of
-  // the flat buffer; a multiple of kBlockElements.
+  // the flat buffer. A multiple of kBlockElements.
   int64_t sketch_shift = 0;
   bool alone = false;  // a single rank: extra to block_variance are not used
 };
@@ -106,17 +108,17 @@ ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
   return static_cast<uint32_t>(x >> 32);
 }
 
-// After the exchange of [begin, end). With `normalized` (a single rank; several ranks keep their
-// momentum where the average is computed, compress/sign_codec.h):
+// After the exchange of [begin, end). With `normalized` (on a single rank, since several ranks keep
+// their momentum where the average is computed, compress/sign_codec.h):
 //   momentum = beta1 momentum + (1 - beta1) normalized, clamped to [-limit, limit]
 // and with `extra`, unless `turn` is kSubBlocks, the variance of sub-block `turn` of every
 // block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
 // ranks.
 struct OnebitMomentum {
-  View momentum;         // f32 [elements]  updated; may be empty without `normalized`
+  View momentum;         // f32 [elements]  updated (may be empty without `normalized`)
   View variance;         // f32 [elements]  updated
-  ConstView normalized;  // f32 [end - begin]; empty: the momentum is unchanged
-  ConstView extra;       // f32 [blocks of the range]; empty: the variance is unchanged
+  ConstView normalized;  // f32 [end - begin] (empty: the momentum is unchanged)
+  ConstView extra;       // f32 [blocks of the range] (empty: the variance is unchanged)
   int64_t begin = 0, end = 0;
   double beta1 = 0.9, turn_memory = 1, limit = std::numeric_limits<float>::max();
   int64_t turn = 0;
@@ -127,7 +129,7 @@ void onebit_momentum(Context&, const OnebitMomentum&);
 // keep their value, even with decay.
 struct OnebitStep {
   View value;                           // f32 [elements]  updated
-  View compute_value;                   // bf16 or f16 [elements]  overwritten; empty: none
+  View compute_value;                   // bf16 or f16 [elements]  overwritten (empty: none)
   ConstView momentum;                   // f32 [elements]
   ConstView still;                      // bitmap
   std::span<const UpdateRange> ranges;  // consecutive from 0 to elements

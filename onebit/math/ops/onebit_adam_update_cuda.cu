@@ -66,7 +66,7 @@ __device__ uint32_t signs_at(const Normalize& a, int64_t at) {
   return a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>((at + a.shift) / 32)) >> (at % 32);
 }
 
-// Loads a thread's elements; `gradient` is then scaled, decayed, and 0 in still entries.
+// Loads a thread's elements. `gradient` is then scaled, decayed, and 0 in still entries.
 __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_t at) {
   const float largest = static_cast<float>(sqrt(kLargestFinite));
   EightGradients mine;
@@ -124,7 +124,7 @@ __device__ void cut_spikes(const Normalize& a, const EightGradients& mine, uint3
   sums.signed_sum = warp_sum(other_signed_sum) + sqrtf(sums.counted) * warp_sum(signed_sum);
 }
 
-// What a thread computes its elements with; see the passes for CPUs.
+// What a thread computes its elements with, as the passes for CPUs do.
 struct Normalizing {
   float kept, grown, own, shrink, least_spike, counted;
 };
@@ -161,7 +161,7 @@ __device__ void add_energy(const Normalize& a, int64_t block, int sub_block, flo
   }
 }
 
-// Updates the sketch of a block, by one of its threads: the sums are those of all sub-blocks.
+// Updates the sketch of a block, by one of its threads, from the sums of all sub-blocks.
 __device__ void add_sketch(const Normalize& a, int64_t block, float square, float sum,
                            float signed_sum, bool finite) {
   a.block_variance[block] = sum;
@@ -182,8 +182,8 @@ __device__ double own_share(const Normalize& a, int64_t block, int sub_block) {
          (double{a.own_weight[block * kSubBlocks + sub_block]} / double{a.block_ratio[block]});
 }
 
-// The factor by which the energy of this rank alone, with that of this update, would change the
-// variance of a sub-block; 1 if it is less than 2, which is all that matters.
+// The factor by which the energy of this rank alone, with this update's, would change the variance
+// of a sub-block. It is 1 if it is less than 2, which is all that matters.
 __device__ double growth_of(const Normalize& a, int sub_block, double energy) {
   const double updates = a.energy_updates[sub_block];
   if (energy <= 2 * updates) return 1;
@@ -209,7 +209,7 @@ __device__ Normalizing normalizing_of(const Normalize& a, int64_t block, int sub
   return by;
 }
 
-// A warp processes one sub-block, so the sums of a warp are those of the sub-block.
+// A warp processes one sub-block, so the sums of a warp are the sub-block's.
 __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_count) {
   const int64_t first = a.begin + int64_t{blockIdx.x} * kBlockElements;
   const int64_t at = first + int64_t{threadIdx.x} * kEight;

@@ -48,7 +48,7 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
   }
 }
 
-// The scaled and decayed gradient of a block; it stays in the cache.
+// The scaled and decayed gradient of a block, which stays in the cache.
 struct BlockGradient {
   HWY_ALIGN float values[kBlockElements];
 };
@@ -187,7 +187,7 @@ void normalize_span(const float* gradients, float* variances, float* normalized,
   });
 }
 
-// The sums that onebit_normalize computes over a block before it changes anything. In those of
+// The sums that onebit_normalize computes over a block before it changes anything. In the sums of
 // sub-blocks and in the signed sum, the squares of spikes count as far as `spikes` says.
 struct BlockSums {
   SubBlockSums sub_block[kSubBlocks];
@@ -266,8 +266,8 @@ inline double updates_in_energy(const OnebitNormalize& args, int64_t sub_block) 
   return static_cast<double>(args.energy_updates[static_cast<size_t>(sub_block)]);
 }
 
-// The factor by which the energy of this rank alone, with that of this update, would change the
-// variance of sub-block `index` of the buffer (onebit_momentum).
+// The factor by which the energy of this rank alone, with this update's, would change the variance
+// of sub-block `index` of the buffer (onebit_momentum).
 inline double growth_of(const OnebitNormalize& args, int64_t index, double energy) {
   const double updates = updates_in_energy(args, index % kSubBlocks);
   if (energy <= 2 * updates) return 1;  // it is less than 2, which is all that matters

@@ -1,10 +1,10 @@
 // LAMB's step from the momentum of 1-bit Adam (onebit_adam_update.h), which is already divided by
 // the root of the variance. A received momentum consists of signs, whose norm is not the
-// momentum's; the exact momentum is only known to the ranks that own it. So each rank sums the
+// momentum's. The exact momentum is only known to the ranks that own it. So each rank sums the
 // squares of the elements it owns, the sums of all ranks give the trust ratios, and then every rank
 // makes the same step.
 //
-// The exact momentum is that of the workers' signs. A worker has sent all its gradients except its
+// The exact momentum comes from the workers' signs. A worker has sent all its gradients except its
 // residual r_t, so that momentum is longer or shorter than the gradients' by (1 - beta1) times the
 // mean over workers of d_t = r_t - q_(t-1), where q_t = beta1 q_(t-1) + (1 - beta1) r_t. A rank
 // knows d of its own gradients alone, and computes it for the elements that it owns. Workers are
@@ -37,10 +37,12 @@ constexpr int64_t kLambSums = 3;
 struct OnebitLambSquares {
   ConstView value;     // f32 [elements]
   ConstView momentum;  // f32 [owned elements]
-  ConstView residual;  // f32 [elements of the share]  r; empty: nothing is coded
-  View mean_residual;  // f32 [owned elements]  q, updated; empty like `residual`
-  // f64 [tensors, kLambSums]  overwritten: the squares of values; of u = momentum_factor momentum +
-  // weight_decay value; what turns the latter into that without signs. 0 without parts.
+  ConstView residual;  // f32 [elements of the share]  r (empty: nothing is coded)
+  View mean_residual;  // f32 [owned elements]  q, updated (empty like `residual`)
+  // f64 [tensors, kLambSums]  overwritten: the squares of values, the squares of u =
+  // momentum_factor
+  // momentum + weight_decay value, and what turns these into squares without signs. 0 without
+  // parts.
   View sums;
   std::span<const LambTensor> tensors;  // consecutive from 0 to elements, none empty
   std::span<const LambPart> parts;      // in the order of `begin`, none empty
@@ -56,7 +58,7 @@ void onebit_lamb_squares(Context&, const OnebitLambSquares&);
 // their value, even with decay.
 struct OnebitLambStep {
   View value;                           // f32 [elements]  updated
-  View compute_value;                   // bf16 or f16 [elements]  overwritten; empty: none
+  View compute_value;                   // bf16 or f16 [elements]  overwritten (empty: none)
   ConstView momentum;                   // f32 [elements]
   ConstView still;                      // u8 [ceil(elements / 8)], bits as in onebit_adam_update.h
   ConstView ratio;                      // f32 [tensors]

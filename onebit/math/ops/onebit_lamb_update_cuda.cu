@@ -77,7 +77,7 @@ __global__ void part_squares(Squares a, Parts parts, PartSums* sums) {
   if (threadIdx.x == 0) sums[blockIdx.x] = {{squares.first, squares.second, difference}};
 }
 
-// One thread block per tensor; which parts a thread adds depends only on their number.
+// One thread block per tensor. Which parts a thread adds depends only on their number.
 __global__ void tensor_squares(const PartSums* part_sums, Parts parts, double* sums) {
   const int64_t tensor = blockIdx.x, end = parts.first_of(tensor + 1);
   SumsOf<double> squares{0, 0}, difference{0, 0};

@@ -31,7 +31,7 @@ HWY_INLINE Doubles widened(const float* from) {
   return hn::PromoteTo(F64(), hn::LoadU(hn::Rebind<float, F64>(), from));
 }
 
-// Sum of term(index) over one block; term returns f64 vectors of elements [index, index + lanes).
+// Sum of term(index) over one block, where term returns f64 vectors of [index, index + lanes).
 template <class Term, class Single>
 HWY_INLINE double block_sum(int64_t begin, int64_t end, const Term& term, const Single& single) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(F64()));

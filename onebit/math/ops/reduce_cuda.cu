@@ -36,7 +36,7 @@ __device__ double block_total(double mine) {
   return total;
 }
 
-// One sum per block, in f64; which elements a thread adds depends only on their number.
+// One sum per block, in f64. Which elements a thread adds depends only on their number.
 template <class Kind>
 __global__ void partial_sums(const float* x, int64_t count, double* partials) {
   double sum = 0;
@@ -87,7 +87,7 @@ __global__ void look_for_non_finite(const T* x, int64_t count, int* found) {
   if (__syncthreads_or(bad) != 0 && threadIdx.x == 0) *found = 1;
 }
 
-// Grid (columns, row blocks); a thread owns eight columns of its row block.
+// Grid (columns, row blocks), where a thread owns eight columns of its row block.
 template <typename T>
 __global__ void partial_column_sums(const T* x, int64_t rows, int64_t columns,
                                     int64_t rows_per_block, float* partials) {

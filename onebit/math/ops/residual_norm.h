@@ -1,5 +1,5 @@
 // The end of a sublayer in one pass over memory: dropout, residual and layer norm.
-// Activations f32, bf16 or f16; parameters, statistics and sums f32.
+// Activations are f32, bf16 or f16, parameters, statistics and sums f32.
 #pragma once
 
 #include "onebit/math/device/context.h"
@@ -8,7 +8,7 @@
 
 namespace onebit::ops {
 
-// sum = residual + factor * dropout(x);  y = layer_norm(sum)
+// sum = residual + factor * dropout(x),  y = layer_norm(sum)
 struct ResidualNorm {
   ConstView residual;  // [rows, hidden]
   ConstView x;         // [rows, hidden]  (includes the bias)
@@ -16,15 +16,15 @@ struct ResidualNorm {
   float factor = 1;       // multiplies what is added to the residual (model/layer_drop.h)
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
-  View sum;  // [rows, hidden]  overwritten; empty if it is not read later (invertible
-             //                 post-LN, evaluation); may be residual or x
-  View y;    // [rows, hidden]  overwritten; may be residual or x, not sum
-  View mean, inverse_stddev;  // f32 [rows]      overwritten; both empty in evaluation
+  View sum;  // [rows, hidden]  overwritten (empty if it is not read later, as in invertible
+             //                 post-LN and evaluation), may be residual or x
+  View y;    // [rows, hidden]  overwritten, may be residual or x, not sum
+  View mean, inverse_stddev;  // f32 [rows]      overwritten (both empty in evaluation)
 };
 void residual_norm(Context&, const ResidualNorm&);
 
 // With g = grad_y + grad_y_extra:
-//   grad_sum = layer_norm'(g) + grad_sum_extra;  grad_residual = grad_sum;  grad_x =
+//   grad_sum = layer_norm'(g) + grad_sum_extra,  grad_residual = grad_sum,  grad_x =
 //   factor * dropout'(grad_sum)
 // Reads the norm's input `sum`, or, when that is empty, recovers it from y as in layer_norm.h.
 struct ResidualNormBackward {
@@ -34,16 +34,16 @@ struct ResidualNormBackward {
       grad_sum_extra;     // [rows, hidden], or empty: a gradient that reached `sum` past the norm
   ConstView sum;          // [rows, hidden], or empty
   ConstView y;            // [rows, hidden], read only when sum is empty
-  ConstView gamma, beta;  // f32 [hidden]; beta is read only when sum is empty
+  ConstView gamma, beta;  // f32 [hidden], beta read only when sum is empty
   ConstView mean;         // f32 [rows], read only when sum is given
   ConstView inverse_stddev;  // f32 [rows]
   kernels::Dropout dropout;  // as in the forward pass
   float factor = 1;          // likewise
-  View grad_residual;        // [rows, hidden]  overwritten; may be one of the grad inputs
-  View grad_x;               // [rows, hidden]  overwritten; may be another of the grad inputs, or,
+  View grad_residual;        // [rows, hidden]  overwritten, may be one of the grad inputs
+  View grad_x;               // [rows, hidden]  overwritten, may be another of the grad inputs, or,
                              //                 without dropout and factor, empty (= grad_residual)
   View grad_gamma, grad_beta;  // f32 [hidden]    added to
-  View grad_bias;  // f32 [hidden]    column sums of grad_x, added to; empty: not computed
+  View grad_bias;  // f32 [hidden]    column sums of grad_x, added to (empty: not computed)
 };
 void residual_norm_backward(Context&, const ResidualNormBackward&);
 

@@ -61,7 +61,7 @@ void residual_norm(Context& context, const ResidualNorm& a) {
 
 enum Sum { kGamma, kBeta, kBias };
 
-// One row of the backward pass; `block` selects the partial sums that it adds to.
+// One row of the backward pass. `block` selects the partial sums that it adds to.
 template <typename T, class Source>
 HWY_INLINE void backward_row(const ResidualNormBackward& a, const Source& source,
                              const DropoutPlan& plan, const ColumnPartials& sums, int64_t block,

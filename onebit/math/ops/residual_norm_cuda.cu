@@ -48,7 +48,7 @@ struct Backward {
   NormSource<T> source;
   const float* gamma;
   float factor;
-  T *grad_residual, *grad_x;  // either may be one of the inputs; grad_x may be null
+  T *grad_residual, *grad_x;  // either may be one of the inputs, and grad_x null
 };
 
 __device__ void add_to(Eight& sum, const Eight& other) {
@@ -56,7 +56,7 @@ __device__ void add_to(Eight& sum, const Eight& other) {
 }
 
 // What a thread needs of a row, in the order of rows. kWhole: its eight columns exist and are
-// aligned; the next row is then loaded while this one is worked on.
+// aligned, and the next row is then loaded while this one is worked on.
 template <bool kWhole, typename T>
 class RowReader {
  public:

@@ -6,8 +6,8 @@
 
 namespace onebit::ops {
 
-// y[i] = x[indices[i]], elements of any type. On a CPU an index outside x is an error; nothing is
-// written then.
+// y[i] = x[indices[i]], elements of any type. On a CPU an index outside x is an error, and nothing
+// is written.
 struct GatherRows {
   ConstView x;        // [source_rows, columns]
   ConstView indices;  // i32 [rows]

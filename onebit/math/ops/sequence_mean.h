@@ -1,6 +1,6 @@
 // The mean over the rows of each sequence of a packed batch, as used for sentence embeddings
 // (Reimers and Gurevych, arXiv 1908.10084, "MEAN" pooling). There are no padded rows, so no mask is
-// needed. Rows f32, bf16 or f16; sums and means f32.
+// needed. Rows are f32, bf16 or f16, sums and means f32.
 #pragma once
 
 #include "onebit/math/device/context.h"

@@ -22,7 +22,8 @@ struct Segment {
   double value(int64_t i) const { return double{static_cast<float>(at(i))}; }
 };
 
-// Returns the loss; writes the gradient to the segment if requested. There are only a few numbers
+// Returns the loss and writes the gradient to the segment if requested. There are only a few
+// numbers
 // per token: plain loops in f64.
 template <typename T>
 float segment_loss(const Segment<T>& logits, int32_t target, bool write_gradient, float scale) {

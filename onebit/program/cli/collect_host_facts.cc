@@ -146,7 +146,7 @@ cluster::HostFacts find_host_facts(const cluster::HostQuestion& question) {
   cluster::HostFacts facts = {.onebit = ONEBIT_VERSION,
                               .program_checksum = program_checksum(),
                               .host = host_name(),
-                              .mpi = comm::mpi_is_built() ? comm::mpi_version() : "",
+                              .mpi = comm::mpi_version(),
                               .instruction_set = onednn_instruction_set(),
                               .processor = machine.processor,
                               .processors = machine.processors,

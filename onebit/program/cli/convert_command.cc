@@ -59,23 +59,23 @@ int run(const Arguments& given) {
 
 void add_model_options(commands::Command command, Arguments& given) {
   command.add_option("--config", given.config,
-                     "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
-                     "default: the file next to the input");
+                     "config.json, bert_config.json or the experiment file of DeepSpeed's BERT "
+                     "(default: the file next to the input)");
   command.add_option("--vocab", given.vocabulary,
-                     "vocab.txt or tokenizer.json; default: the file next to the input");
+                     "vocab.txt or tokenizer.json (default: the file next to the input)");
   command.add_option("--heads", given.heads, "Attention heads, if no config specifies it")
       .check(commands::at_least(1));
   command
       .add_option("--hidden-act", given.activation,
-                  "gelu (erf) or gelu_new (tanh); default: as in the config, without one gelu, "
+                  "gelu (erf) or gelu_new (tanh). Default: as in the config, without one gelu, or "
                   "gelu_new for DeepSpeed's fused layer")
       .check(commands::one_of(kActivations));
   const commands::Option cased =
       command.add_flag("--cased", given.cased, "Text keeps its capitals");
   command
       .add_flag("--uncased", given.uncased,
-                "Text is lower-cased; default of both: as in tokenizer_config.json, without one as "
-                "in the vocabulary")
+                "Text is lower-cased (default of both: as in tokenizer_config.json, without one as "
+                "in the vocabulary)")
       .excludes(cased);
 }
 
@@ -96,7 +96,7 @@ void add_convert(commands::Command program, commands::Action& chosen) {
                   "Folder, file, or prefix of a TensorFlow checkpoint (bert_model.ckpt)")
       .required();
   command.add_option("output", given->output, "Folder to create").required();
-  command.add_option("--from", given->from, "What the input is; default: detected")
+  command.add_option("--from", given->from, "Format of the input (default: detected)")
       .check(commands::one_of(kKinds));
   add_model_options(command, *given);
   command
@@ -106,12 +106,12 @@ void add_convert(commands::Command program, commands::Action& chosen) {
       .allow_extra_args(false);
   command
       .add_option("--dtype", given->dtype,
-                  "Type of the values written: f32, bf16 or f16; default: as they are")
+                  "Type of the values written: f32, bf16 or f16 (default: as they are)")
       .check(commands::one_of(kTypes));
   command
       .add_option("--naming", given->naming,
                   "Names of the tensors written: huggingface, plain (NVIDIA, DeepSpeed), fused "
-                  "(DeepSpeed's fused layer) or google; transformers loads the first only")
+                  "(DeepSpeed's fused layer) or google. transformers loads only the first")
       .check(commands::one_of(kNamings))
       .capture_default_str();
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -64,7 +64,7 @@ costs::ProgramFacts program_facts(Context& context) {
   std::string limit = environment("ONEDNN_MAX_CPU_ISA");
   if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
   return {.threads = context.threads(),
-          .has_mpi = comm::mpi_is_built(),
+          .mpi_problem = comm::mpi_problem(),
           .has_mpirun = path_of_program("mpirun").has_value(),
           .has_cuda = cuda_version() != 0,
           .cuda_devices = memory::cuda_device_count(),
@@ -105,7 +105,7 @@ void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) 
   table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
                                        onednn_instruction_set(),
                                        program.native_bf16 ? "native" : "not native (no faster)")});
-  table.add_row({"MPI", program.has_mpi ? comm::mpi_version() : "not built in"});
+  table.add_row({"MPI", program.mpi_problem.empty() ? comm::mpi_version() : "cannot be used"});
   const std::optional<Path> mpirun = path_of_program("mpirun");
   table.add_row({"mpirun", mpirun ? mpirun->string() : "not in PATH"});
   const int cuda = cuda_version();
@@ -135,7 +135,7 @@ void print_problems(const char* title, const cluster::Problems& problems) {
 // Checks which hosts reach each other at the ports of onebit's MPI, and how fast their links are.
 void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                    const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
-  if (!comm::mpi_is_built()) return;
+  if (!comm::mpi_is_there()) return;
   using cluster::Starter;
   const cluster::MpiVersion mpi = cluster::version_of_library(comm::mpi_version());
   const bool is_open_mpi = mpi.kind == cluster::MpiVersion::Kind::kOpenMpi;

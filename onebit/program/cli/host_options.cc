@@ -21,7 +21,7 @@ namespace {
 cluster::Hosts this_machine(int ranks_per_host) {
   int ranks = ranks_per_host;
   if (ranks == 0) {
-    ranks = comm::mpi_is_built() ? std::max(1, static_cast<int>(read_machine().numa_nodes)) : 1;
+    ranks = comm::mpi_is_there() ? std::max(1, static_cast<int>(read_machine().numa_nodes)) : 1;
   }
   return {cluster::make_host(cluster::kThisMachine, ranks, "this machine")};
 }

@@ -39,9 +39,8 @@ void add_inspect(commands::Command program, commands::Action& chosen) {
       "--statistics", given->statistics,
       "Read all of a store: unknown tokens, lengths of sentences and documents, or of samples");
   command.add_flag("--json", given->json,
-                   "Print one JSON object: its key kind is token_store, sample_store, recipe, "
-                   "model, checkpoint or "
-                   "run; docs/inspect.md lists the others");
+                   "Print one JSON object. Its key kind is token_store, sample_store, recipe, "
+                   "model, checkpoint or run, and docs/inspect.md lists the others");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -70,8 +70,8 @@ cluster::ChosenStarter starter_of(const std::string& name, const ChosenHosts& ch
   const int ranks = cluster::count_ranks(chosen.hosts);
   const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
   if (name == "auto" && alone) return {.starter = Starter::kAlone};
-  require(comm::mpi_is_built(), "starting {} requires MPI, but this onebit is built without it: {}",
-          counted(ranks, "rank"), comm::kHowToBuildMpi);
+  require(comm::mpi_is_there(), "onebit launch starts {} by MPI, but {}", counted(ranks, "rank"),
+          comm::mpi_problem());
   return cluster::choose_starter(
       {.asked = name,
        .mpi = comm::mpi_version(),

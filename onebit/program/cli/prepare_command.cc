@@ -133,7 +133,7 @@ int run(const Arguments& given) {
 void add_prepare(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = program.add_subcommand(
-      "prepare", "Turn text, or examples that others wrote, into a store to train from");
+      "prepare", "Turn text, or examples of other programs, into a store to train from");
   command
       .add_option("--input,-i", given->inputs,
                   "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
@@ -150,9 +150,10 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
       .add_option("--vocab-size", given->vocabulary_size,
                   "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
       .check(commands::at_least(1));
-  command.add_option("--vocab", given->vocabulary,
-                     "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
-                     "store or tokenizer.json. With --from: what the examples were written with");
+  command.add_option(
+      "--vocab", given->vocabulary,
+      "Use this vocab.txt, or vocabulary and casing of this model folder, run, store or "
+      "tokenizer.json. With --from, give the vocabulary that the examples were written with");
   const commands::Option cased =
       command.add_flag("--cased", given->cased, "Keep capitals and accents");
   command
@@ -176,7 +177,8 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
   command.add_flag("--drop-duplicates", given->drop_duplicates,
                    "Keep the first of documents that are equal token for token");
   command.add_flag("--skip-bad-records", given->skips_bad_records,
-                   "Leave out JSON lines that cannot be read, and count them; default: an error");
+                   "Leave out JSON lines that cannot be read, and count them. Without this option "
+                   "each is an error");
   command.add_flag("--overwrite", given->overwrite, "Replace a finished store");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

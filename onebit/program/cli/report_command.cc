@@ -32,7 +32,7 @@ void add_report(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = program.add_subcommand(
       "report", "Curves, tables and possible problems of one or several runs, as one HTML file");
-  command.add_option("runs", given->runs, "Folders of runs; several are compared").required();
+  command.add_option("runs", given->runs, "Folders of runs. Several are compared").required();
   command.add_option("-o,--output", given->output,
                      fmt::format("File to write; default: {} in the folder of the run, or in the "
                                  "current folder if several are compared",

@@ -66,11 +66,11 @@ void add_tokenize(commands::Command program, commands::Action& chosen) {
   command
       .add_option("--vocab", given->vocabulary, "Model folder, store, tokenizer.json or vocab.txt")
       .required();
-  command.add_option("input", given->input, "File of text; - for standard input")
+  command.add_option("input", given->input, "File of text, or - for standard input")
       .capture_default_str();
   const commands::Option cased = command.add_flag(
       "--cased", given->cased,
-      "Keep capitals and accents; default: as the model has them, or the vocabulary");
+      "Keep capitals and accents (default: as the model has them, or the vocabulary)");
   command.add_flag("--uncased", given->uncased, "Lower-case and strip accents").excludes(cased);
   const commands::Option pieces =
       command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");

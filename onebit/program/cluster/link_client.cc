@@ -15,9 +15,9 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/socket.h"
 #include "onebit/ground/base/system_call.h"
 #include "onebit/program/cluster/link_server.h"
-#include "onebit/program/cluster/socket.h"
 
 namespace onebit::cluster {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/socket.h"
 #include "onebit/program/cluster/mpi_ports.h"
-#include "onebit/program/cluster/socket.h"
 
 namespace onebit::cluster {
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "onebit/exchange/comm/mpi_communicator.h"
 #include "onebit/ground/metrics/human.h"
 
 namespace onebit::costs {
@@ -66,15 +65,12 @@ void check_libraries(const Machine& machine, const ProgramFacts& program,
         "OMP_NUM_THREADS is {}, which has no effect: --threads decides, and would be {} here",
         *program.openmp_threads, program.threads));
   }
-  if (program.has_mpi && !program.has_mpirun) {
+  if (program.mpi_problem.empty() && !program.has_mpirun) {
     found.emplace_back(
-        "MPI is built in, but mpirun is not in PATH: install openmpi-bin (or the launcher of the "
-        "MPI it was built with) to train on several ranks");
+        "MPI can be used, but mpirun is not in PATH: install openmpi-bin (or the launcher of the "
+        "MPI it was built with) to train on several ranks, or connect them by TCP");
   }
-  if (!program.has_mpi) {
-    found.push_back(fmt::format("this onebit is built without MPI, which several ranks need: {}",
-                                comm::kHowToBuildMpi));
-  }
+  if (!program.mpi_problem.empty()) found.push_back(program.mpi_problem);
   if (machine.has_nvidia_device && !program.has_cuda) {
     found.emplace_back(
         "there is an NVIDIA device, and this onebit is built without CUDA: install the CUDA "

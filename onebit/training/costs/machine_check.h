@@ -12,7 +12,7 @@ namespace onebit::costs {
 // The inputs of the checks besides the machine.
 struct ProgramFacts {
   int threads = 1;                    // compute threads of a rank
-  bool has_mpi = false;               // built in
+  std::string mpi_problem;            // why MPI cannot be used; empty: it can
   bool has_mpirun = false;            // in PATH
   bool has_cuda = false;              // built in
   int cuda_devices = 0;               // seen by the program

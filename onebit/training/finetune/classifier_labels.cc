@@ -21,7 +21,9 @@ void check_given_labels(const std::vector<std::string>& labels, size_t least,
   require(twice == in_order.end(), "{}: key `{}` contains \"{}\" twice", place, key,
           twice == in_order.end() ? "" : *twice);
   require(labels.size() >= least,
-          "{}: key `{}` contains one label; a classifier needs at least two labels", place, key);
+          "{}: key `{}` contains one label, but a classifier chooses between at least two: add the "
+          "others, or leave the key out",
+          place, key);
 }
 
 LabelChoice choose_labels(std::vector<std::string> labels, bool order_is_given,

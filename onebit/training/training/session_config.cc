@@ -7,8 +7,9 @@ TensorBoardConfig read_tensorboard(Keys section) {
   TensorBoardConfig config;
   std::string folder, job;
   section.boolean("enabled", config.enabled, About("write TensorBoard events").without_influence());
-  section.text("output_path", folder,
-               About("folder of the events; \"\": tensorboard/ in the run's").without_influence());
+  section.text(
+      "output_path", folder,
+      About("folder of the events. \"\": tensorboard/ in the run's folder").without_influence());
   section.text("job_name", job, About("folder inside output_path").without_influence());
   if (!folder.empty()) config.folder = job.empty() ? folder : folder + "/" + job;
   return config;
@@ -20,12 +21,14 @@ SessionConfig read_session_config(Keys& recipe) {
   SessionConfig config;
   Keys run = recipe.section(
       "run", "length of the run, intervals counted in updates, and the exchange of gradients");
-  run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
-              About("updates between checkpoints; 0: only after the last").without_influence());
+  run.integer(
+      "checkpoint_every", config.checkpoint_every, at_least(0),
+      About("updates between checkpoints, where 0 is only after the last").without_influence());
   run.integer(
       "evaluate_every", config.evaluate_every, at_least(0),
-      About("updates between evaluations on held-out data, in addition to those after the last, "
-            "before the first (pretrain) and after epochs (other tasks); 0: only these")
+      About(
+          "updates between evaluations on held-out data. There is also one after the last update, "
+          "one before the first (pretrain) and one after each epoch (other tasks). 0: only these")
           .without_influence());
   run.integer("keep_last", config.keep_last, at_least(1),
               About("checkpoints that are kept").without_influence());
@@ -33,9 +36,10 @@ SessionConfig read_session_config(Keys& recipe) {
       "checkpoint_copies", config.checkpoint_copies, at_least(1),
       About("hosts that keep each part of a checkpoint, where hosts have disks of their own")
           .without_influence());
-  run.integer("check_replicas_every", config.check_replicas_every, at_least(0),
-              About("updates between comparisons of the values of all ranks, bit for bit; 0: never")
-                  .without_influence());
+  run.integer(
+      "check_replicas_every", config.check_replicas_every, at_least(0),
+      About("updates between comparisons of the values of all ranks, bit for bit, where 0 is never")
+          .without_influence());
   config.tensorboard = read_tensorboard(recipe.section("tensorboard", "TensorBoard events"));
   return config;
 }

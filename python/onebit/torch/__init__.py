@@ -11,6 +11,7 @@
 The optimizer averages over the ranks itself: do not wrap the model in DistributedDataParallel.
 """
 
+from onebit.torch.engine_optimizer import EngineOptimizer
 from onebit.torch.optimizers import OnebitAdam, OnebitLamb, ZeroOneAdam
 
-__all__ = ["OnebitAdam", "OnebitLamb", "ZeroOneAdam"]
+__all__ = ["EngineOptimizer", "OnebitAdam", "OnebitLamb", "ZeroOneAdam"]

@@ -50,10 +50,12 @@ class FlatParameters:
         self._is_complete = [False] * len(self.order)
         self._next = len(self.order)  # places from here on have been announced
 
-    def _begin(self) -> None:
+    def begin(self) -> float:
+        """Begins the pass whose gradients count, unless it has begun. Returns the loss scale."""
         if not self._has_begun:
-            _, self._is_awaited = self._engine.begin_backward()
+            self._scale, self._is_awaited = self._engine.begin_backward()
             self._has_begun = True
+        return self._scale
 
     def arrived(self, index: int, is_last: bool) -> None:
         """A backward pass has completed this gradient. `is_last` is whether no other adds to it."""
@@ -64,7 +66,7 @@ class FlatParameters:
             parameter.grad = view
         if not is_last:
             return
-        self._begin()
+        self.begin()
         place = self._place[index]
         if self._is_awaited and place >= self._next:
             raise _core.Error(
@@ -94,7 +96,7 @@ class FlatParameters:
             elif parameter.grad.data_ptr() != view.data_ptr():
                 view.copy_(parameter.grad)
                 parameter.grad = view
-        self._begin()
+        self.begin()
         self._announce(0)
         self._reset()
         self._has_begun = False

@@ -16,7 +16,7 @@ inline float __bfloat162float(__nv_bfloat16 value) {
   std::memcpy(&result, &word, sizeof result);
   return result;
 }
-// Rounds to nearest even; every NaN becomes the canonical one, as on the device.
+// Rounds to nearest even. Every NaN becomes the canonical one, as on the device.
 inline __nv_bfloat16 __float2bfloat16_rn(float value) {
   uint32_t word = 0;
   std::memcpy(&word, &value, sizeof word);

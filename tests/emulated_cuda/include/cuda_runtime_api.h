@@ -1,5 +1,5 @@
 // The part of the CUDA runtime's host interface that onebit uses, over the emulated device. Names,
-// values and meanings are those of the CUDA Runtime API manual.
+// values and meanings come from the CUDA Runtime API manual.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Profiler ranges; the emulated device has no profiler, so they do nothing.
+// Profiler ranges. The emulated device has no profiler, so they do nothing.
 #pragma once
 
 inline int nvtxRangePushA(const char*) {

@@ -64,7 +64,7 @@ inline float half_of(uint32_t word, int half, __half) {
 }
 
 // A lane holds rows lane / 4 and that + 8 of a and c, and column lane / 4 of b. Along k (for c: its
-// columns) it holds 2 (lane % 4) and the next; for a and b those + 8, too.
+// columns) it holds 2 (lane % 4) and the next, for a and b also these + 8.
 template <typename T>
 void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1, T,
                   const Place& place = Place::current()) {

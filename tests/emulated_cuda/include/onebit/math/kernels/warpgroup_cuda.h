@@ -53,7 +53,7 @@ inline void wait_for_products() {
 template <int kBlocks>
 void finished(float (&)[kBlocks][4]) {}
 
-// 16 columns of a row, or 16 rows of a column; and two of them.
+// 16 columns of a row, or 16 rows of a column, and two of them.
 using Sixteen = std::array<float, 16>;
 using Two = std::array<Sixteen, 2>;
 

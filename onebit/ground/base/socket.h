@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace onebit::cluster {
+namespace onebit {
 
 class Socket {
  public:
@@ -32,4 +32,4 @@ class Socket {
   int descriptor_ = -1;
 };
 
-}  // namespace onebit::cluster
+}  // namespace onebit

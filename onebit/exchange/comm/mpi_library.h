@@ -1,0 +1,14 @@
+// The shared object by which this process uses an MPI, loaded when it is first needed.
+#pragma once
+
+#include "onebit/exchange/comm/mpi_calls.h"
+
+namespace onebit::comm {
+
+// Error: mpi_problem() of mpi_communicator.h.
+const MpiCalls& mpi();
+
+// A function of the MPI itself, which not all have; null if this one has not.
+void* find_in_mpi(const char* function);
+
+}  // namespace onebit::comm
