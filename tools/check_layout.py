@@ -101,6 +101,12 @@ def check_header(report, path, text):
             report.add(path, number, "using namespace in a header")
 
 
+def check_recipe(report, path, text):
+    """A recipe that names its task is refused in one sentence by the commands of other tasks."""
+    if '"task":' not in text:
+        report.add(path, 1, 'a recipe names its "task"')
+
+
 # A directive with the lines that continue it.
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
 
@@ -219,6 +225,8 @@ def main(root=ROOT):
     sources = set(cpp_files(root))
     for path in files:
         check_name(report, path)
+        if path.parts[0] == "recipes" and path.suffix == ".json":
+            check_recipe(report, path, (root / path).read_text(encoding="utf-8"))
         if not is_text(path):
             continue
         try:

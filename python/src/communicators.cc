@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/comm/tcp_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "python/src/module.h"
 
@@ -22,6 +23,18 @@ std::vector<Ranks> ranks_as_threads(int count) {
     ranks.push_back({std::move(communicator)});
   }
   return ranks;
+}
+
+// Returns when every rank has come.
+Ranks ranks_over_tcp(int rank, int size, const std::string& host, int port,
+                     const std::string& token, const std::string& interfaces, bool on_one_machine) {
+  return {comm::make_tcp_world({.rank = rank,
+                                .world_size = size,
+                                .on_one_machine = on_one_machine,
+                                .master = host,
+                                .port = port,
+                                .interfaces = interfaces,
+                                .token = token})};
 }
 
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;
@@ -53,6 +66,8 @@ void bind_communicators(nb::module_& module) {
           "message"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("one_rank", [] { return Ranks{comm::make_single_rank()}; });
   module.def("ranks_as_threads", &ranks_as_threads, "count"_a);
+  module.def("ranks_over_tcp", &ranks_over_tcp, "rank"_a, "size"_a, "host"_a, "port"_a, "token"_a,
+             "interfaces"_a, "on_one_machine"_a, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace onebit::python

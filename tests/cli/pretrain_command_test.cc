@@ -10,6 +10,7 @@
 
 #include "onebit/ground/base/json.h"
 #include "tests/cli/small_bert.h"
+#include "tests/cli/tcp_ranks.h"
 
 namespace onebit {
 namespace {
@@ -156,6 +157,19 @@ TEST_F(ContinuedProgram, TrainsAndResumesUnderMpirun) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   expect_trains_and_resumes_under_mpirun(
       "--set optimizer.type=OneBitAdam --set optimizer.params.freeze_step=20");
+}
+
+TEST_F(ContinuedProgram, TrainsOverTcpTheBytesThatItTrainsUnderMpirun) {
+  const std::string more = "--set optimizer.type=OneBitAdam --set optimizer.params.freeze_step=20";
+  const Outcome trained = expect_runs(train("tcp", more), over_tcp(2));
+  EXPECT_TRUE(contains(trained.output, "2 (tcp)")) << trained.output;
+  const std::string first = values("tcp");
+  std::filesystem::remove(folder_ / "tcp/global_step60/model/model.safetensors");
+  expect_runs(train("tcp", more + " --resume global_step56"), over_tcp(2));
+  EXPECT_TRUE(values("tcp") == first);
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  expect_runs(train("mpi", more), mpirun(2));
+  EXPECT_TRUE(values("mpi") == first);
 }
 
 }  // namespace

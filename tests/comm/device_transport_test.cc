@@ -54,6 +54,17 @@ TEST(DeviceTransport, NcclIsRefusedWhereRanksShareADevice) {
   EXPECT_NE(error.find("\"mpi\""), std::string::npos) << error;
 }
 
+TEST(DeviceTransport, WhatDoesNotConnectTheProcessesIsRefused) {
+  TransportFacts over_tcp = facts("tcp", 2, 2);
+  over_tcp.host = "tcp";
+  EXPECT_EQ(transport_of(over_tcp), DeviceTransport::kStaged);
+  over_tcp.backend = "mpi";
+  EXPECT_NE(message_of([&] { transport_of(over_tcp); }).find("connected by tcp"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { transport_of(facts("tcp", 2, 2)); }).find("torchrun"),
+            std::string::npos);
+}
+
 // They would wait for each other on different transports.
 TEST(DeviceTransport, SomeRanksOnCpusAreAnError) {
   for (const char* backend : {"", "nccl", "mpi"}) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "onebit/ground/base/error.h"
+#include "tests/base/message_of.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/comm/tcp_world.h"
 
@@ -20,15 +21,6 @@ namespace {
 using tcp_tests::run_tcp_world;
 
 constexpr const char* kMessage = "shard 17 of rank 1 is cut short";
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(TcpCommunicator, AFailedRankEndsTheOthersWhereverTheyWait) {
   for (const bool computes_first : {false, true}) {

@@ -107,7 +107,7 @@ class Floors(unittest.TestCase):
     def test_vendor_headers_where_they_belong(self):
         status, printed = output_of(check_floors, with_table({
             "onebit/math/ops/matmul_cpu.cc": "#include <dnnl.hpp>\n",
-            "onebit/exchange/comm/mpi_transport.cc": "#include <mpi.h>\n",
+            "onebit/exchange/comm/mpi_plugin.cc": "#include <mpi.h>\n",
             "onebit/math/ops/matmul_cuda.cu": "#include <cuda_runtime.h>\n"}))
         self.assertEqual(status, 0, printed)
 
@@ -214,6 +214,9 @@ class Layout(unittest.TestCase):
             "onebit/ground/base/a.h": "// Contract.\n#pragma once\nint f();\n",
             "onebit/ground/base/a.cc": "int f() {\n" + "  g();\n" * 58 + "}\n"})
         self.assertEqual(status, 0, printed)
+
+    def test_a_recipe_names_its_task(self):
+        self.breach("recipes/a.json", '{"run": {"steps": 3}}\n', 'a recipe names its "task"')
 
     def test_long_files(self):
         self.breach("onebit/ground/base/a.h", "#pragma once\n" * 201, "at most 200")

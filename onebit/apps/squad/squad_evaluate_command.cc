@@ -84,9 +84,10 @@ void add_squad_evaluate(commands::Command squad, commands::Action& chosen) {
       .required();
   command.add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
       .required();
-  const commands::Option null_odds = command.add_option(
-      "--na-probs,-n", given->null_odds,
-      "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
+  const commands::Option null_odds =
+      command.add_option("--na-probs,-n", given->null_odds,
+                         "Version 2.0: file {\"id\": number}, where a higher number favours no "
+                         "answer. Adds the best thresholds");
   command
       .add_option("--na-prob-thresh,-t", given->threshold,
                   "Treat a question as unanswered if its number in --na-probs is above this")
@@ -99,7 +100,7 @@ void add_squad_evaluate(commands::Command squad, commands::Action& chosen) {
           "file are")
       .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
-  command.add_flag("--json", given->json, "Print what the official script prints");
+  command.add_flag("--json", given->json, "Print the same text as the official script");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -60,7 +60,7 @@ std::string_view name_of(DeviceTransport transport) {
     case DeviceTransport::kNccl:
       return "nccl";
     case DeviceTransport::kStaged:
-      return "mpi, staged through host memory";
+      return "staged through host memory";
     case DeviceTransport::kCudaAware:
       break;
   }
@@ -87,10 +87,15 @@ DeviceTransport transport_of(const TransportFacts& facts) {
     fail(
         "optimizer.params.comm_backend_name is \"nccl\", which needs one device per rank, but "
         "ranks {} and {} have the same one, {}: start one rank for each device and let it see its "
-        "own (CUDA_VISIBLE_DEVICES), or set the key to \"mpi\"",
-        sharing->first, sharing->second, facts.device_uuids[sharing->first]);
+        "own (CUDA_VISIBLE_DEVICES), or set the key to \"{}\"",
+        sharing->first, sharing->second, facts.device_uuids[sharing->first], facts.host);
   }
   if (facts.backend == "nccl") return DeviceTransport::kNccl;
+  require(facts.backend.empty() || facts.backend == facts.host,
+          "optimizer.params.comm_backend_name is \"{}\", but the processes are connected by {}: "
+          "remove the key, or start the ranks with {}",
+          facts.backend, facts.host,
+          facts.backend == "tcp" ? "torchrun, or with ONEBIT_TRANSPORT=tcp" : "mpirun or srun");
   // As in DeepSpeed, cuda_aware has no effect on NCCL.
   if (facts.backend.empty() && !sharing && nccl_is_built()) return DeviceTransport::kNccl;
   if (!facts.cuda_aware) return DeviceTransport::kStaged;

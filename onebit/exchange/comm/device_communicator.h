@@ -20,7 +20,8 @@ std::string_view name_of(DeviceTransport transport);
 
 // What a recipe requests and what is available.
 struct TransportFacts {
-  std::string backend;                    // "nccl", "mpi"; empty: either
+  std::string backend;                    // "nccl", "mpi", "tcp"; empty: any
+  std::string host = "mpi";               // what connects the processes
   bool cuda_aware = false;                // MPI shall receive device pointers
   std::vector<std::string> device_uuids;  // of the device of every rank; empty: a CPU
   bool mpi_takes_device_memory = false;
@@ -29,10 +30,10 @@ struct TransportFacts {
 // The device of every rank, by UUID; empty for a CPU. `mine` is this rank's. Collective.
 std::vector<std::string> device_uuids_of_ranks(Communicator& world, Device mine);
 
-// Without a backend: NCCL if it is built in and no two ranks share a device, else
-// MPI, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested where
-// ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers;
-// some ranks are on CPUs.
+// Without a backend: NCCL if it is built in and no two ranks share a device, else what connects the
+// processes, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested
+// where ranks share a device; MPI or TCP where the other one connects the processes; `cuda_aware`
+// of an MPI that does not accept device pointers; some ranks are on CPUs.
 DeviceTransport transport_of(const TransportFacts& facts);
 
 // Collective. `device` is this rank's. Errors: NCCL is not built in.

@@ -22,7 +22,7 @@ struct Launch {
 Launch detect_launch();
 
 // What connects the ranks of a launch, "mpi" or "tcp": ONEBIT_TRANSPORT decides, otherwise the
-// starter. Ranks of torchrun have no MPI; those of srun need none if MASTER_ADDR and MASTER_PORT
+// starter. Ranks of torchrun have no MPI. Ranks of srun need none if MASTER_ADDR and MASTER_PORT
 // are set and MPI cannot be used. Error: ONEBIT_TRANSPORT is something else.
 std::string host_transport(const Launch& launch);
 
@@ -30,7 +30,7 @@ std::string host_transport(const Launch& launch);
 // otherwise one rank. The transport determines which ranks share a node, or ONEBIT_RANKS_A_NODE
 // does: that many consecutive ranks per node. Errors: several ranks were launched for MPI and it
 // cannot be used, or MPI sees another number of ranks than the starter started (the starter of
-// another MPI); those of make_tcp_world().
+// another MPI), and the errors of make_tcp_world().
 class World {
  public:
   World();

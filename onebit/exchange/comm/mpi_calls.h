@@ -13,7 +13,7 @@ inline constexpr uint32_t kMpiCallsVersion = 1;
 inline constexpr int kMpiSuccess = 0;           // of every MPI
 inline constexpr int kMpiErrorInBatch = -1000;  // a message of the batch failed: see is_too_long
 
-struct MpiComm;      // a communicator; errors are returned, not fatal
+struct MpiComm;      // a communicator, whose errors are returned, not fatal
 struct MpiBatch;     // messages under way
 struct MpiEnvelope;  // a message that has arrived and is not received
 
@@ -48,7 +48,7 @@ struct MpiCalls {
   void (*abandon)(MpiBatch* batch);
   void (*delete_batch)(MpiBatch* batch);
 
-  // The next message of any rank, if there is one; null if not. take() also deletes the envelope.
+  // The next message of any rank, or null if there is none. take() also deletes the envelope.
   int (*look)(const MpiComm* comm, int tag, MpiEnvelope** found, int* from, int* bytes);
   int (*take)(MpiEnvelope* envelope, void* to, int bytes);
 };

@@ -235,7 +235,7 @@ MpiEnvironment::~MpiEnvironment() {
     mpi().finalize();
     return;
   }
-  // The rank that failed first ends the job; this one does so only if that does not happen.
+  // The rank that failed first ends the job. This one does so only if that does not happen.
   std::this_thread::sleep_for(std::chrono::duration<double>(MpiJob::kYieldSeconds));
   mpi().abort();
 }

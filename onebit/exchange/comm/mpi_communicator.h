@@ -14,7 +14,7 @@ std::string mpi_problem();
 inline bool mpi_is_there() {
   return mpi_problem().empty();
 }
-// The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI cannot be
+// The first line of the library's version text ("Open MPI v4.1.4, ..."), or "" if MPI cannot be
 // used.
 std::string mpi_version();
 // Whether this MPI reports that it accepts pointers to CUDA memory: one that was built without

@@ -63,7 +63,7 @@ void MpiJob::end(const std::string& message) {
     const std::lock_guard lock(mutex_);
     if (!failed_) receive_failure();
     if (!failed_) announce(message.substr(0, kLongestMessage));
-    // The failed rank aborts for all; the other ranks do so only if it does not.
+    // The failed rank aborts for all. The other ranks do so only if it does not.
     if (failed_rank_ != rank_) timeout_seconds += kYieldSeconds;
   }
   const Stopwatch stopwatch;

@@ -14,7 +14,7 @@ namespace onebit::comm {
 // Throws NetworkError, with MPI's text, unless code is kMpiSuccess.
 void check_mpi(int code, const char* call);
 
-// Duplicates `parent`; null is the communicator of all ranks. Collective.
+// Duplicates `parent`, or with null the communicator of all ranks. Collective.
 MpiComm* duplicate_of(const MpiComm* parent);
 int rank_in(const MpiComm* comm);
 int size_of(const MpiComm* comm);

@@ -19,8 +19,8 @@ constexpr const char* kRemedy =
     "install the MPI that this onebit is built for (Debian: openmpi-bin), name a shared object for "
     "another one in ONEBIT_MPI, or connect the ranks by TCP (ONEBIT_TRANSPORT=tcp)";
 
-// Where the shared object is: beside the program, or in the folder of libraries beside its folder;
-// otherwise where it was installed or built.
+// Where the shared object is: beside the program, or in the folder of libraries beside its folder,
+// or where it was installed or built.
 std::string plugin_path() {
   if (const char* given = std::getenv(kPluginVariable)) return given;
   const std::string_view built = ONEBIT_MPI_PLUGIN;

@@ -8,7 +8,7 @@ namespace onebit::comm {
 // Error: mpi_problem() of mpi_communicator.h.
 const MpiCalls& mpi();
 
-// A function of the MPI itself, which not all have; null if this one has not.
+// A function of the MPI itself, or null if this one does not have it.
 void* find_in_mpi(const char* function);
 
 }  // namespace onebit::comm

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "onebit/exchange/comm/device_communicator.h"
@@ -36,7 +37,7 @@ class StagingPool {
 class StagedCommunicator final : public DeviceCommunicator {
  public:
   using DeviceCommunicator::DeviceCommunicator;
-  std::string_view transport() const override { return name_of(DeviceTransport::kStaged); }
+  std::string_view transport() const override { return name_; }
 
  protected:
   std::unique_ptr<Communicator> make_duplicate() override;
@@ -44,6 +45,7 @@ class StagedCommunicator final : public DeviceCommunicator {
   std::unique_ptr<Request::State> start_on_device(Messages messages) override;
 
  private:
+  std::string name_ = fmt::format("{}, {}", host().transport(), name_of(DeviceTransport::kStaged));
   std::shared_ptr<StagingPool> pool_ = std::make_shared<StagingPool>(device().index);
 };
 

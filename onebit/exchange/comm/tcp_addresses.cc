@@ -154,7 +154,8 @@ std::vector<TcpAddress> resolve(const std::string& host, int port) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  require(code == 0, "{}: {}", host, code == EAI_SYSTEM ? reason_of(errno) : ::gai_strerror(code));
+  const int reason = errno;
+  require(code == 0, "{}: {}", host, code == EAI_SYSTEM ? reason_of(reason) : ::gai_strerror(code));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   std::vector<TcpAddress> found;
   for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {

@@ -27,26 +27,26 @@ struct TcpAddress {
   TcpAddress any() const;
 };
 
-// The addresses of a name; of "10.0.0.1" or "fd00::1" that one. Error: the name has none.
+// The addresses of a name, or just "10.0.0.1" or "fd00::1". Error: the name has none.
 std::vector<TcpAddress> resolve(const std::string& host, int port);
 // The addresses of this machine's interfaces that are up. `chosen` selects some by name ("eth1"),
-// address or subnet ("10.0.0.0/24"), separated by commas; empty: all but loopback, unless there are
-// no others. Errors: nothing matches, with a list of what there is; a malformed subnet.
+// address or subnet ("10.0.0.0/24"), separated by commas. Empty: all but loopback, unless there are
+// no others. Errors: nothing matches (the message lists what there is), or a malformed subnet.
 std::vector<TcpAddress> own_addresses(const std::string& chosen);
 
 TcpAddress local_address(const Socket& socket);
 TcpAddress peer_address(const Socket& socket);
 
-// A socket that listens, and does not block; closed, with errno set, if that is not possible.
+// A socket that listens and does not block. It is closed, with errno set, if that is not possible.
 Socket listen_at(const TcpAddress& address);
-// The same at the first free port of a range; 0: one that the kernel chooses. Error: none is free.
+// The same at the first free port of a range, or with 0 at one of the kernel. Error: none is free.
 Socket listen_in(TcpAddress address, int first_port, int last_port);
-// A socket on its way to be connected; closed, with errno set, if that failed at once.
+// A socket on its way to be connected. It is closed, with errno set, if that failed at once.
 Socket begin_connecting(const TcpAddress& address);
-// Waits for it; returns errno, 0 if it is connected, ETIMEDOUT after `seconds`.
+// Waits for it. Returns errno, 0 if it is connected, ETIMEDOUT after `seconds`.
 int finish_connecting(const Socket& socket, double seconds);
 
-// Small messages leave at once; a peer that acknowledges nothing for `silent_seconds` is lost.
+// Small messages leave at once. A peer that acknowledges nothing for `silent_seconds` is lost.
 void set_tcp_options(const Socket& socket, double silent_seconds);
 
 }  // namespace onebit::comm

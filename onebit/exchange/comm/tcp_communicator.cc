@@ -45,7 +45,7 @@ uint64_t channel_of(uint64_t parent, uint64_t made, int color) {
 
 class TcpCommunicator : public Communicator {
  public:
-  // `members`: the world ranks of the group; this rank is members[rank].
+  // `members` are the world ranks of the group, and this rank is members[rank].
   TcpCommunicator(std::shared_ptr<TcpMesh> mesh, std::vector<int> members, int rank, int local_rank,
                   uint64_t channel)
       : Communicator(rank, static_cast<int>(members.size()), local_rank),

@@ -12,7 +12,7 @@ namespace onebit::comm {
 // The communicator of all ranks. Collective: returns when every rank is connected with every other.
 // When a rank fails, by abort() or because its process has ended, the others get PeerError with its
 // number and, if it said nothing, its host. Unlike under MPI, abort() ends no process: it throws.
-// Errors: those of tcp_rendezvous.h.
+// Errors: the errors of tcp_rendezvous.h.
 std::unique_ptr<Communicator> make_tcp_world(const TcpOptions& options);
 
 }  // namespace onebit::comm

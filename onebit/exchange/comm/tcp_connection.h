@@ -21,7 +21,7 @@ class TcpConnection {
   // Adds the socket, which must not block, to `watcher`, an epoll, with the peer's number.
   TcpConnection(Socket socket, int rank, int peer, int watcher, TcpStatus& status);
 
-  // One message in each direction; an empty one does not travel.
+  // One message in each direction, where an empty one does not travel.
   void post(const TcpKey& key, const std::shared_ptr<TcpTransfer>& transfer,
             std::span<const std::byte> send, std::span<std::byte> receive);
   void withdraw(const TcpTransfer& transfer);
@@ -30,8 +30,8 @@ class TcpConnection {
   // Whether the kernel has everything that this rank has to say. Does not lock.
   bool is_flushed() const { return closed_ || is_flushed_; }
 
-  // Takes what has arrived. `lost`: why there is no connection any more; empty if the peer had said
-  // farewell before. `failure`: what the peer has announced.
+  // Takes what has arrived. `lost` says why there is no connection any more, or "" if the peer had
+  // said farewell before. `failure` is what the peer has announced.
   struct News {
     bool is_closed = false;
     std::string lost;

@@ -114,12 +114,13 @@ void send_note(const Socket& socket, TcpNoteKind kind, const Json& content,
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t sent =
         ::send(socket.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const int reason = errno;
     if (sent >= 0) {
       at += static_cast<size_t>(sent);
       continue;
     }
-    if (errno == EINTR) continue;
-    require(errno == EAGAIN || errno == EWOULDBLOCK, "{}", reason_of(errno));
+    if (reason == EINTR) continue;
+    require(reason == EAGAIN || reason == EWOULDBLOCK, "{}", reason_of(reason));
     pollfd source{socket.get(), POLLOUT, 0};
     require(::poll(&source, 1, kMilliseconds) > 0, "it does not read what it is sent");
   }
@@ -129,9 +130,10 @@ void read_into(TcpNoteReader& reader, const Socket& socket) {
   while (!reader.is_complete()) {
     const std::span<char> space = reader.space();
     const ssize_t count = ::recv(socket.get(), space.data(), space.size(), MSG_DONTWAIT);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (count < 0) fail("{}", reason_of(errno));
+    const int reason = errno;
+    if (count < 0 && reason == EINTR) continue;
+    if (count < 0 && (reason == EAGAIN || reason == EWOULDBLOCK)) return;
+    require(count >= 0, "{}", reason_of(reason));
     require(count > 0, "it closed the connection");
     reader.arrived(static_cast<size_t>(count));
   }

@@ -28,7 +28,7 @@ class TcpDoor {
     TcpNoteKind kind = TcpNoteKind::kHello;
     Json note;
   };
-  // The next visitor of this run; empty after `seconds`, or earlier if one of the sockets `also`
+  // The next visitor of this run, or none after `seconds`, or earlier if one of the sockets `also`
   // has something to read. Error: the visitor is of another version of onebit.
   std::optional<Visitor> wait(double seconds, std::span<const int> also);
 

@@ -28,7 +28,7 @@ struct TcpKey {
 enum class TcpFrameKind : uint32_t {
   kData = 1,
   kReady,     // the peer expects this message, of message_bytes
-  kFailure,   // the rank in `sequence` has failed; the payload is its message
+  kFailure,   // the rank in `sequence` has failed, with its message as payload
   kFarewell,  // the last frame of a rank that has finished
 };
 

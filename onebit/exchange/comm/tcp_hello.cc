@@ -12,7 +12,7 @@
 namespace onebit::comm {
 namespace {
 
-// The same for all processes that share a machine and its network; containers are machines.
+// The same for all processes that share a machine and its network. Containers are machines.
 std::string own_machine(const TcpOptions& options) {
   if (options.group) return fmt::format("group {}", *options.group);
   std::string boot;

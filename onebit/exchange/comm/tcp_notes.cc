@@ -28,7 +28,7 @@ void put(std::array<char, 64>& to, const std::string& text, const char* what) {
   std::ranges::copy(text, to.begin());
 }
 
-// The end of a run's name tells runs apart; the token is compared whole.
+// The end of a run's name tells runs apart. The token is compared whole.
 std::array<char, 64> run_field(const std::string& run) {
   std::array<char, 64> field{};
   put(field, run.size() < field.size() ? run : run.substr(run.size() - field.size() + 1), "name");

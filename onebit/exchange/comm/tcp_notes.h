@@ -34,7 +34,7 @@ struct TcpIdentity {
 std::string note_bytes(TcpNoteKind kind, const std::string& json, const TcpIdentity& identity,
                        bool shows_token);
 
-// Why a process that connects is not let in. Only that of a rank of this very run ends the run.
+// Why a process that connects is not let in. Only a refused rank of this very run ends the run.
 class TcpRefusal : public Error {
  public:
   TcpRefusal(const std::string& message, bool is_of_this_run)
@@ -51,7 +51,7 @@ class TcpNoteReader {
   // `of_visitor`: by a process that has connected to this one and has to show the token.
   TcpNoteReader(TcpIdentity identity, bool of_visitor);
 
-  // Where the next bytes are to be written; empty once the note is complete.
+  // Where the next bytes are to be written, or nowhere once the note is complete.
   std::span<char> space();
   // Throws TcpRefusal: "is not a rank of onebit", "belongs to another run (...)".
   void arrived(size_t size_bytes);

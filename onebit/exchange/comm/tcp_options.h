@@ -9,14 +9,15 @@ namespace onebit::comm {
 
 struct TcpOptions {
   int rank = 0, world_size = 1;
-  // The number of this rank on its machine, and its machine; empty: found by comparing the ranks.
+  // The number of this rank on its machine, and its machine. If empty, comparing the ranks finds
+  // it.
   std::optional<int> local_rank, group;
-  bool on_one_machine = false;  // all ranks are; they then listen on the loopback interface
+  bool on_one_machine = false;  // all ranks are, and then listen on the loopback interface
 
   std::string master;      // a name or address of rank 0, which listens there
   int port = 0;            // and at this port until all ranks have come
-  std::string interfaces;  // names, addresses or subnets, with commas; empty: that of the master
-  int first_port = 0, last_port = 0;  // of the ranks; 0: chosen by the kernel
+  std::string interfaces;  // names, addresses or subnets, with commas. Empty: the master's
+  int first_port = 0, last_port = 0;  // of the ranks, or 0 for ports of the kernel
 
   std::string run, token;      // connections of others are refused
   double start_seconds = 300;  // for all ranks to come
@@ -24,7 +25,7 @@ struct TcpOptions {
 };
 
 // The options of a rank that was started with torchrun's variables RANK, WORLD_SIZE, MASTER_ADDR
-// and MASTER_PORT; `rank` and `world_size` may be another starter's. Errors: a variable is missing
+// and MASTER_PORT. `rank` and `world_size` may be another starter's. Errors: a variable is missing
 // or malformed.
 TcpOptions tcp_options_from_environment(int rank, int world_size);
 

@@ -33,14 +33,14 @@ class TcpReceiver {
   // From now on what arrives for the transfer is discarded.
   void withdraw(const TcpTransfer& transfer);
 
-  // Where the next bytes of the peer are to be written, never empty; and that some were. Error: the
-  // bytes are not those of a rank.
+  // Where the next bytes of the peer are to be written, never empty, and that some were. Error: the
+  // bytes do not come from a rank.
   std::span<std::byte> space();
   void arrived(size_t size_bytes);
 
   // Whether the peer has said farewell.
   bool peer_has_left() const { return left_; }
-  // What the peer has announced; empty if it has not.
+  // What the peer has announced, or nothing.
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:

@@ -70,7 +70,7 @@ std::vector<Socket> Meeting::listen_as_master() const {
   std::vector<Socket> listeners;
   std::string reason;
   for (const TcpAddress& address : resolve(options_.master, options_.port)) {
-    // The own name is often written in /etc/hosts as an address that only this machine has; and
+    // The own name is often written in /etc/hosts as an address that only this machine has, and
     // the address may be one that a gateway translates.
     const bool is_hidden = address.is_loopback() && !is_local_only();
     Socket listener = listen_at(is_hidden ? address.any() : address);

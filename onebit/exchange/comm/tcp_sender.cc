@@ -99,7 +99,7 @@ void TcpSender::say_farewell() {
 }
 
 // Makes a frame of the next message. The messages of a communicator are sent one after the other,
-// those of different ones in turns: a large one, such as a copy of a checkpoint, must not hold up
+// those of different ones in turns: a large one, for example a checkpoint's copy, must not hold up
 // the exchange of gradients.
 bool TcpSender::add_piece() {
   const auto fits = [](const Message& one) { return one.is_allowed; };

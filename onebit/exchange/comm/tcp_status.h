@@ -30,7 +30,7 @@ class TcpStatus {
   void message_done(TcpTransfer& transfer);
   void refuse(TcpTransfer& transfer, const std::string& problem);
   void peer_has_left(TcpTransfer& transfer, int peer);
-  // Returns whether this is the first failure; only that one is kept.
+  // Returns whether this is the first failure. Only that one is kept.
   bool set_failure(int rank, const std::string& message);
   bool has_failed();
   // The rank that has failed, and its message.
@@ -42,7 +42,7 @@ class TcpStatus {
   void wait(const TcpTransfer& transfer, const std::atomic<bool>& interrupted);
   // Throws PeerError if another rank has failed.
   void check_peers();
-  // Waits until `condition`, which something that calls wake() makes true; returns whether it is.
+  // Waits until `condition`, which something that calls wake() makes true. Returns whether it is.
   bool wait_for(double seconds, const std::function<bool()>& condition);
   bool wait_for_failure(double seconds);
 

@@ -123,9 +123,9 @@ void read_watch(Keys& run, EngineConfig& engine) {
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "pass device memory to MPI directly; no effect on CPUs");
-  params.word("comm_backend_name", transport.backend, {"nccl", "mpi"},
+  params.word("comm_backend_name", transport.backend, {"nccl", "mpi", "tcp"},
               {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has its own device, otherwise MPI"});
+               "NCCL where every rank has its own device, otherwise what connects the processes"});
 }
 
 void read_packing(Keys& run, RunConfig& config) {

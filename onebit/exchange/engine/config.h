@@ -33,7 +33,7 @@ enum class LevelsWanted {
 
 // The requested transport between CUDA devices.
 struct TransportRequest {
-  std::string backend;      // "nccl", "mpi"; empty: either
+  std::string backend;      // "nccl", "mpi", "tcp"; empty: any
   bool cuda_aware = false;  // MPI receives device pointers
 };
 

@@ -211,8 +211,8 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   options.freeze = read_freeze_options(params);
   options.exchange = read_exchange_options(params, options.lamb.adam.beta2);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
-    params.without_effect(key,
-                          "corrects DeepSpeed's frozen trust ratios; onebit computes exact ones");
+    params.without_effect(
+        key, "corrects DeepSpeed's frozen trust ratios, where onebit computes exact ones");
   }
   return onebit_lamb_recipe(options);
 }

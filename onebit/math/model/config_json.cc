@@ -16,7 +16,7 @@ void read_sizes(Keys& section, BertConfig& config) {
     section.integer(name, value, limits_of(name), {meaning, "the model's or the preset's"});
   };
   size(config_keys::kHiddenSize, config.hidden_size,
-       "width of the encoder; a multiple of the heads");
+       "width of the encoder, a multiple of the heads");
   size(config_keys::kLayers, config.layers, "encoder layers");
   size(config_keys::kHeads, config.heads, "attention heads per layer");
   size(config_keys::kIntermediateSize, config.intermediate_size,
@@ -30,7 +30,7 @@ void read_sizes(Keys& section, BertConfig& config) {
 void read_arithmetic(Keys& section, BertConfig& config) {
   bool exact = config.activation == ActivationKind::kGeluErf;
   section.choice(config_keys::kActivation, exact, config_keys::kExactGelu,
-                 "activation of the feed-forward part; gelu and gelu_python are exact, the others "
+                 "activation of the feed-forward part. gelu and gelu_python are exact, the others "
                  "use the tanh approximation");
   config.activation = exact ? ActivationKind::kGeluErf : ActivationKind::kGeluTanh;
   section.number(config_keys::kHiddenDropout, config.hidden_dropout, at_least(0).below(1),

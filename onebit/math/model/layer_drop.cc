@@ -32,7 +32,7 @@ LayerDropOptions read_layer_drop(Keys& recipe) {
                   "skip layers, more often the later ones and in later steps");
   section.number("theta", options.theta, at_least(0).up_to(1),
                  "layer l of L, counted from 0, is computed with probability 1 - l / L (1 - "
-                 "theta(t)); theta(t) falls from 1 to this value");
+                 "theta(t)), where theta(t) falls from 1 to this value");
   section.number("gamma", options.gamma, at_least(0),
                  "after t updates theta(t) is (1 - theta) exp(-gamma t) + theta");
   return options;

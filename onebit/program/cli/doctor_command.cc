@@ -222,19 +222,19 @@ int run(const Arguments& given) {
 
 void add_doctor(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command = program.add_subcommand(
-      cluster::kDoctorCommand,
-      "Show what this machine and this program offer for training, and possible problems; with "
-      "--hostfile or --hosts, show where hosts differ");
+  const commands::Command command =
+      program.add_subcommand(cluster::kDoctorCommand,
+                             "Describe this machine and this program for training, and possible "
+                             "problems. With --hostfile or --hosts, compare several hosts");
   command
       .add_option("--threads", given->threads,
-                  "Threads to measure with; 0: all processors this process may use")
+                  "Threads to measure with, where 0 is all processors this process may use")
       .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command.add_flag("--quick", given->quick,
                    "Skip the measurements (they take 2 seconds, with hosts one second per host)");
   command.add_flag(cluster::kJsonOption, given->json,
-                   "Print what can be known without measuring as JSON, for programs");
+                   "Print everything that needs no measurement as JSON, for programs");
   command.add_option("--output", given->output,
                      "Also measure the parts of a training step, which takes some seconds, and "
                      "write them as JSON for `onebit plan --measured`");
@@ -247,7 +247,7 @@ void add_doctor(commands::Command program, commands::Action& chosen) {
                   "The same for a store of pre-training data (repeatable)")
       .allow_extra_args(false);
   command.add_option(cluster::kRunOption, given->question.output,
-                     "With --json or hosts: the folder of a run; a file is made and removed there, "
+                     "With --json or hosts: the folder of a run. A file is made and removed there, "
                      "or in the nearest folder above that exists");
   command.add_option(cluster::kInterfaceOption, given->question.interface,
                      "With --json or hosts: the network between them, as `onebit launch` takes it");

@@ -178,32 +178,35 @@ void add_starting(commands::Command command, Arguments& given) {
       .check(commands::at_least(1));
   command
       .add_option("--with", given.starter,
-                  "What starts the ranks: openmpi, mpich, srun, or auto (what fits the MPI that "
-                  "onebit is built with)")
+                  "Program that starts the ranks: openmpi, mpich, srun, or auto (the one that "
+                  "belongs to onebit's MPI)")
       .check(commands::one_of({"auto", "openmpi", "mpich", "srun"}))
       .capture_default_str();
   command
       .add_option("--threads", given.threads,
-                  "Threads of each rank; 0 shares the cores of a host among its ranks")
+                  "Threads of each rank, where 0 shares the cores of a host among its ranks")
       .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command
-      .add_option("--bind", given.bind,
-                  "core: each rank to cores of its own; none; auto: core if there are enough")
+      .add_option(
+          "--bind", given.bind,
+          "core gives each rank cores of its own, none does not, auto does if there are enough")
       .check(commands::one_of({"auto", "core", "none"}))
       .capture_default_str();
   command.add_option("--interface", given.interface,
                      "Network between the hosts: an interface (eth1) or a subnet (10.0.0.0/24)");
   command
-      .add_option("--export", given.exports,
-                  "Variable that the ranks get, NAME or NAME=VALUE (repeatable); settings of "
-                  "onebit, OpenMP, oneDNN, NCCL and CUDA are always exported, secrets never")
+      .add_option(
+          "--export", given.exports,
+          "Environment variable to set for the ranks, NAME or NAME=VALUE (repeatable). Settings of "
+          "onebit, OpenMP, oneDNN, NCCL and CUDA are always passed on, secrets never")
       .allow_extra_args(false);
   command.add_option("--env-file", given.env_file,
                      "File of such variables, one NAME=VALUE per line");
   command.add_flag("--no-checks", given.no_checks, "Start without checking the hosts");
   command.add_flag("--dry-run", given.dry_run,
-                   "Check the hosts, print what would be run and why, and start nothing");
+                   "Check the hosts and print the command that would start the ranks, each option "
+                   "with its reason, but start nothing");
 }
 
 void add_restarting(commands::Command command, Arguments& given) {
@@ -213,13 +216,13 @@ void add_restarting(commands::Command command, Arguments& given) {
   };
   command
       .add_option("--max-restarts", given.max_restarts,
-                  "Restarts in a row without a new checkpoint between them; 0: never")
+                  "Restarts in a row without a new checkpoint between them, where 0 is never")
       .check(commands::at_least(0))
       .capture_default_str();
   command
       .add_option("--min-hosts", given.min_hosts,
-                  "Continue with this many hosts when others do not answer; the batch size stays "
-                  "the same (default: all)")
+                  "Continue with this many hosts when others do not answer, with the same batch "
+                  "size (default: all)")
       .check(commands::at_least(1));
   command
       .add_option(
@@ -228,7 +231,7 @@ void add_restarting(commands::Command command, Arguments& given) {
           "with 2, a lost host loses no data (default: the recipe's run.checkpoint_copies)")
       .check(commands::at_least(1));
   add_duration("--restart-pause", given.pause,
-               "Pause before the first restart; later ones are longer");
+               "Pause before the first restart. Later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,
                "Time without a step after which the run counts as hanging (default: ten median "
                "steps, at least a minute)");
@@ -238,9 +241,9 @@ void add_restarting(commands::Command command, Arguments& given) {
                "Time without a reply after which a host counts as lost");
   add_duration("--host-wait", given.host_wait,
                "Time before a restart for enough hosts to answer again");
-  add_duration(
-      "--end-timeout", given.end_timeout,
-      "Time for the checkpoint after SIGTERM, SIGUSR1 or Ctrl-C; a second signal ends at once");
+  add_duration("--end-timeout", given.end_timeout,
+               "Time for the checkpoint after SIGTERM, SIGUSR1 or Ctrl-C. A second signal ends the "
+               "run at once");
 }
 
 }  // namespace

@@ -24,11 +24,12 @@ void choose_transport(comm::World& world, const Context& context,
   if (std::ranges::all_of(uuids, [](const auto& uuid) { return uuid.empty(); })) return;
   const comm::DeviceTransport transport =
       comm::transport_of({.backend = request.backend,
+                          .host = std::string(world.communicator().transport()),
                           .cuda_aware = request.cuda_aware,
                           .device_uuids = uuids,
                           .mpi_takes_device_memory = comm::mpi_takes_device_memory()});
   world.use_device(context.device(), transport);
-  if (world.communicator().rank() == 0) log_info("transport: {}", name_of(transport));
+  if (world.communicator().rank() == 0) log_info("transport: {}", world.communicator().transport());
 }
 
 }  // namespace onebit::commands

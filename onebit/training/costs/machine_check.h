@@ -12,14 +12,14 @@ namespace onebit::costs {
 // The inputs of the checks besides the machine.
 struct ProgramFacts {
   int threads = 1;                    // compute threads of a rank
-  std::string mpi_problem;            // why MPI cannot be used; empty: it can
+  std::string mpi_problem;            // why MPI cannot be used, "" if it can
   bool has_mpirun = false;            // in PATH
   bool has_cuda = false;              // built in
   int cuda_devices = 0;               // seen by the program
   bool native_bf16 = false;           // the processor multiplies bf16 itself
   std::string onednn_limit;           // ONEDNN_MAX_CPU_ISA or its old name, where set
   std::optional<int> openmp_threads;  // OMP_NUM_THREADS, where set
-  // Operations per second of products in f32 and bf16, bytes per second of copies; 0: not measured.
+  // Operations per second of products in f32 and bf16, bytes per second of copies, 0 if unknown.
   double f32 = 0, bf16 = 0, memory = 0;
 };
 

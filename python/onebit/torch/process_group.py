@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from typing import Any
 
 import torch.distributed as dist
@@ -10,10 +13,33 @@ from onebit import _core
 
 
 def ranks_of(process_group: Any = None) -> _core.Ranks:
-    """Returns the ranks of the group, at first the default one, for messages of onebit's own. A
-    process without torch.distributed is a single rank. Collective."""
+    """Returns the ranks of the group, at first the default one. A process without torch.distributed
+    is a single rank. Collective.
+
+    The ranks exchange over TCP connections of onebit's own, so that messages leave during the
+    backward pass without Python. torch's group only tells them where rank 0 is. GLOO_SOCKET_IFNAME
+    chooses the network card. When a rank fails or ends, the others get PeerError.
+    """
     if not dist.is_available() or not dist.is_initialized():
         return _core.one_rank()
-    if dist.get_world_size(process_group) == 1:
+    rank, size = dist.get_rank(process_group), dist.get_world_size(process_group)
+    if size == 1:
         return _core.one_rank()
-    raise NotImplementedError
+    hosts: list[Any] = [None] * size
+    dist.all_gather_object(hosts, socket.gethostname(), group=process_group)
+    on_one_machine = len(set(hosts)) == 1
+    meeting: list[Any] = [None]
+    if rank == 0:
+        host = "127.0.0.1" if on_one_machine else os.environ.get("MASTER_ADDR", hosts[0])
+        meeting = [(host, _free_port(), secrets.token_hex(16))]
+    first = 0 if process_group is None else dist.get_global_rank(process_group, 0)
+    dist.broadcast_object_list(meeting, src=first, group=process_group)
+    host, port, token = meeting[0]
+    return _core.ranks_over_tcp(rank, size, host, port, token,
+                                os.environ.get("GLOO_SOCKET_IFNAME", ""), on_one_machine)
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET) as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
