@@ -7,7 +7,7 @@
 #include "onebit/apps/pretrain/pretraining_task.h"
 #include "onebit/exchange/comm/launch.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/training_loop.h"
 
@@ -68,10 +68,10 @@ class StudyTask final : public pretrain::PretrainingTask {
             const Replacement& replacement)
       : PretrainingTask(options, communicator), config_(PretrainingTask::config()) {
     require(config_.compute == DType::kF32, "{}: bf16 and fp16: f32 alone is here",
-            options.recipe_place);
+            options.recipe.place);
     config_.optimizer = std::make_shared<ReplacedRecipe>(
         config_.optimizer, replacement.describes,
-        maker_of(replacement, options.recipe, options.recipe_place));
+        maker_of(replacement, options.recipe.values, options.recipe.place));
   }
 
   const engine::EngineConfig& config() const override { return config_; }
@@ -94,7 +94,6 @@ void train(const Arguments& given, const Replacement& replacement) {
     options.data = {{given.data, 0.0}};
     options.valid = {{"", given.valid}};
     options.recipe = load_recipe(given.recipe, {});
-    options.recipe_place = given.recipe;
     options.output = given.output;
     Context context = Context::cpu(given.threads);
     training::check_run_folder(options.output, false);

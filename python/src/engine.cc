@@ -252,8 +252,8 @@ class RecipeSchedule {
     Keys keys(document, "the config");
     const engine::EngineConfig config = engine::parse_engine_config(keys);
     keys.check();
-    const Keys section = keys.section("scheduler", "the learning rate of each update");
-    schedule_ = optim::make_schedule(section, config.optimizer->learning_rate(), config.run.steps);
+    std::vector<std::string> warnings;
+    schedule_ = config.scheduler.make(config.run.steps, warnings);
   }
   double rate(int64_t update) const {
     require(update >= 1, "updates are counted from 1, not {}", update);

@@ -6,6 +6,7 @@
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
+#include "tests/finetune/run_fine_tuning.h"
 
 namespace onebit::classify {
 namespace {
@@ -34,8 +35,9 @@ const std::vector<Topic>& topics() {
   return all;
 }
 
-class ClassifyTest
-    : public finetune::FineTuningTest<ClassifyTrainingOptions, run_classify_training> {
+class ClassifyTest : public finetune::FineTuningTest<
+                         ClassifyTrainingOptions,
+                         finetune::run_fine_tuning<ClassifyTask, ClassifyTrainingOptions>> {
  protected:
   // `count` texts, a line each: label(index of the topic, text).
   template <typename Label>
@@ -101,8 +103,8 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
 TEST_F(ClassifyTest, LearnsSeveralLabels) {
   ClassifyTrainingOptions given = options("run");
   learn_by_heart(given, 120);
-  given.recipe["classify"] = {{"problem_type", "multi_label_classification"},
-                              {"class_weights", "balanced"}};
+  given.recipe.values["classify"] = {{"problem_type", "multi_label_classification"},
+                                     {"class_weights", "balanced"}};
   given.train = write_texts("many.tsv", 27, "label\ttext\n", [](size_t topic, int i) {
     if (topic == 0 && i % 2 == 0) return "";
     return topic == 0 ? "outside" : topic == 1 ? "people,power" : "people";
@@ -119,7 +121,7 @@ TEST_F(ClassifyTest, LearnsSeveralLabels) {
 TEST_F(ClassifyTest, LearnsNumbers) {
   ClassifyTrainingOptions given = options("run");
   learn_by_heart(given, 200);
-  given.recipe["classify"] = {{"problem_type", "regression"}, {"best_by", "mse"}};
+  given.recipe.values["classify"] = {{"problem_type", "regression"}, {"best_by", "mse"}};
   given.train = write_texts("numbers.tsv", 27, "label\ttext\n",
                             [](size_t topic, int) { return std::to_string(topic) + ".5"; });
   given.dev = {{given.train, ""}};
@@ -149,7 +151,7 @@ TEST_F(ClassifyTest, LearnsPairs) {
   write_file_atomically(folder_ / "pairs.csv", text);
   given.train = folder_ / "pairs.csv";
   given.dev = {{given.train, ""}};
-  given.recipe["data"]["label"] = "same";
+  given.recipe.values["data"]["label"] = "same";
   EXPECT_EQ(best(train(given), "f1"), 1);
 }
 
@@ -163,7 +165,8 @@ TEST_F(ClassifyTest, ResumesOnDisksOfTheHosts) {
 
 TEST_F(ClassifyTest, TrainsOnCudaAsOnACpu) {
   finetune::expect_trains_on_cuda_as_on_a_cpu(
-      [&](const std::string& name) { return options(name); }, run_classify_training);
+      [&](const std::string& name) { return options(name); },
+      finetune::run_fine_tuning<ClassifyTask, ClassifyTrainingOptions>);
 }
 
 TEST_F(ClassifyTest, ThreeRanksSeeWhatOneRankSees) {
@@ -184,7 +187,7 @@ TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
 TEST_F(ClassifyTest, LambTrainsToo) {
   ClassifyTrainingOptions given = options("run");
   learn_by_heart(given, 20);
-  given.recipe["optimizer"] = parse_json(R"({"type": "Lamb", "params": {"lr": 5e-3}})", "o");
+  given.recipe.values["optimizer"] = parse_json(R"({"type": "Lamb", "params": {"lr": 5e-3}})", "o");
   train(given);
   const auto losses = finetune::losses_in(given.output);
   EXPECT_LT(losses.back(), losses.front());
@@ -192,7 +195,7 @@ TEST_F(ClassifyTest, LambTrainsToo) {
 
 TEST_F(ClassifyTest, EvaluatesBySteps) {
   ClassifyTrainingOptions given = options("run");
-  given.recipe["run"]["evaluate_every"] = 5;
+  given.recipe.values["run"]["evaluate_every"] = 5;
   train(given);
   std::vector<int64_t> evaluated;
   for (const Json& line : finetune::lines_in(given.output)) {
@@ -205,8 +208,8 @@ TEST_F(ClassifyTest, EvaluatesBySteps) {
 TEST_F(ClassifyTest, EpochsDecideTheSteps) {
   ClassifyTrainingOptions given = options("run");
   given.dev.clear();
-  given.recipe["run"].erase("steps");
-  given.recipe["data"]["epochs"] = 2;
+  given.recipe.values["run"].erase("steps");
+  given.recipe.values["data"]["epochs"] = 2;
   const training::RunSummary summary = train(given);
   EXPECT_EQ(summary.steps, (2 * 27 + 7) / 8);
   EXPECT_FALSE(summary.best.has_value());
@@ -216,7 +219,7 @@ TEST_F(ClassifyTest, EpochsDecideTheSteps) {
 
 TEST_F(ClassifyTest, TheResolvedRecipeIsTheSameRun) {
   ClassifyTrainingOptions given = options("run");
-  given.recipe["classify"] = {{"class_weights", {{"court", 2.0}}}, {"best_by", "f1_macro"}};
+  given.recipe.values["classify"] = {{"class_weights", {{"court", 2.0}}}, {"best_by", "f1_macro"}};
   expect_resolved_recipe_is_the_same_run(given);
 }
 
@@ -230,14 +233,14 @@ TEST_F(ClassifyTest, ATokenizerThatKeepsAccentsIsRefused) {
 TEST_F(ClassifyTest, WeightsChangeTheLoss) {
   ClassifyTrainingOptions plain = options("plain"), weighted = options("weighted");
   for (ClassifyTrainingOptions* given : {&plain, &weighted}) learn_by_heart(*given, 1);
-  weighted.recipe["classify"] = {{"class_weights", {{"court", 9.0}}}};
+  weighted.recipe.values["classify"] = {{"class_weights", {{"court", 9.0}}}};
   train(plain);
   train(weighted);
   EXPECT_NE(finetune::losses_in(folder_ / "plain"), finetune::losses_in(folder_ / "weighted"));
   // Equal weights have the same effect as none.
   ClassifyTrainingOptions same = options("same");
   learn_by_heart(same, 1);
-  same.recipe["classify"] = {{"class_weights", "balanced"}};  // nine of each
+  same.recipe.values["classify"] = {{"class_weights", "balanced"}};  // nine of each
   train(same);
   EXPECT_EQ(finetune::losses_in(folder_ / "plain"), finetune::losses_in(folder_ / "same"));
 }
@@ -268,7 +271,7 @@ TEST_F(ClassifyTest, LongTextsAreCutAndCounted) {
   const Path dev = folder_ / "long.tsv";
   std::filesystem::copy_file(given.train, dev);
   given.dev = {{dev, ""}};
-  given.recipe["data"]["max_sequence_length"] = 4;
+  given.recipe.values["data"]["max_sequence_length"] = 4;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const ClassifyTask task(context, given, *communicator);
@@ -285,21 +288,25 @@ TEST_F(ClassifyTest, AGlueTaskIsReadByItsOwnColumns) {
               [](size_t topic, int) { return fmt::format("src\t{}\t", topic == 0 ? 1 : 0); });
   ClassifyTrainingOptions given = options("run");
   learn_by_heart(given, 120);
-  given.recipe["data"]["glue"] = "CoLA";
+  given.recipe.values["data"]["glue"] = "CoLA";
   given.train = folder_ / "train.tsv";
   given.dev = {{given.train, ""}, {given.train, "other"}};
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "matthews"), 1);
   EXPECT_EQ(best(summary, "other_accuracy"), 1);
-  const auto stored = classify_config_of_run(given.output);
-  ASSERT_TRUE(stored.has_value());
-  EXPECT_EQ(stored->glue, "CoLA");
-  EXPECT_FALSE(classify_config_of_run(given.model).has_value());
+  const auto use = [](const Path& model, const std::vector<std::string>& overrides) {
+    return parse_classify_recipe(finetune::recipe_of_model(model, kClassifyTask, overrides));
+  };
+  // Other files have other columns than GLUE's.
+  EXPECT_EQ(use(given.output, {}).glue, "CoLA");
+  EXPECT_EQ(use(given.output, {}).layout.columns.label, "");
+  EXPECT_EQ(use(given.output, {"data.label=topic"}).layout.columns.label, "topic");
+  EXPECT_EQ(use(given.model, {}).glue, "");
 }
 
 TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
   const auto set = [&](const char* section, const char* key, const Json& value) {
-    return error_of([&](auto& o) { o.recipe[section][key] = value; });
+    return error_of([&](auto& o) { o.recipe.values[section][key] = value; });
   };
   EXPECT_THAT(set("data", "max_sequence_length", 129), HasSubstr("128 positions"));
   EXPECT_THAT(set("data", "text", "txt"), HasSubstr("topics.tsv:1: there is no column \"txt\""));
@@ -314,7 +321,7 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_THAT(set("classify", "best_by", "pearson"), HasSubstr("`classify.best_by`"));
   EXPECT_THAT(set("classify", "best_by", "f1"), HasSubstr("use f1_macro"));
   EXPECT_THAT(set("classify", "positive_label", "x"), HasSubstr("`classify.positive_label`"));
-  EXPECT_THAT(error_of([](auto& o) { o.recipe["task"] = "squad"; }),
+  EXPECT_THAT(error_of([](auto& o) { o.recipe.values["task"] = "squad"; }),
               HasSubstr("`onebit squad train`"));
   EXPECT_THAT(error_of([](auto& o) { o.train = "/nowhere.tsv"; }), HasSubstr("/nowhere.tsv"));
   EXPECT_THAT(error_of([](auto& o) { o.model = "/nowhere"; }), HasSubstr("/nowhere"));
@@ -340,7 +347,7 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
                 o.output = folder_ / "run";
                 o.resume = true;
                 o.train = topics_file("more.tsv", 30);
-                o.recipe["run"]["steps"] = 20;
+                o.recipe.values["run"]["steps"] = 20;
               }),
               HasSubstr("other training data"));
 }
@@ -357,9 +364,9 @@ TEST_F(ClassifyTest, ResumesNoRunOfAnotherTask) {
   }
   auto again = options("run");
   again.resume = true;
-  again.recipe["run"]["steps"] = 20;
+  again.recipe.values["run"]["steps"] = 20;
   EXPECT_THAT(message_of([&] { train(again); }),
-              HasSubstr("is of a run of the task tag, this is the task classify"));
+              HasSubstr("a run of the task tag, but this command trains the task classify"));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ TEST(ClassifyCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"classify predict -m x -o y", "onebit classify predict", "give --input FILE, or --glue"},
       {"classify predict -m x -o y --glue RTE", "onebit classify predict", "--glue needs --data"},
       {"classify predict -m x -o y --glue RTX -d z", "onebit classify predict", "--glue"},
-      {"classify predict -m x -i y -o z --batch 0", "onebit classify predict", "--batch"},
+      {"classify predict -m x -i y -o z --batch 0", "onebit classify predict",
+       "--prediction-batch"},
       {"classify predict -m x -i y -o z --format xml", "onebit classify predict", "--format"},
       {"classify evaluate -m x -d y --threshold 2", "onebit classify evaluate", "--threshold"},
       {"classify train -m x -o y -r z", "onebit classify train", "give --train FILE, or --glue"},
@@ -65,6 +66,19 @@ TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
   const std::string predictions = read_file(folder_ / "p.tsv");
   EXPECT_TRUE(predictions.starts_with("prediction\tprobability:no\tprobability:yes\n"));
   EXPECT_EQ(std::count(predictions.begin(), predictions.end(), '\n'), 49);
+
+  // The run's recipe with overrides: a key has no option of its own, or it has one.
+  const auto refused_value = [&](const std::string& more) {
+    const Outcome refused = run(fmt::format("classify predict --model {} --input {} --output {} {}",
+                                            at("run"), at("train.tsv"), at("q.tsv"), more));
+    EXPECT_EQ(refused.status, 1) << refused.output;
+    return refused.output;
+  };
+  EXPECT_TRUE(
+      contains(refused_value("--set classify.treshold=0.3"), "did you mean \"threshold\"?"));
+  EXPECT_TRUE(contains(refused_value("--set data.skip_bad_records=true"),
+                       "predictions have a line for every record"));
+  EXPECT_TRUE(contains(refused_value("--set data.text=nothing"), "nothing"));
 
   const Outcome judged =
       expect_runs(fmt::format("classify evaluate --model {} --data {} --output {} --device cpu",

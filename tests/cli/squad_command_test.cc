@@ -60,6 +60,16 @@ class SquadProgram : public ProgramFolder {
   }
 };
 
+// One sentence that names the command, and not every key that the other task does not know.
+TEST(SquadCommand, ARecipeOfAnotherTaskIsOneError) {
+  const Outcome refused =
+      run("squad train --model m --train t --output /nowhere/run --device cpu "
+          "--recipe " ONEBIT_SOURCE_DIR "/recipes/demo.json");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "run `onebit pretrain` with this recipe")) << refused.output;
+  EXPECT_FALSE(contains(refused.output, "is not known")) << refused.output;
+}
+
 TEST_F(SquadProgram, TrainingDecidesWhetherASystemAbstains) {
   const Outcome trained = train("v2.json", "run");
   EXPECT_TRUE(contains(trained.output, "rules of SQuAD 2.0: a question may get no answer"))
@@ -84,6 +94,19 @@ TEST_F(SquadProgram, TrainingDecidesWhetherASystemAbstains) {
   EXPECT_TRUE(has_null_odds("d"));
   predict("run", "v2.json", "e", "--rules 1.1");
   EXPECT_FALSE(has_null_odds("e"));
+
+  // A setting of the run can be changed in both directions.
+  const auto texts = [&](const std::string& name, const std::string& more) {
+    predict("run", "v2.json", name, more);
+    return read_file(folder_ / name / "nbest_predictions.json");
+  };
+  Json recipe = read_json(folder_ / "run/recipe.json");
+  recipe["answers"]["text"] = "projection";
+  write("run/recipe.json", recipe.dump());
+  const std::string projected = texts("f", ""), offsets = texts("g", "--no-projection");
+  EXPECT_EQ(offsets, read_file(folder_ / "a/nbest_predictions.json"));
+  EXPECT_EQ(texts("h", "--set answers.text=offsets --n-best 20"), offsets);
+  EXPECT_EQ(texts("i", "--projection"), projected);
 
   // A question alone has no labels at all.
   write("context.txt", "the king was here 0 the bird was here 1");

@@ -6,6 +6,7 @@
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
+#include "tests/finetune/run_fine_tuning.h"
 
 namespace onebit::embed {
 namespace {
@@ -25,7 +26,9 @@ constexpr const char* kRecipe = R"({
 constexpr const char* kThings[] = {"king", "river", "mother", "tree",  "child", "house",
                                    "fire", "water", "night",  "mouse", "gold",  "horse"};
 
-class EmbedTest : public finetune::FineTuningTest<finetune::FineTuningOptions, run_embed_training> {
+class EmbedTest : public finetune::FineTuningTest<
+                      finetune::FineTuningOptions,
+                      finetune::run_fine_tuning<EmbedTask, finetune::FineTuningOptions>> {
  protected:
   // Texts that contain the same word are related.
   Path pairs_file(const std::string& name = "pairs.jsonl") const {
@@ -65,7 +68,7 @@ class EmbedTest : public finetune::FineTuningTest<finetune::FineTuningOptions, r
   finetune::FineTuningOptions scored(const std::string& name) const {
     finetune::FineTuningOptions given = options(name);
     given.train = given.dev = scored_file();
-    given.recipe["data"]["score_scale"] = 5;
+    given.recipe.values["data"]["score_scale"] = 5;
     return given;
   }
   finetune::FineTuningOptions triplets(const std::string& name) const {
@@ -111,7 +114,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
 TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   finetune::FineTuningOptions given = triplets("run");
   learn_by_heart(given, 60);
-  given.recipe["embed"] = {{"pooling", "cls"}, {"normalize", "no"}};
+  given.recipe.values["embed"] = {{"pooling", "cls"}, {"normalize", "no"}};
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "triplet_accuracy"), 1);
   const auto sentence = formats::read_sentence_files(given.output);
@@ -138,10 +141,10 @@ TEST_F(EmbedTest, TheStartTimesUnevenMicroBatches) {
   for (const Case& one : {Case{1, 5, 3, 1}, Case{2, 7, 2, 4}, Case{2, 5, 2, 2}, Case{2, 5, 4, 1}}) {
     const std::string name = fmt::format("run-{}-{}-{}", one.world, one.batch, one.micro_batch);
     finetune::FineTuningOptions given = dealt(options(name), one.micro_batch);
-    given.recipe["train_batch_size"] = one.batch;
-    given.recipe["run"]["seed"] = one.seed;
-    given.recipe["run"]["steps"] = 2;
-    given.recipe["optimizer"]["params"]["freeze_step"] = 1;
+    given.recipe.values["train_batch_size"] = one.batch;
+    given.recipe.values["run"]["seed"] = one.seed;
+    given.recipe.values["run"]["steps"] = 2;
+    given.recipe.values["optimizer"]["params"]["freeze_step"] = 1;
     given.quiet = false;
     EXPECT_EQ(train(given, one.world).steps, 2);
   }
@@ -174,7 +177,8 @@ TEST_F(EmbedTest, ResumesBitForBit) {
 // and 2 of the eight, learn what one rank does with all of them.
 TEST_F(EmbedTest, TrainsOnCudaAsOnACpu) {
   finetune::expect_trains_on_cuda_as_on_a_cpu(
-      [&](const std::string& name) { return options(name); }, run_embed_training);
+      [&](const std::string& name) { return options(name); },
+      finetune::run_fine_tuning<EmbedTask, finetune::FineTuningOptions>);
 }
 
 TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
@@ -182,8 +186,8 @@ TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
     finetune::FineTuningOptions one = make(name + "-one"), two = make(name + "-two");
     finetune::FineTuningOptions three = make(name + "-three");
     for (finetune::FineTuningOptions* given : {&one, &two, &three}) learn_by_heart(*given, 12);
-    one.recipe["train_micro_batch_size_per_gpu"] = 8;
-    two.recipe["train_micro_batch_size_per_gpu"] = 4;
+    one.recipe.values["train_micro_batch_size_per_gpu"] = 8;
+    two.recipe.values["train_micro_batch_size_per_gpu"] = 4;
     train(one, 1);
     train(two, 2);
     train(dealt(three, 3), 3);
@@ -199,8 +203,8 @@ TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
 TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
   finetune::FineTuningOptions whole = options("whole"), parts = options("parts");
   for (finetune::FineTuningOptions* given : {&whole, &parts}) learn_by_heart(*given, 1);
-  whole.recipe["train_micro_batch_size_per_gpu"] = 8;
-  parts.recipe["train_micro_batch_size_per_gpu"] = 2;
+  whole.recipe.values["train_micro_batch_size_per_gpu"] = 8;
+  parts.recipe.values["train_micro_batch_size_per_gpu"] = 2;
   train(whole);
   train(parts);
   EXPECT_LT(losses("parts")[0], losses("whole")[0] - 0.3);
@@ -209,8 +213,8 @@ TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
 TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
   finetune::FineTuningOptions given = options("run");
   given.dev.clear();
-  given.recipe["run"].erase("steps");
-  given.recipe["data"]["epochs"] = 2;
+  given.recipe.values["run"].erase("steps");
+  given.recipe.values["data"]["epochs"] = 2;
   const training::RunSummary summary = train(given);
   EXPECT_EQ(summary.steps, 2 * 24 / 8);
   EXPECT_FALSE(summary.best.has_value());
@@ -220,17 +224,20 @@ TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
 
 TEST_F(EmbedTest, TheResolvedRecipeIsTheSameRun) {
   finetune::FineTuningOptions given = options("run");
-  given.recipe["embed"] = {{"best_by", "accuracy"}, {"scale", 10}, {"pooling", "cls"}};
+  given.recipe.values["embed"] = {{"best_by", "accuracy"}, {"scale", 10}, {"pooling", "cls"}};
   expect_resolved_recipe_is_the_same_run(given);
-  const auto stored = embed_config_of_run(given.output);
-  ASSERT_TRUE(stored.has_value());
-  EXPECT_EQ(stored->scale, 10);
-  EXPECT_FALSE(embed_config_of_run(folder_ / "bert").has_value());
+  const auto use = [](const Path& model, const std::vector<std::string>& overrides) {
+    return parse_embed_recipe(finetune::recipe_of_model(model, kEmbedTask, overrides));
+  };
+  EXPECT_EQ(use(given.output, {}).scale, 10);
+  EXPECT_EQ(use(given.output, {"embed.scale=3"}).scale, 3);
+  EXPECT_EQ(use(folder_ / "bert", {}).scale, 20);
 }
 
 TEST_F(EmbedTest, WhatIsWrongIsNamed) {
   const auto with = [&](const char* section, const char* key, const Json& value) {
-    return error_of([&](finetune::FineTuningOptions& bad) { bad.recipe[section][key] = value; });
+    return error_of(
+        [&](finetune::FineTuningOptions& bad) { bad.recipe.values[section][key] = value; });
   };
   EXPECT_THAT(with("embed", "best_by", "spearmann"), HasSubstr("best_by"));
   EXPECT_THAT(with("embed", "best_by", "spearman"),
@@ -241,21 +248,22 @@ TEST_F(EmbedTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
   EXPECT_THAT(with("data", "positive", "anser"), HasSubstr("has no key `anser`"));
   EXPECT_THAT(error_of([&](finetune::FineTuningOptions& bad) {
-                bad.recipe["data"]["negative"] = "n";
-                bad.recipe["data"]["score"] = "s";
+                bad.recipe.values["data"]["negative"] = "n";
+                bad.recipe.values["data"]["score"] = "s";
               }),
               HasSubstr("data.score are both given"));
-  EXPECT_THAT(error_of([&](finetune::FineTuningOptions& bad) { bad.recipe["task"] = "classify"; }),
-              HasSubstr("onebit classify train"));
+  EXPECT_THAT(
+      error_of([&](finetune::FineTuningOptions& bad) { bad.recipe.values["task"] = "classify"; }),
+      HasSubstr("onebit classify train"));
   EXPECT_THAT(error_of([&](finetune::FineTuningOptions& bad) { bad.train = scored_file(); }),
               HasSubstr("scored.csv:2: the score 5 is outside [-1, 1]"));
   EXPECT_THAT(error_of([&](finetune::FineTuningOptions& bad) {
-                bad.recipe["train_batch_size"] = 1;
-                bad.recipe["train_micro_batch_size_per_gpu"] = 1;
+                bad.recipe.values["train_batch_size"] = 1;
+                bad.recipe.values["train_micro_batch_size_per_gpu"] = 1;
               }),
               HasSubstr("contain one pair, whose anchor has no other text"));
   finetune::FineTuningOptions lonely = options("bad");
-  lonely.recipe["train_batch_size"] = 4;
+  lonely.recipe.values["train_batch_size"] = 4;
   EXPECT_THAT(message_of([&] { train(dealt(lonely, 1), 3); }), HasSubstr("contain one pair"));
 }
 
@@ -317,7 +325,7 @@ TEST_F(EmbedTest, VectorsOfBf16AreNearThoseOfF32) {
 
 TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
   finetune::FineTuningOptions given = options("run");
-  given.recipe["data"]["max_sequence_length"] = 4;
+  given.recipe.values["data"]["max_sequence_length"] = 4;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const EmbedTask task(context, given, *communicator);

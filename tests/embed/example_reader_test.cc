@@ -68,7 +68,7 @@ TEST_F(EmbedExamples, ErrorsNameTheLine) {
   const std::string head = "anchor\tpositive\tscore\n";
   const std::string outside = error("a.tsv", head + "a\tb\t0.5\nc\td\t4\n");
   EXPECT_THAT(outside, HasSubstr("a.tsv:3: the score 4 is outside [-1, 1]"));
-  EXPECT_THAT(outside, HasSubstr("--score-scale"));
+  EXPECT_THAT(outside, HasSubstr("set data.score_scale to the greatest score"));
   for (const char* score : {"x", "", "nan", "1e999", "0.5 "}) {
     EXPECT_THAT(error("a.tsv", head + "a\tb\t" + score + "\n"),
                 HasSubstr("a.tsv:2: `score` is \"" + std::string(score) + "\"; a score must be"))

@@ -28,11 +28,11 @@ void expect_trains_on_cuda_as_on_a_cpu(const OptionsOf& options, const Run& run)
   };
   const auto train = [&](const std::string& name, const Way& way) {
     auto given = options(name);
-    given.recipe["optimizer"] =
+    given.recipe.values["optimizer"] =
         parse_json(R"({"type": "AdamW", "params": {"lr": 3e-4, "weight_decay": 0.01}})", "o");
-    given.recipe["run"] = {{"steps", way.steps}, {"checkpoint_every", 4}, {"seed", 3}};
-    given.recipe["scheduler"]["params"]["total_num_steps"] = 50;
-    if (!way.type.empty()) given.recipe[way.type]["enabled"] = true;
+    given.recipe.values["run"] = {{"steps", way.steps}, {"checkpoint_every", 4}, {"seed", 3}};
+    given.recipe.values["scheduler"]["params"]["total_num_steps"] = 50;
+    if (!way.type.empty()) given.recipe.values[way.type]["enabled"] = true;
     given.resume = way.resume;
     if (!way.evaluates) given.dev.clear();
     comm::run_thread_world(1, [&](comm::Communicator& alone) {

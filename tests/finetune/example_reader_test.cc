@@ -39,7 +39,7 @@ TEST(ExampleReader, WithoutLabelsTheColumnIsNotLookedFor) {
 TEST(ExampleReader, FormatAndFixAreTheLayouts) {
   const TextFiles files;
   const Path path = files.write("a.data", "x\ty\n");
-  EXPECT_THAT(message_of([&] { read_examples(path, {}); }), HasSubstr("--format"));
+  EXPECT_THAT(message_of([&] { read_examples(path, {}); }), HasSubstr("give the format"));
   EXPECT_THAT(message_of([&] {
                 read_examples(path, {.format = FileFormat::kTsv, .column_fix = "look there"});
               }),

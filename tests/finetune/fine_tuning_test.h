@@ -53,8 +53,7 @@ class FineTuningTest : public testing::Test {
   // The options that all tasks share.
   Options options_of(const char* recipe, const Path& train, const std::string& name) const {
     Options options;
-    options.recipe = parse_json(recipe, "recipe");
-    options.recipe_place = "recipe";
+    options.recipe = {.values = parse_json(recipe, "recipe"), .place = "recipe"};
     options.model = folder_ / "bert";
     options.train = train;
     options.output = folder_ / name;
@@ -62,18 +61,19 @@ class FineTuningTest : public testing::Test {
     return options;
   }
   static void use_adam(Options& options) {
-    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+    options.recipe.values["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 3e-3}}}};
   }
   // Sets `steps` and disables everything that prevents memorizing the training data.
   static void learn_by_heart(Options& options, int64_t steps) {
     use_adam(options);
-    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
-    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
+    options.recipe.values["run"] = {{"steps", steps}, {"seed", 3}};
+    for (const char* name : {"hidden_dropout_prob", "attention_probs_dropout_prob"})
+      options.recipe.values["model"][name] = 0;
   }
   // Limits the micro-batch and allows uneven batches, for any number of ranks.
   static Options dealt(Options options, int64_t micro_batch) {
-    options.recipe["train_micro_batch_size_per_gpu"] = micro_batch;
-    options.recipe["run"]["uneven_batches"] = true;
+    options.recipe.values["train_micro_batch_size_per_gpu"] = micro_batch;
+    options.recipe.values["run"]["uneven_batches"] = true;
     return options;
   }
 
@@ -110,8 +110,8 @@ class FineTuningTest : public testing::Test {
   void expect_resumes_on_disks_of_the_hosts() const {
     train(options("shared"), 2);
     Options first = options("own");
-    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
-    first.recipe["run"].update({{"steps", 9}, {"checkpoint_copies", 2}});
+    first.recipe.values["scheduler"]["params"]["total_num_steps"] = 12;
+    first.recipe.values["run"].update({{"steps", 9}, {"checkpoint_copies", 2}});
     train_on_disks(first);
     std::filesystem::remove_all(folder_ / "own0");
     Options rest = options("own");
@@ -137,8 +137,8 @@ class FineTuningTest : public testing::Test {
       const std::string broken = "broken" + std::to_string(world);
       const auto given = [&](const std::string& name, int64_t steps) {
         Options one = options(name);
-        one.recipe["scheduler"]["params"]["total_num_steps"] = 20;
-        one.recipe["run"]["steps"] = steps;
+        one.recipe.values["scheduler"]["params"]["total_num_steps"] = 20;
+        one.recipe.values["run"]["steps"] = steps;
         return world == 3 ? dealt(one, 1) : one;
       };
       const int64_t samples = train(given(whole, 20), world).samples;
@@ -178,11 +178,11 @@ class FineTuningTest : public testing::Test {
     train(given);
     Options again = given;
     again.output += "-again";
-    again.recipe = read_json(given.output / "recipe.resolved.json");
+    again.recipe.values = read_json(given.output / "recipe.resolved.json");
     train(again);
     EXPECT_EQ(losses_in(again.output), losses_in(given.output));
-    EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
-    return again.recipe;
+    EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe.values);
+    return again.recipe.values;
   }
   // `open` opens a model for predictions.
   void expect_refuses_other_tokenizers(const std::function<void(const Path& model)>& open) const {

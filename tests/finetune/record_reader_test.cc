@@ -39,7 +39,7 @@ TEST(RecordReader, FormatByEnding) {
   EXPECT_EQ(format_of("x/train.tsv"), FileFormat::kTsv);
   EXPECT_EQ(format_of("train.csv.gz"), FileFormat::kCsv);
   EXPECT_EQ(format_of("train.jsonl.xz"), FileFormat::kJsonLines);
-  EXPECT_THAT(message_of([] { format_of("train.parquet"); }), HasSubstr("--format"));
+  EXPECT_THAT(message_of([] { format_of("train.parquet"); }), HasSubstr("give the format"));
 }
 
 TEST(RecordReader, ColumnsByNameAndNumber) {

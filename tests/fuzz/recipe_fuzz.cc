@@ -1,5 +1,5 @@
 // A recipe with the comments and commas of Hjson. What is JSON without them keeps its value.
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 
 #include <cstdlib>
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Json strict = parse_json(text, "input.json");
     if (!strict.is_object()) return;
     try {
-      if (load_recipe(file.path(), {}) != strict) std::abort();
+      if (load_recipe(file.path(), {}).values != strict) std::abort();
     } catch (const Error&) {
       std::abort();
     }

@@ -5,10 +5,11 @@
 
 #include <set>
 
-#include "onebit/apps/pretrain/pretraining_task.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/program/inspect/inspection_text.h"
+#include "onebit/program/inspect/task_list.h"
+#include "onebit/training/training/training_loop.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"
 #include "tests/finetune/small_corpus.h"
@@ -95,14 +96,15 @@ const Json kRecipe = {{"train_batch_size", 4},
                       {"run", {{"steps", 2}}}};
 
 Path InspectTest::trained() const {
-  pretrain::PretrainingOptions options;
-  options.recipe = kRecipe;
-  options.recipe_place = "recipe";
-  options.data = {{corpus_.train(), 0.0}};
+  training::RunOptions options;
+  options.recipe = {.values = kRecipe, .place = "recipe"};
   options.output = corpus_.folder("run");
   options.quiet = true;
   Context context = Context::cpu(1);
-  pretrain::run_pretraining(context, options, *comm::make_single_rank());
+  const auto communicator = comm::make_single_rank();
+  training::make_and_train(context, make_task, options,
+                           {.model = {}, .train = {{corpus_.train(), 0.0}}, .dev = {}},
+                           *communicator);
   return options.output;
 }
 

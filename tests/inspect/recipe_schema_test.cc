@@ -8,7 +8,7 @@
 
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/key_rows.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/inspect/task_list.h"
 #include "tests/base/message_of.h"
 #include "tests/inspect/json_schema.h"
@@ -59,7 +59,7 @@ TEST(RecipeSchema, EveryRecipeOfTheTreeIsValid) {
   for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
     const Json recipe = read_json(file.path());
     const std::string place = file.path().string();
-    const training::TaskKind& task = task_of(recipe, place);
+    const training::TaskKind& task = task_of({.values = recipe, .place = place});
     EXPECT_THAT(errors_of(recipe, task), testing::IsEmpty()) << file.path();
     EXPECT_TRUE(is_valid(recipe, recipe_schema(task.name))) << file.path();
     EXPECT_TRUE(is_valid(recipe, every)) << file.path();

@@ -18,7 +18,7 @@ TEST(TaskList, HasEveryNameThatARecipeMayHave) {
   for (const training::TaskKind& task : tasks()) names.emplace_back(task.name);
   EXPECT_THAT(names, ElementsAreArray(training::kTaskNames));
   for (const std::string& name : names) {
-    EXPECT_EQ(task_of({{"task", name}}, "recipe.json").name, name);
+    EXPECT_EQ(task_of({.values = {{"task", name}}, .place = "recipe.json"}).name, name);
   }
 }
 

@@ -13,9 +13,10 @@ namespace {
 std::unique_ptr<Schedule> schedule_from(const char* text, double base_rate = 1e-3,
                                         int64_t total = 0) {
   const Keys keys(parse_json(text, "test"), "test", "scheduler");
-  auto schedule = make_schedule(keys, base_rate, total);
+  const ScheduleOptions options = read_schedule(keys, base_rate, total);
   keys.check();
-  return schedule;
+  std::vector<std::string> warnings;
+  return options.make(total, warnings);
 }
 
 struct Golden {
@@ -164,7 +165,8 @@ TEST(Schedule, Ours) {
   const auto square =
       schedule_from(R"({"type": "polynomial", "params": {"power": 2, "end_ratio": 0.5}})", 1, 100);
   expect_factors(*square, {{0, 1}, {50, 0.625}, {100, 0.5}});
-  const auto constant = make_schedule(Keys(), 0.25, 0);
+  std::vector<std::string> warnings;
+  const auto constant = read_schedule(Keys(), 0.25, 0).make(0, warnings);
   expect_factors(*constant, {{0, 0.25}, {1000000, 0.25}});
   EXPECT_EQ(constant->warmup_updates(), 0);
 }

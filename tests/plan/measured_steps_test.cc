@@ -31,7 +31,8 @@ pretrain::PretrainingConfig bench_config() {
                "max_predictions_per_sequence": 19},
       "run": {"steps": 8}})",
                                  "bench.json");
-  return pretrain::parse_pretraining_recipe(recipe, "bench.json", std::nullopt);
+  return pretrain::parse_pretraining_recipe({.values = recipe, .place = "bench.json"},
+                                            std::nullopt);
 }
 
 void expect_within(double planned, double measured, const std::string& what) {

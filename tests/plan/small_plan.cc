@@ -29,7 +29,8 @@ pretrain::PretrainingConfig small_config(const std::string& more) {
       "data": {"sequence_length": 32, "max_predictions_per_sequence": 5})" +
                                      more + "}",
                                  "small.json");
-  return pretrain::parse_pretraining_recipe(recipe, "small.json", std::nullopt);
+  return pretrain::parse_pretraining_recipe({.values = recipe, .place = "small.json"},
+                                            std::nullopt);
 }
 
 PlannedCluster two_hosts() {

@@ -32,7 +32,7 @@ class CudaTraining : public PretrainingRuns {
 
   PretrainingOptions options(const std::string& name, int64_t steps) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["run"]["steps"] = steps;
+    options.recipe.values["run"]["steps"] = steps;
     options.valid.clear();
     return options;
   }
@@ -104,7 +104,7 @@ TEST_F(CudaTraining, TwoRunsGiveTheSameBits) {
   for (const char* type : {"", "bf16", "fp16"}) {
     for (const char* run : {"one", "other"}) {
       PretrainingOptions given = options(std::string(run) + type, 4);
-      if (*type != 0) given.recipe[type]["enabled"] = true;
+      if (*type != 0) given.recipe.values[type]["enabled"] = true;
       train(given, Where::kCuda);
     }
     EXPECT_EQ(losses(std::string("one") + type), losses(std::string("other") + type)) << type;
@@ -144,7 +144,7 @@ TEST_F(CudaTraining, OptimizersGiveTheCpusLosses) {
     const std::string name = chosen.at("type").get<std::string>();
     for (const Where where : {Where::kCpu, Where::kCuda}) {
       PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), 8);
-      given.recipe["optimizer"] = chosen;
+      given.recipe.values["optimizer"] = chosen;
       train(given, where);
     }
     expect_near(name + "_cuda", name + "_cpu", 8);
@@ -157,7 +157,7 @@ TEST_F(CudaTraining, RanksOnDevicesOfTheirOwnExchangeThroughNccl) {
   }
   for (const Where where : {Where::kCpu, Where::kCuda}) {
     PretrainingOptions given = options(where == Where::kCpu ? "cpu" : "cuda", kMeasured);
-    given.recipe["optimizer"] =
+    given.recipe.values["optimizer"] =
         parse_json(R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})", "o");
     train(given, where, 2);
   }
@@ -179,9 +179,9 @@ TEST_F(CudaTraining, TwoLevelsGiveTheCpusLosses) {
     const int64_t steps = name == "OneBitAdam_two" ? kMeasured : 8;
     for (const Where where : {Where::kCpu, Where::kCuda}) {
       PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), steps);
-      given.recipe["optimizer"] = chosen;
-      given.recipe["train_micro_batch_size_per_gpu"] = 2;
-      given.recipe["run"]["levels"] = "two";
+      given.recipe.values["optimizer"] = chosen;
+      given.recipe.values["train_micro_batch_size_per_gpu"] = 2;
+      given.recipe.values["run"]["levels"] = "two";
       train(given, where, 4, {0, 0, 1, 1});
     }
     expect_near(name + "_cuda", name + "_cpu", steps, 8);

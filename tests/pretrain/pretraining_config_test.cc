@@ -68,7 +68,7 @@ PretrainingConfig recipe_of(const std::string& more) {
                      "run": {"steps": 100000})" +
                                      more + "}",
                                  "recipe");
-  return parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+  return parse_pretraining_recipe({.values = recipe, .place = "recipe"}, std::nullopt);
 }
 
 // DeepSpeed's own configuration, which leaves some settings to the model.
@@ -82,7 +82,8 @@ TEST(PretrainingRecipe, DeepSpeedsConfigWithLayerDropLoads) {
       "progressive_layer_drop": {"enabled": true, "theta": 0.5, "gamma": 0.001},
       "model": {"pre_layer_norm": true}, "run": {"steps": 200000}})",
                                  "recipe");
-  const PretrainingConfig config = parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+  const PretrainingConfig config =
+      parse_pretraining_recipe({.values = recipe, .place = "recipe"}, std::nullopt);
   EXPECT_EQ(config.layer_drop,
             (model::LayerDropOptions{.enabled = true, .theta = 0.5, .gamma = 0.001}));
   EXPECT_NEAR(config.drop().mean_layers(0, 200000), 12 - 5.5 * (0.5 - 0.5 / 200), 1e-2);

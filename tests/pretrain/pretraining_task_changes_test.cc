@@ -41,9 +41,9 @@ class PretrainingChanges : public PretrainingRuns {
 TEST_F(PretrainingChanges, ReportsChangedKeys) {
   PretrainingOptions given = trained();
   EXPECT_THAT(decisions_of(given), Not(HasSubstr("changed:")));
-  given.recipe["run"]["keep_last"] = 7;
+  given.recipe.values["run"]["keep_last"] = 7;
   EXPECT_THAT(decisions_of(given), Not(HasSubstr("changed:")));
-  given.recipe["run"]["seed"] = 4;
+  given.recipe.values["run"]["seed"] = 4;
   EXPECT_THAT(decisions_of(given), HasSubstr("run.seed is 4, was 3"));
   given.data = {{corpus_.valid(), 0.0}};
   EXPECT_THAT(decisions_of(given), HasSubstr("other token stores"));

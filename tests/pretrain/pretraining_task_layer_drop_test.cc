@@ -27,14 +27,14 @@ class LayerDropRuns : public PretrainingRuns {
  protected:
   PretrainingOptions options(const std::string& name, int64_t steps = 24) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["run"]["steps"] = steps;
+    options.recipe.values["run"]["steps"] = steps;
     return options;
   }
 };
 
 TEST_F(LayerDropRuns, Learns) {
   PretrainingOptions given = options("run", 80);
-  given.recipe["run"]["checkpoint_every"] = 0;
+  given.recipe.values["run"]["checkpoint_every"] = 0;
   train(given, 2);
   const auto all = losses("run");
   ASSERT_EQ(all.size(), 80u);
@@ -61,10 +61,11 @@ TEST_F(LayerDropRuns, ResumesBitForBit) {
 // Without accumulation ranks and one rank compute the same passes.
 TEST_F(LayerDropRuns, TwoRanksSeeWhatOneRankSees) {
   PretrainingOptions given = options("one");
-  given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
-  given.recipe["train_micro_batch_size_per_gpu"] = 8;
+  given.recipe.values["optimizer"] =
+      parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  given.recipe.values["train_micro_batch_size_per_gpu"] = 8;
   train(given, 1);
-  given.recipe["train_micro_batch_size_per_gpu"] = 4;
+  given.recipe.values["train_micro_batch_size_per_gpu"] = 4;
   given.output = corpus_.folder("two");
   train(given, 2);
   const auto one = losses("one"), two = losses("two");
@@ -75,10 +76,10 @@ TEST_F(LayerDropRuns, TwoRanksSeeWhatOneRankSees) {
 
 TEST_F(LayerDropRuns, OverlapChangesNothing) {
   PretrainingOptions given = options("early");
-  given.recipe.erase("gradient_clipping");
+  given.recipe.values.erase("gradient_clipping");
   train(given, 2);
   given.output = corpus_.folder("late");
-  given.recipe["run"]["overlap"] = false;
+  given.recipe.values["run"]["overlap"] = false;
   train(given, 2);
   EXPECT_EQ(losses("early"), losses("late"));
 }
@@ -109,7 +110,7 @@ TEST_F(LayerDropRuns, LogsWhatItComputes) {
 // Evaluation computes every layer: the run's evaluation equals the model's.
 TEST_F(LayerDropRuns, EvaluationLeavesNothingOut) {
   PretrainingOptions given = options("run");
-  given.recipe["data"]["evaluation_samples"] = 0;
+  given.recipe.values["data"]["evaluation_samples"] = 0;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const training::RunSummary summary = run_pretraining(context, given, *communicator);
@@ -142,7 +143,7 @@ TEST_F(LayerDropRuns, ReportsAtTheStartWhatPassesCompute) {
       << computed.text;
   EXPECT_TRUE(task.computed_layers(24, 24).text.empty());
   PretrainingOptions whole = options("run");
-  whole.recipe["progressive_layer_drop"]["enabled"] = false;
+  whole.recipe.values["progressive_layer_drop"]["enabled"] = false;
   const PretrainingTask other(whole, *communicator);
   EXPECT_EQ(other.computed_layers(0, 24).share, 1);
   EXPECT_TRUE(other.computed_layers(0, 24).text.empty());

@@ -32,16 +32,16 @@ class OptimizersTest : public PretrainingRuns, public testing::WithParamInterfac
  protected:
   PretrainingOptions options(const std::string& name, const char* optimizer = GetParam()) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["optimizer"] = parse_json(optimizer, "recipe");
-    options.recipe["scheduler"]["params"]["warmup_max_lr"] =
-        options.recipe["optimizer"]["params"]["lr"];
+    options.recipe.values["optimizer"] = parse_json(optimizer, "recipe");
+    options.recipe.values["scheduler"]["params"]["warmup_max_lr"] =
+        options.recipe.values["optimizer"]["params"]["lr"];
     return options;
   }
 };
 
 TEST_P(OptimizersTest, Learns) {
   PretrainingOptions given = options("run");
-  given.recipe["run"] = {{"steps", 60}};
+  given.recipe.values["run"] = {{"steps", 60}};
   train(given, 2);
   const auto all = losses("run");
   EXPECT_LT(all.back(), 0.85 * all.front());
@@ -70,8 +70,8 @@ TEST_P(OptimizersTest, PackedMatricesChangeNoBit) {
     std::vector<Json> records[2];
     for (const bool packs : {false, true}) {
       PretrainingOptions given = options(fmt::format("run{}{}", world, packs));
-      given.recipe["bf16"] = {{"enabled", true}};
-      given.recipe["run"]["pack_weights"] = packs;
+      given.recipe.values["bf16"] = {{"enabled", true}};
+      given.recipe.values["run"]["pack_weights"] = packs;
       train(given, world);
       for (Json& line : finetune::lines_in(given.output)) {
         if (line.contains("held_out")) records[packs].push_back(line.at("held_out"));
@@ -103,9 +103,9 @@ TEST_P(OptimizersTest, ContinuesOnAnotherNumberOfRanks) {
 // The model in a checkpoint between two exchanges is the one that the run evaluates there.
 TEST_P(OptimizersTest, TheModelIsTheCommonOne) {
   PretrainingOptions given = options("run");
-  given.recipe["data"]["evaluation_samples"] = 0;
-  given.recipe["run"]["evaluate_every"] = 21;
-  given.recipe["run"]["check_replicas_every"] = 0;
+  given.recipe.values["data"]["evaluation_samples"] = 0;
+  given.recipe.values["run"]["evaluate_every"] = 21;
+  given.recipe.values["run"]["check_replicas_every"] = 0;
   train(given, 2);
   double held_out = 0;
   for (const Json& line : finetune::lines_in(given.output)) {

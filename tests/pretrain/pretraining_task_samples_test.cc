@@ -55,7 +55,7 @@ class PretrainingSamplesTest : public PretrainingRuns {
   Path valid_samples() const { return corpus_.folder("valid.samples"); }
   PretrainingOptions options(const std::string& name, int64_t steps = 12) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["run"]["steps"] = steps;
+    options.recipe.values["run"]["steps"] = steps;
     options.data = {{train_samples(), 0.0}};
     options.valid = {{"", valid_samples()}};
     return options;
@@ -97,7 +97,9 @@ TEST_F(PretrainingSamplesTest, HeldOutStoresOfBothKinds) {
   ASSERT_TRUE(summary.after.has_value());
   EXPECT_GT(metrics::value_of(summary.after->metrics, "drawn/mlm_loss"), 0);
   const HeldOutResult again = evaluate_model(
-      context, {.model = given.output, .data = valid_samples(), .max_samples = 16}, *communicator);
+      context,
+      {.model = given.output, .data = valid_samples(), .overrides = {"data.evaluation_samples=16"}},
+      *communicator);
   EXPECT_NEAR(again.mlm_loss, metrics::value_of(summary.after->metrics, "drawn/mlm_loss"), 1e-5);
 }
 
@@ -106,11 +108,11 @@ TEST_F(PretrainingSamplesTest, RefusesWhatDoesNotFit) {
     return message_of([&] { train(given); });
   };
   PretrainingOptions given = options("short");
-  given.recipe["data"]["sequence_length"] = 16;
+  given.recipe.values["data"]["sequence_length"] = 16;
   EXPECT_THAT(message(given), HasSubstr("samples are not truncated"));
   given = options("one-segment");
-  given.recipe["data"]["next_sentence"] = false;
-  given.recipe["model"]["type_vocab_size"] = 1;
+  given.recipe.values["data"]["next_sentence"] = false;
+  given.recipe.values["model"]["type_vocab_size"] = 1;
   EXPECT_THAT(message(given), HasSubstr("samples are pairs"));
   EXPECT_FALSE(std::filesystem::exists(corpus_.folder("short")));
 }

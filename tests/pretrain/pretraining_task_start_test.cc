@@ -37,7 +37,7 @@ class StartTest : public PretrainingRuns {
   Path model() const { return corpus_.folder("bert"); }
   PretrainingOptions options(const std::string& name, bool next_sentence = true) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["data"]["next_sentence"] = next_sentence;
+    options.recipe.values["data"]["next_sentence"] = next_sentence;
     options.initialize_from = model();
     return options;
   }
@@ -98,28 +98,28 @@ TEST_F(StartTest, ShapeAndArithmeticComeFromTheModel) {
       training::read_model_description(training::find_model_folder(corpus_.folder("run")));
   EXPECT_EQ(written.config, finetune::odd_shape(vocabulary_->size()));
   // The first values are the model's, to the last bit of its loss.
-  const HeldOutResult before =
-      evaluate({.model = model(), .data = corpus_.valid(), .sequence_length = 32});
+  const HeldOutResult before = evaluate(
+      {.model = model(), .data = corpus_.valid(), .overrides = {"data.sequence_length=32"}});
   EXPECT_EQ(first_evaluation("run").at("mlm_loss"), before.mlm_loss);
   EXPECT_EQ(first_evaluation("run").at("nsp_loss"), before.nsp_loss);
 }
 
 TEST_F(StartTest, WhatTheRecipeStatesMustBeAsTheModel) {
   PretrainingOptions given = options("bad");
-  given.recipe["model"] = {{"hidden_size", 48},
-                           {"hidden_act", "gelu"},
-                           {"layer_norm_eps", 1e-12},
-                           {"hidden_dropout_prob", 0.2}};  // may differ
+  given.recipe.values["model"] = {{"hidden_size", 48},
+                                  {"hidden_act", "gelu"},
+                                  {"layer_norm_eps", 1e-12},
+                                  {"hidden_dropout_prob", 0.2}};  // may differ
   const std::string model_says = fmt::format("but the model {} has ", model().string());
   EXPECT_THAT(error_of(given),
               AllOf(HasSubstr("recipe: key `model.hidden_size` is 48, " + model_says + "24"),
                     HasSubstr("`model.hidden_act` is gelu, " + model_says + "gelu_new"),
                     HasSubstr("`model.layer_norm_eps` is 1e-12, " + model_says + "1e-07"),
                     HasSubstr("remove the key"), Not(HasSubstr("dropout"))));
-  given.recipe["model"] = {{"preset", "bert-tiny"}};
+  given.recipe.values["model"] = {{"preset", "bert-tiny"}};
   EXPECT_THAT(error_of(given),
               HasSubstr("`model.preset` is bert-tiny, whose hidden_size is 128, " + model_says));
-  given.recipe["model"] = {{"hidden_size", 24}, {"hidden_act", "gelu_tanh"}};
+  given.recipe.values["model"] = {{"hidden_size", 24}, {"hidden_act", "gelu_tanh"}};
   EXPECT_EQ(error_of(given), "(no error)");
 }
 
@@ -135,7 +135,7 @@ TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
       });
     });
   };
-  EXPECT_THAT(error_of_two([](auto& given) { given.recipe["run"]["steps"] = 13; }),
+  EXPECT_THAT(error_of_two([](auto& given) { given.recipe.values["run"]["steps"] = 13; }),
               HasSubstr("recipe: the recipe of rank 1 differs from that of rank 0: `run.steps` is "
                         "13, on rank 0 it is 12; start every rank with the same recipe"));
   EXPECT_THAT(error_of_two([](auto& given) { given.resume = true; }),
@@ -187,8 +187,8 @@ TEST_F(StartTest, AnotherCasingIsRefused) {
 
 TEST_F(StartTest, MaskedWordsAlone) {
   PretrainingOptions given = options("run", false);
-  given.recipe["run"]["steps"] = 60;
-  given.recipe["optimizer"]["params"]["lr"] = 3e-3;
+  given.recipe.values["run"]["steps"] = 60;
+  given.recipe.values["optimizer"]["params"]["lr"] = 3e-3;
   train(given, 2);
   const Path folder = training::find_model_folder(given.output);
   EXPECT_EQ(training::read_model_description(folder).architecture, "BertForMaskedLM");
@@ -206,12 +206,16 @@ TEST_F(StartTest, MaskedWordsAlone) {
                                  [](const Json& line) { return line.contains("held_out"); });
   EXPECT_NEAR(last->at("held_out").at("mlm_loss").get<double>(), after.mlm_loss, 1e-5);
   EXPECT_EQ(last->at("held_out").at("loss"), last->at("held_out").at("mlm_loss"));
-  EXPECT_EQ(evaluate({.model = folder, .data = corpus_.valid(), .sequence_length = 32}).mlm_loss,
-            after.mlm_loss);
-  EXPECT_THAT(message_of([&] {
-                evaluate({.model = folder, .data = corpus_.valid(), .next_sentence = true});
-              }),
-              HasSubstr("--no-next-sentence"));
+  EXPECT_EQ(
+      evaluate({.model = folder, .data = corpus_.valid(), .overrides = {"data.sequence_length=32"}})
+          .mlm_loss,
+      after.mlm_loss);
+  EXPECT_THAT(
+      message_of([&] {
+        evaluate(
+            {.model = folder, .data = corpus_.valid(), .overrides = {"data.next_sentence=true"}});
+      }),
+      HasSubstr("set data.next_sentence to false"));
   Context context = Context::cpu(1);
   EXPECT_EQ(MaskFiller(context, folder).fill("the [MASK] rules today", 2).size(), 1u);
 }
@@ -234,8 +238,8 @@ TEST_F(StartTest, FreshHeadsAreSaid) {
 TEST_F(StartTest, TokenTypesThatTheModelLacksAreZero) {
   finetune::drop_tensors(model(), {kTokenTypes});
   PretrainingOptions given = options("run");
-  given.recipe["run"]["steps"] = 1;
-  given.recipe["optimizer"] = {{"type", "Adam"}, {"params", {{"lr", 0}}}};
+  given.recipe.values["run"]["steps"] = 1;
+  given.recipe.values["optimizer"] = {{"type", "Adam"}, {"params", {{"lr", 0}}}};
   EXPECT_THAT(first_values(given), HasSubstr("token types (zeros)"));
   train(given);
   const Path folder = training::find_model_folder(given.output);
@@ -272,7 +276,7 @@ TEST_F(StartTest, ResumesBitForBitWithoutTheModel) {
       const std::string name = fmt::format("{}{}", next_sentence ? "pairs" : "runs", world);
       train(options(name + "whole", next_sentence), world);
       PretrainingOptions broken = options(name + "broken", next_sentence);
-      broken.recipe["run"]["steps"] = 9;
+      broken.recipe.values["run"]["steps"] = 9;
       train(broken, world);
       const Path away = corpus_.folder("away");
       std::filesystem::rename(model(), away);
@@ -295,15 +299,19 @@ TEST_F(StartTest, ResumesBitForBitWithoutTheModel) {
 TEST_F(StartTest, SeveralHeldOutStoresAreDistinguished) {
   PretrainingOptions given = options("run", false);
   given.valid = {{"new", corpus_.valid()}, {"old", corpus_.train()}};
-  given.recipe["tensorboard"] = {{"enabled", true}};
+  given.recipe.values["tensorboard"] = {{"enabled", true}};
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const training::RunSummary summary = run_pretraining(context, given, *communicator);
   const Json held_out = first_evaluation("run");
-  const HeldOutResult of_new = evaluate(
-      {.model = model(), .data = corpus_.valid(), .sequence_length = 32, .next_sentence = false});
-  const HeldOutResult of_old = evaluate(
-      {.model = model(), .data = corpus_.train(), .sequence_length = 32, .next_sentence = false});
+  const HeldOutResult of_new =
+      evaluate({.model = model(),
+                .data = corpus_.valid(),
+                .overrides = {"data.sequence_length=32", "data.next_sentence=false"}});
+  const HeldOutResult of_old =
+      evaluate({.model = model(),
+                .data = corpus_.train(),
+                .overrides = {"data.sequence_length=32", "data.next_sentence=false"}});
   EXPECT_NE(of_new.mlm_loss, of_old.mlm_loss);
   EXPECT_NEAR(held_out.at("mlm_loss").get<double>(), of_new.mlm_loss, 1e-9);
   EXPECT_NEAR(held_out.at("old").at("mlm_loss").get<double>(), of_old.mlm_loss, 1e-9);

@@ -22,8 +22,8 @@ class TablesTest : public PretrainingRuns {
     PretrainingOptions options = options_of(kRecipe, "run");
     options.valid.clear();
     options.quiet = false;
-    options.recipe["run"]["steps"] = steps;
-    options.recipe["optimizer"]["params"]["freeze_step"] = freeze_step;
+    options.recipe.values["run"]["steps"] = steps;
+    options.recipe.values["optimizer"]["params"]["freeze_step"] = freeze_step;
     return options;
   }
   // The text of a row in the last table of a kind, or "" if it has none of this name.

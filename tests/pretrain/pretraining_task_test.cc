@@ -30,7 +30,7 @@ class PretrainingTest : public PretrainingRuns {
  protected:
   PretrainingOptions options(const std::string& name, int64_t steps = 12) const {
     PretrainingOptions options = options_of(kRecipe, name);
-    options.recipe["run"]["steps"] = steps;
+    options.recipe.values["run"]["steps"] = steps;
     return options;
   }
 };
@@ -38,13 +38,13 @@ class PretrainingTest : public PretrainingRuns {
 TEST_F(PretrainingTest, TheResolvedRecipeIsTheSameRun) {
   train(options("given"), 2);
   PretrainingOptions again = options("resolved");
-  again.recipe = read_json(corpus_.folder("given") / "recipe.resolved.json");
-  EXPECT_EQ(again.recipe["gradient_accumulation_steps"], 2);
-  EXPECT_EQ(again.recipe["data"]["masked_lm_probability"], 0.15);
-  EXPECT_EQ(again.recipe["scheduler"]["params"]["warmup_type"], "log");
+  again.recipe.values = read_json(corpus_.folder("given") / "recipe.resolved.json");
+  EXPECT_EQ(again.recipe.values["gradient_accumulation_steps"], 2);
+  EXPECT_EQ(again.recipe.values["data"]["masked_lm_probability"], 0.15);
+  EXPECT_EQ(again.recipe.values["scheduler"]["params"]["warmup_type"], "log");
   train(again, 2);
   EXPECT_EQ(losses("resolved"), losses("given"));
-  EXPECT_EQ(read_json(corpus_.folder("resolved") / "recipe.resolved.json"), again.recipe);
+  EXPECT_EQ(read_json(corpus_.folder("resolved") / "recipe.resolved.json"), again.recipe.values);
 }
 
 TEST_F(PretrainingTest, LearnsAndLeavesAModelBehind) {
@@ -63,9 +63,9 @@ TEST_F(PretrainingTest, LearnsAndLeavesAModelBehind) {
 
 TEST_F(PretrainingTest, EvaluationOfTheModelEqualsTheRuns) {
   PretrainingOptions given = options("run");
-  given.recipe["data"]["evaluation_samples"] = 0;
-  given.recipe["data"]["whole_word_masking"] = true;
-  given.recipe["data"]["masked_lm_probability"] = 0.3;
+  given.recipe.values["data"]["evaluation_samples"] = 0;
+  given.recipe.values["data"]["whole_word_masking"] = true;
+  given.recipe.values["data"]["masked_lm_probability"] = 0.3;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const training::RunSummary summary = run_pretraining(context, given, *communicator);
@@ -109,7 +109,8 @@ TEST_F(PretrainingTest, ResumesFromATag) {
   EXPECT_NE(absent.find("global_step12, global_step10, global_step5"), std::string::npos) << absent;
   EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
   given.tag = "global_step5";
-  given.recipe["run"]["steps"] = 5;  // no steps are left, but later checkpoints are still discarded
+  given.recipe.values["run"]["steps"] =
+      5;  // no steps are left, but later checkpoints are still discarded
   train(given, 1);
   EXPECT_EQ(read_file(given.output / "latest"), "global_step5");
   EXPECT_EQ(losses("run").size(), 5u);
@@ -167,7 +168,7 @@ TEST_F(PretrainingTest, AChangedFileOfTheModelIsRefused) {
 // The marks of earlier epochs, which make resuming late fast. Older checkpoints lack them.
 TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   PretrainingOptions given = options("whole", 60);
-  given.recipe["run"]["checkpoint_every"] = 50;
+  given.recipe.values["run"]["checkpoint_every"] = 50;
   train(given, 1);
   const Path folder = given.output / "global_step50";
   Json state = read_json(folder / "state.json");
@@ -215,7 +216,7 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
 
 TEST_F(PretrainingTest, TwoRanksSeeWhatOneRankSees) {
   PretrainingOptions adam = options("one");
-  adam.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  adam.recipe.values["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
   train(adam, 1);
   adam.output = corpus_.folder("two");
   train(adam, 2);
@@ -229,7 +230,8 @@ TEST_F(PretrainingTest, StepsReserveNoBuffersAfterTheFirst) {
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   PretrainingOptions given = options("run", 30);
-  given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  given.recipe.values["optimizer"] =
+      parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
   PretrainingTask task(given, *communicator);
   training::Session run(context, task, given, *communicator);
   for (int step = 0; step < 12; ++step) run.train_step();
@@ -333,18 +335,18 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
     return "";
   };
   PretrainingOptions bad = options("bad");
-  bad.recipe["data"]["sequence_length"] = 64;
+  bad.recipe.values["data"]["sequence_length"] = 64;
   EXPECT_NE(error_of(bad).find("sequence_length"), std::string::npos);
   bad = options("bad");
-  bad.recipe["task"] = "squad";
+  bad.recipe.values["task"] = "squad";
   EXPECT_NE(error_of(bad).find("run `onebit squad train` with this recipe"), std::string::npos);
-  bad.recipe["task"] = "squat";
+  bad.recipe.values["task"] = "squat";
   EXPECT_NE(error_of(bad).find("one of pretrain, squad"), std::string::npos);
   bad = options("bad");
-  bad.recipe["optimzer"] = 3;
+  bad.recipe.values["optimzer"] = 3;
   EXPECT_NE(error_of(bad).find("optimizer"), std::string::npos);
   bad = options("bad");
-  bad.recipe["run"].erase("steps");
+  bad.recipe.values["run"].erase("steps");
   EXPECT_NE(error_of(bad).find("run.steps"), std::string::npos);
   bad = options("bad");
   bad.data = {{corpus_.folder("nowhere"), 0.0}};
@@ -355,7 +357,7 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_NE(error_of(options("run")).find("--resume"), std::string::npos);
   PretrainingOptions other = options("run");
   other.resume = true;
-  other.recipe["model"]["intermediate_size"] = 96;
+  other.recipe.values["model"]["intermediate_size"] = 96;
   EXPECT_NE(error_of(other).find("intermediate_size"), std::string::npos);
   other = options("run", 4);
   other.resume = true;

@@ -25,12 +25,13 @@ class UnevenTest : public PretrainingRuns {
   PretrainingOptions options(const std::string& name) const { return options_of(kRecipe, name); }
   PretrainingOptions with_adam(const std::string& name) const {
     PretrainingOptions given = options(name);
-    given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+    given.recipe.values["optimizer"] =
+        parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
     return given;
   }
   static void deal(PretrainingOptions& given, int64_t micro_batch) {
-    given.recipe["train_micro_batch_size_per_gpu"] = micro_batch;
-    given.recipe["run"]["uneven_batches"] = true;
+    given.recipe.values["train_micro_batch_size_per_gpu"] = micro_batch;
+    given.recipe.values["run"]["uneven_batches"] = true;
   }
   void expect_same_losses(const std::string& name, const std::string& other) const {
     const auto one = losses(name), two = losses(other);
@@ -55,7 +56,7 @@ TEST_F(UnevenTest, ThreeRanksSeeWhatOneRankSees) {
     const std::string name = "three" + std::to_string(micro_batch);
     PretrainingOptions three = with_adam(name);
     deal(three, micro_batch);
-    three.recipe["gradient_clipping"] = 1000;  // the norms are of the average
+    three.recipe.values["gradient_clipping"] = 1000;  // the norms are of the average
     train(three, 3);
     expect_same_losses("one", name);
     const auto one_steps = of_kind("one", "step"), steps = of_kind(name, "step");
@@ -78,7 +79,7 @@ TEST_F(UnevenTest, ThreeRanksSeeWhatOneRankSees) {
 TEST_F(UnevenTest, FewerRanksContinueWithTheSameSamples) {
   train(with_adam("whole"), 4);
   PretrainingOptions first = with_adam("moved");
-  first.recipe["run"]["steps"] = 5;
+  first.recipe.values["run"]["steps"] = 5;
   train(first, 4);
   PretrainingOptions rest = with_adam("moved");
   rest.resume = true;
@@ -98,13 +99,13 @@ TEST_F(UnevenTest, OneBitAdamResumesBitForBit) {
         PretrainingOptions options =
             this->options(name + std::to_string(micro_batch) + (clipping > 0 ? "-clipped" : ""));
         deal(options, micro_batch);
-        options.recipe["gradient_clipping"] = clipping;
-        options.recipe["run"].update({{"steps", 20}, {"check_replicas_every", 1}});
+        options.recipe.values["gradient_clipping"] = clipping;
+        options.recipe.values["run"].update({{"steps", 20}, {"check_replicas_every", 1}});
         return options;
       };
       train(given("whole"), 3);
       PretrainingOptions first = given("broken");
-      first.recipe["run"]["steps"] = 17;  // the noise has been measured
+      first.recipe.values["run"]["steps"] = 17;  // the noise has been measured
       train(first, 3);
       PretrainingOptions rest = given("broken");
       rest.resume = true;
@@ -119,8 +120,8 @@ TEST_F(UnevenTest, OneBitAdamContinuesOnOtherRanks) {
   const auto given = [&](const std::string& name, int64_t steps) {
     PretrainingOptions options = this->options(name);
     deal(options, 2);
-    options.recipe["run"]["steps"] = steps;
-    options.recipe["run"]["check_replicas_every"] = 1;
+    options.recipe.values["run"]["steps"] = steps;
+    options.recipe.values["run"]["check_replicas_every"] = 1;
     options.resume = steps > 8;
     return options;
   };
@@ -145,7 +146,7 @@ TEST_F(UnevenTest, OneBitAdamContinuesOnOtherRanks) {
 TEST_F(UnevenTest, FewerSamplesThanRanksAreRefused) {
   PretrainingOptions given = options("few");
   deal(given, 2);
-  given.recipe["train_batch_size"] = 2;
+  given.recipe.values["train_batch_size"] = 2;
   const std::string text = message_of([&] { train(given, 3); });
   EXPECT_THAT(
       text,
@@ -156,7 +157,7 @@ TEST_F(UnevenTest, FewerSamplesThanRanksAreRefused) {
 TEST_F(UnevenTest, OneBitAdamLearns) {
   const auto last = [&](const std::string& name, int world) {
     PretrainingOptions given = options(name);
-    given.recipe["run"]["steps"] = 60;
+    given.recipe.values["run"]["steps"] = 60;
     deal(given, 8);
     train(given, world);
     const auto all = losses(name);
@@ -173,7 +174,7 @@ TEST_F(UnevenTest, OneBitAdamLearns) {
 TEST_F(UnevenTest, TheStartTableShowsHowSamplesAreDistributed) {
   PretrainingOptions given = options("shown");
   deal(given, 2);
-  given.recipe["run"]["steps"] = 1;
+  given.recipe.values["run"]["steps"] = 1;
   given.quiet = false;
   train(given, 3);
   EXPECT_THAT(of_kind("shown", "start").at(0).dump(),
@@ -181,11 +182,11 @@ TEST_F(UnevenTest, TheStartTableShowsHowSamplesAreDistributed) {
                         "per rank"));
   // The resolved recipe gives the same run.
   PretrainingOptions again = options("again");
-  again.recipe = read_json(corpus_.folder("shown") / "recipe.resolved.json");
-  EXPECT_EQ(again.recipe["gradient_accumulation_steps"], 2);
+  again.recipe.values = read_json(corpus_.folder("shown") / "recipe.resolved.json");
+  EXPECT_EQ(again.recipe.values["gradient_accumulation_steps"], 2);
   train(again, 3);
   EXPECT_EQ(losses("again"), losses("shown"));
-  EXPECT_EQ(read_json(corpus_.folder("again") / "recipe.resolved.json"), again.recipe);
+  EXPECT_EQ(read_json(corpus_.folder("again") / "recipe.resolved.json"), again.recipe.values);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "onebit/data/formats/bert_config_file.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
+#include "tests/finetune/run_fine_tuning.h"
 #include "tests/squad/dataset_json.h"
 
 namespace onebit::squad {
@@ -41,7 +42,13 @@ Json questions_file() {
   return squad::dataset_json::file_of(kContext, questions);
 }
 
-class SquadTest : public finetune::FineTuningTest<finetune::FineTuningOptions, run_squad_training> {
+SquadConfig config_of(const Path& model) {
+  return parse_squad_recipe(finetune::recipe_of_model(model, kSquadTask, {}));
+}
+
+class SquadTest : public finetune::FineTuningTest<
+                      finetune::FineTuningOptions,
+                      finetune::run_fine_tuning<SquadTask, finetune::FineTuningOptions>> {
  protected:
   SquadTest() { write("squad.json", questions_file().dump()); }
 
@@ -55,7 +62,7 @@ class SquadTest : public finetune::FineTuningTest<finetune::FineTuningOptions, r
     finetune::FineTuningOptions back = options("run");
     back.resume = true;
     back.tag = "global_step" + std::to_string(step);
-    back.recipe["run"]["steps"] = steps;
+    back.recipe.values["run"]["steps"] = steps;
     return back;
   }
 };
@@ -63,7 +70,7 @@ class SquadTest : public finetune::FineTuningTest<finetune::FineTuningOptions, r
 TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 100);
-  given.recipe["data"]["max_sequence_length"] = 128;  // one window
+  given.recipe.values["data"]["max_sequence_length"] = 128;  // one window
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "exact"), 100);
   EXPECT_EQ(best(summary, "f1"), 100);
@@ -77,11 +84,10 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   const auto communicator = comm::make_single_rank();
   const Dataset dataset = squad::read_dataset(given.dev, Use::kPredict);
   SquadPredictionOptions prediction;
-  EXPECT_FALSE(squad_config_of_run(given.model).has_value());
-  const auto recipe = squad_config_of_run(given.output);
-  ASSERT_TRUE(recipe.has_value());
-  EXPECT_EQ(recipe->features.max_sequence_length, 128);
-  prediction.features = recipe->features;
+  EXPECT_FALSE(config_of(given.model).is_window_given);
+  const SquadConfig recipe = config_of(given.output);
+  EXPECT_EQ(recipe.features.max_sequence_length, 128);
+  prediction.features = recipe.features;
   const auto computed = predictor.compute(dataset, prediction, *communicator);
   const Json predictions = read_json(given.output / "predictions.json");
   const auto answers = squad::decode_answers(*computed.features, computed.logits, {}, 1);
@@ -105,9 +111,9 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
 TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
   finetune::FineTuningOptions given = options("run");
   use_adam(given);
-  given.recipe["fp16"] = parse_json(R"({"enabled": true, "initial_scale_power": 20,
+  given.recipe.values["fp16"] = parse_json(R"({"enabled": true, "initial_scale_power": 20,
                                         "loss_scale_window": 1, "hysteresis": 1})",
-                                    "fp16");
+                                           "fp16");
   train(given, 1);
   std::vector<int64_t> evaluated, expected;  // after which updates
   int64_t step = 0, skipped = 0, samples = 0, ended_in_a_skipped_step = 0;
@@ -139,7 +145,7 @@ TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
 
 TEST_F(SquadTest, EvaluatesByStepsToo) {
   finetune::FineTuningOptions given = options("run");
-  given.recipe["run"]["evaluate_every"] = 5;
+  given.recipe.values["run"]["evaluate_every"] = 5;
   train(given, 1);
   std::set<int64_t> evaluated;
   for (const Json& line : finetune::lines_in(given.output)) {
@@ -201,17 +207,19 @@ TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
 
 TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
   finetune::FineTuningOptions by_epochs = options("epochs");
-  by_epochs.recipe["run"].erase("steps");
-  by_epochs.recipe["data"]["epochs"] = 1.5;
+  by_epochs.recipe.values["run"].erase("steps");
+  by_epochs.recipe.values["data"]["epochs"] = 1.5;
   for (const finetune::FineTuningOptions& given : {options("steps"), by_epochs}) {
     const Json resolved = expect_resolved_recipe_is_the_same_run(given);
-    EXPECT_EQ(resolved.at("run").contains("steps"), given.recipe.at("run").contains("steps"));
+    EXPECT_EQ(resolved.at("run").contains("steps"),
+              given.recipe.values.at("run").contains("steps"));
   }
 }
 
 TEST_F(SquadTest, TrainsOnCudaAsOnACpu) {
   finetune::expect_trains_on_cuda_as_on_a_cpu(
-      [&](const std::string& name) { return options(name); }, run_squad_training);
+      [&](const std::string& name) { return options(name); },
+      finetune::run_fine_tuning<SquadTask, finetune::FineTuningOptions>);
 }
 
 TEST_F(SquadTest, ThreeRanksSeeWhatOneRankSees) {
@@ -230,8 +238,8 @@ TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
 TEST_F(SquadTest, EpochsDecideTheSteps) {
   finetune::FineTuningOptions given = options("run");
   given.dev.clear();
-  given.recipe["run"].erase("steps");
-  given.recipe["data"]["epochs"] = 2;
+  given.recipe.values["run"].erase("steps");
+  given.recipe.values["data"]["epochs"] = 2;
   const training::RunSummary summary = train(given, 1);
   const Json state =
       read_json(folder_ / "run" / ("global_step" + std::to_string(summary.steps)) / "state.json");
@@ -246,30 +254,33 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
 // A recipe without a task gets the command's. The recipe that the run stores contains it.
 TEST_F(SquadTest, TheRunNamesItsTask) {
   finetune::FineTuningOptions given = options("run");
-  given.recipe["run"]["steps"] = 2;
+  given.recipe.values["run"]["steps"] = 2;
   train(given, 1);
   const Json stored = read_json(given.output / "recipe.json");
   EXPECT_EQ(stored.at("task"), "squad");
   const Path checkpoint = given.output / "global_step2";
   EXPECT_EQ(read_json(checkpoint / "state.json").at("client_state").at("recipe"), stored);
-  EXPECT_TRUE(squad_config_of_run(checkpoint).has_value());
+  EXPECT_TRUE(config_of(checkpoint).is_window_given);
 
   Json other = stored;
   other["task"] = "pretrain";
   write_file_atomically(given.output / "recipe.json", other.dump());
-  EXPECT_FALSE(squad_config_of_run(given.output).has_value());
+  EXPECT_FALSE(config_of(given.output).is_window_given);
 }
 
 TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
   };
+  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe.values["data"]["max_sequence_length"] = 129; }),
+                  "positions"));
   EXPECT_TRUE(
-      has(error_of([](auto& o) { o.recipe["data"]["max_sequence_length"] = 129; }), "positions"));
-  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["task"] = "pretrain"; }), "`onebit pretrain`"));
-  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["data"]["epochs"] = 1; }), "run.steps"));
-  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["answers"]["n_best"] = 3; }), "n_best_size"));
-  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["data"]["doc_strid"] = 3; }), "doc_stride"));
+      has(error_of([](auto& o) { o.recipe.values["task"] = "pretrain"; }), "`onebit pretrain`"));
+  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe.values["data"]["epochs"] = 1; }), "run.steps"));
+  EXPECT_TRUE(
+      has(error_of([](auto& o) { o.recipe.values["answers"]["n_best"] = 3; }), "n_best_size"));
+  EXPECT_TRUE(
+      has(error_of([](auto& o) { o.recipe.values["data"]["doc_strid"] = 3; }), "doc_stride"));
   EXPECT_TRUE(has(error_of([](auto& o) { o.train = "/nowhere.json"; }), "/nowhere.json"));
   EXPECT_TRUE(has(error_of([](auto& o) { o.model = "/nowhere"; }), "/nowhere"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "bad"));
@@ -279,7 +290,7 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_TRUE(has(error_of([&](auto& o) {
                     o.output = folder_ / "run";
                     o.resume = true;
-                    o.recipe["data"]["doc_stride"] = 9;
+                    o.recipe.values["data"]["doc_stride"] = 9;
                   }),
                   "other training data"));
   Context context = Context::cpu(1);

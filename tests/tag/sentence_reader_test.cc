@@ -21,7 +21,7 @@ TEST(SentenceReader, FormatsByTheirEndings) {
   EXPECT_EQ(format_of("eng.testa"), std::nullopt);
   const TextFiles files;
   const Path path = files.write("eng.testa", "a O\n");
-  EXPECT_THAT(message_of([&] { read_sentences(path, {}); }), HasSubstr("give the format"));
+  EXPECT_THAT(message_of([&] { read_sentences(path, {}); }), HasSubstr("set data.format"));
 }
 
 TEST(SentenceReader, EveryFormatIsRead) {

@@ -6,6 +6,7 @@
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
+#include "tests/finetune/run_fine_tuning.h"
 
 namespace onebit::tag {
 namespace {
@@ -27,7 +28,9 @@ constexpr const char* kRecipe = R"({
 constexpr const char* kNames[][2] = {{"king", "PER"}, {"river", "LOC"}, {"mother", "PER"},
                                      {"tree", "LOC"}, {"child", "PER"}, {"house", "LOC"}};
 
-class TagTest : public finetune::FineTuningTest<finetune::FineTuningOptions, run_tag_training> {
+class TagTest : public finetune::FineTuningTest<
+                    finetune::FineTuningOptions,
+                    finetune::run_fine_tuning<TagTask, finetune::FineTuningOptions>> {
  protected:
   // Sentences of "the old NAME and NAME .", where "old NAME" is an entity of two words.
   Path names_file(const std::string& name = "names.conll", int count = 24) const {
@@ -107,7 +110,7 @@ TEST_F(TagTest, LearnsPlainTags) {
 TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
-  given.recipe["tag"] = {{"scheme", "iobes"}};
+  given.recipe.values["tag"] = {{"scheme", "iobes"}};
   std::string text;
   for (int i = 0; i < 24; ++i) {
     const auto& [name, type] = kNames[i % 6];
@@ -131,15 +134,15 @@ TEST_F(TagTest, NumbersAreTagsByTheirPlaceInTheLabels) {
                         kNames[i % 6][0]);
   }
   given.train = given.dev = write("numbers.jsonl", text + "nonsense\n");
-  given.recipe["tag"] = {{"labels", {"O", "B-X", "I-X"}}};
-  given.recipe["data"]["skip_bad_records"] = true;
+  given.recipe.values["tag"] = {{"labels", {"O", "B-X", "I-X"}}};
+  given.recipe.values["data"]["skip_bad_records"] = true;
   EXPECT_EQ(best(train(given), "f1"), 1);
   finetune::FineTuningOptions again = given;
   again.model = given.output;
   again.output = folder_ / "again";
-  again.recipe.erase("tag");
+  again.recipe.values.erase("tag");
   EXPECT_EQ(best(train(again), "f1"), 1);
-  again.recipe["data"]["skip_bad_records"] = false;
+  again.recipe.values["data"]["skip_bad_records"] = false;
   again.output = folder_ / "bad";
   EXPECT_THAT(message_of([&] { train(again); }), HasSubstr("--skip-bad-records"));
 }
@@ -149,7 +152,7 @@ TEST_F(TagTest, NumbersAreTagsByTheirPlaceInTheLabels) {
 TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 120);
-  given.recipe["data"] = {{"max_sequence_length", 10}, {"stride", 4}};
+  given.recipe.values["data"] = {{"max_sequence_length", 10}, {"stride", 4}};
   std::string text;
   for (int i = 0; i < 12; ++i) {
     for (int word = 0; word < 20; ++word) {
@@ -172,7 +175,8 @@ TEST_F(TagTest, ResumesBitForBit) {
 
 TEST_F(TagTest, TrainsOnCudaAsOnACpu) {
   finetune::expect_trains_on_cuda_as_on_a_cpu(
-      [&](const std::string& name) { return options(name); }, run_tag_training);
+      [&](const std::string& name) { return options(name); },
+      finetune::run_fine_tuning<TagTask, finetune::FineTuningOptions>);
 }
 
 TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {
@@ -184,7 +188,7 @@ TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {
 TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
   finetune::FineTuningOptions one = options("one"), two = options("two"), whole = options("whole");
   for (finetune::FineTuningOptions* given : {&one, &two, &whole}) learn_by_heart(*given, 12);
-  whole.recipe["train_micro_batch_size_per_gpu"] = 8;
+  whole.recipe.values["train_micro_batch_size_per_gpu"] = 8;
   train(one, 1);
   train(two, 2);
   train(whole, 1);
@@ -199,8 +203,8 @@ TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
 TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
   finetune::FineTuningOptions given = options("run");
   given.dev.clear();
-  given.recipe["run"].erase("steps");
-  given.recipe["data"]["epochs"] = 2;
+  given.recipe.values["run"].erase("steps");
+  given.recipe.values["data"]["epochs"] = 2;
   const training::RunSummary summary = train(given);
   EXPECT_EQ(summary.steps, (2 * 24 + 7) / 8);
   EXPECT_FALSE(summary.best.has_value());
@@ -210,12 +214,13 @@ TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
 
 TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
   finetune::FineTuningOptions given = options("run");
-  given.recipe["tag"] = {{"best_by", "f1_strict"}, {"scheme", "iob2"}};
+  given.recipe.values["tag"] = {{"best_by", "f1_strict"}, {"scheme", "iob2"}};
   expect_resolved_recipe_is_the_same_run(given);
-  const auto stored = tag_config_of_run(given.output);
-  ASSERT_TRUE(stored.has_value());
-  EXPECT_EQ(stored->layout.scheme, Scheme::kIob2);
-  EXPECT_FALSE(tag_config_of_run(folder_ / "bert").has_value());
+  const auto use = [](const Path& model) {
+    return parse_tag_recipe(finetune::recipe_of_model(model, kTagTask, {}));
+  };
+  EXPECT_EQ(use(given.output).layout.scheme, Scheme::kIob2);
+  EXPECT_FALSE(use(folder_ / "bert").layout.scheme.has_value());
 }
 
 TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
@@ -231,14 +236,15 @@ TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
   finetune::FineTuningOptions other = options("other");
   learn_by_heart(other, 1);
   other.model = given.output;
-  other.recipe["tag"] = {{"scheme", "iobes"}};
+  other.recipe.values["tag"] = {{"scheme", "iobes"}};
   train(other);
   EXPECT_EQ(formats::read_bert_config(other.output / "config.json").labels.size(), 7u);
 }
 
 TEST_F(TagTest, WhatIsWrongIsNamed) {
   const auto with = [&](const char* section, const char* key, const Json& value) {
-    return error_of([&](finetune::FineTuningOptions& bad) { bad.recipe[section][key] = value; });
+    return error_of(
+        [&](finetune::FineTuningOptions& bad) { bad.recipe.values[section][key] = value; });
   };
   EXPECT_THAT(with("tag", "best_by", "f2"), HasSubstr("best_by"));
   EXPECT_THAT(with("tag", "labels", Json({"O", "O"})), HasSubstr("contains \"O\" twice"));
@@ -249,11 +255,12 @@ TEST_F(TagTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(with("data", "max_sequence_length", 200), HasSubstr("the model has 128 positions"));
   EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
   EXPECT_THAT(with("data", "tags", "3"), HasSubstr("there is no column 3 for the tags"));
-  EXPECT_THAT(error_of([&](finetune::FineTuningOptions& bad) { bad.recipe["task"] = "classify"; }),
-              HasSubstr("onebit classify train"));
+  EXPECT_THAT(
+      error_of([&](finetune::FineTuningOptions& bad) { bad.recipe.values["task"] = "classify"; }),
+      HasSubstr("onebit classify train"));
   const std::string plain = error_of([&](finetune::FineTuningOptions& bad) {
     bad.train = bad.dev = write("pos.conll", "a NN\nb VB\n");
-    bad.recipe["tag"]["best_by"] = "f1";
+    bad.recipe.values["tag"]["best_by"] = "f1";
   });
   EXPECT_THAT(plain, HasSubstr("`tag.best_by` is f1, which a file of plain tags does not have"));
   const std::string dev = error_of(
@@ -269,7 +276,7 @@ TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
   });
   EXPECT_THAT(error, HasSubstr("dev.conll: its tags are written in iob1, those of the training "
                                "file in iob2"));
-  EXPECT_THAT(error, HasSubstr("--scheme iob2"));
+  EXPECT_THAT(error, HasSubstr("tag.scheme iob2"));
 }
 
 // A model cannot find tags that are absent from its training: its mistake, not an error of the

@@ -29,8 +29,8 @@ engine::EngineConfig config_of(const std::string& params, const std::string& sch
 std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
                     const std::string& more = "", const std::string& run = "") {
   const engine::EngineConfig config = config_of(params, scheduler, more, run);
-  const auto schedule =
-      optim::make_schedule(config.recipe.again("scheduler"), 1e-3, config.run.steps);
+  std::vector<std::string> warnings;
+  const auto schedule = config.scheduler.make(config.run.steps, warnings);
   std::string text;
   for (const auto& [name, value] : optimizer_rows(config, *schedule, world_size)) {
     text += name + ": " + value + "\n";

@@ -17,6 +17,7 @@ run_lint() {
   python3 -B tools/check_floors.py || status=1
   python3 -B tools/check_layout.py || status=1
   python3 -B tools/check_links.py || status=1
+  python3 -B tools/check_options.py || status=1
   python3 -B tools/check_prose.py || status=1
   if [ -z "$fast" ]; then
     lint_with_clang_tidy "$@" || status=1

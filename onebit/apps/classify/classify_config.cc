@@ -10,8 +10,14 @@ namespace {
 
 using classify::Problem;
 
-// For errors about the columns of a training or development file.
-constexpr const char* kColumnFix = "set data.text, data.text_pair and data.label";
+// Another file than the run's has its own format. A command that names one text reads only that
+// one, and looks for the header itself.
+void forget_columns(const Keys& section, finetune::FileLayout& layout) {
+  if (section.is_remembered("format")) layout.format.reset();
+  if (!section.is_changed("text")) return;
+  if (section.is_remembered("text_pair")) layout.columns.text_pair.clear();
+  if (section.is_remembered("header")) layout.columns.header.reset();
+}
 
 void read_columns(Keys& section, ClassifyConfig& config) {
   section.word("glue", config.glue, classify::glue_names(),
@@ -23,7 +29,7 @@ void read_columns(Keys& section, ClassifyConfig& config) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("text", columns.text,
                {"column of the text: its name, its number from 1 or a key of JSON lines",
                 "text, sentence1, sentence, premise or question1"});
@@ -37,9 +43,10 @@ void read_columns(Keys& section, ClassifyConfig& config) {
   section.text("label_separator", config.label_format.separator,
                "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
-  config.layout.column_fix = kColumnFix;
   finetune::read_bad_records(section, config.layout.left_out);
-  if (config.glue.empty()) return;
+  forget_columns(section, config.layout);
+  // GLUE's layout is only for the files of the run.
+  if (config.glue.empty() || section.is_remembered("glue")) return;
   for (const char* name : {"format", "text", "text_pair", "label", "header"}) {
     section.require(!section.has(name), name, "and data.glue are both given; keep one");
     section.leave_out(name);
@@ -54,6 +61,7 @@ void read_data(Keys section, ClassifyConfig& config) {
   section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
                   "tokens of a sequence, special ones included; longer texts are truncated, the "
                   "longer of a pair first");
+  config.is_length_given = section.has("max_sequence_length");
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
@@ -82,7 +90,7 @@ void read_problem(Keys& section, ClassifyConfig& config) {
   }
   section.require(problem == glue->problem, "problem_type", "is {}, GLUE's {} is {}",
                   classify::name_of(problem), glue->name, classify::name_of(glue->problem));
-  section.require(config.labels.empty(), "labels", "are those of GLUE's {}; leave the key out",
+  section.require(config.labels.empty(), "labels", "come from GLUE's {}: leave the key out",
                   glue->name);
   config.labels = glue->labels;
 }
@@ -90,10 +98,9 @@ void read_problem(Keys& section, ClassifyConfig& config) {
 void read_classify(Keys section, ClassifyConfig& config) {
   read_problem(section, config);
   const Problem problem = config.label_format.problem;
-  section.weights_or_word("class_weights", config.class_weights, config.weighting,
-                          {"none", "balanced"}, above(0),
-                          "loss weights {label: weight}, 1 for other labels; balanced: rarer "
-                          "labels weigh more");
+  section.weights_or_word(
+      "class_weights", config.class_weights, config.weighting, {"none", "balanced"}, above(0),
+      "loss weights {label: weight}, 1 for other labels. balanced: rarer labels weigh more");
   section.require(config.weighting == "none" || problem != Problem::kRegression, "class_weights",
                   "are given, and a regression has no classes");
   section.text("positive_label", config.positive_label,
@@ -125,26 +132,19 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
   return config;
 }
 
-ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
-  training::require_recipe_of(kClassifyTask, recipe, place);
-  return read_whole(recipe, place, read_classify_recipe);
+ClassifyConfig parse_classify_recipe(const Recipe& recipe) {
+  training::require_recipe_of(kClassifyTask, recipe);
+  return read_whole(recipe, read_classify_recipe);
 }
 
-training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {
-  const ClassifyConfig config = parse_classify_recipe(recipe, place);
+training::RecipeFacts inspect_classify_recipe(const Recipe& recipe) {
+  const ClassifyConfig config = parse_classify_recipe(recipe);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"problem_type", classify::name_of(config.label_format.problem)},
             {"epochs", finetune::epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length}};
   };
   return {.engine = config.engine, .session = config.session, .of_task = of_task};
-}
-
-std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored =
-      finetune::recipe_of_run(model, kClassifyTask);
-  if (!stored) return std::nullopt;
-  return parse_classify_recipe(stored->recipe, stored->place);
 }
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,

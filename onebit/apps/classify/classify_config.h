@@ -23,6 +23,7 @@ struct ClassifyConfig : finetune::FineTuningConfig {
   std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
   finetune::FileLayout layout;
   int64_t max_sequence_length = 128;
+  bool is_length_given = false;
 
   LabelFormat label_format;
   std::vector<std::string> labels;              // empty: those of the training file
@@ -37,14 +38,10 @@ struct ClassifyConfig : finetune::FineTuningConfig {
 ClassifyConfig read_classify_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
+ClassifyConfig parse_classify_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
+training::RecipeFacts inspect_classify_recipe(const Recipe& recipe);
 
 // A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
 // than max_sequence_length.

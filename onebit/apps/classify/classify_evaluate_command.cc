@@ -11,17 +11,16 @@
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/packed_files.h"
-#include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::classify {
 namespace {
 
 struct Arguments {
   ClassifyModelOptions model;
-  ClassifyFileOptions files;
   std::string data, output, glue;
-  bool json = false, skips_bad_records = false;
+  bool json = false;
   commands::DeviceOptions device;
 };
 
@@ -38,14 +37,16 @@ std::vector<std::string> labels_of(const finetune::Examples& examples, const Lab
 }
 
 Judged evaluate(ClassifyPredictor& predictor, const Path& path, const finetune::FileLayout& layout,
-                const ClassifyModelOptions& options) {
-  const LabelFormat format = {.problem = predictor.problem(), .separator = options.separator};
+                const ClassifyConfig& config) {
+  const LabelFormat format = {.problem = predictor.problem(),
+                              .separator = config.label_format.separator};
   const finetune::Examples examples = classify::read_labelled(path, layout, format);
   const std::vector<std::string> labels = labels_of(examples, format, predictor);
   const Targets targets = classify::targets_of(examples, format, labels);
-  ScoreOptions score = {.threshold = options.decided_threshold};
-  if (!options.positive_label.empty()) {
-    score.positive = classify::index_of_label(labels, options.positive_label, "--positive-label");
+  ScoreOptions score = {.threshold = config.threshold};
+  if (!config.positive_label.empty()) {
+    score.positive =
+        classify::index_of_label(labels, config.positive_label, "classify.positive_label");
   }
   const int64_t cut_before = predictor.cut();
   const std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
@@ -70,22 +71,19 @@ Json json_of(const std::vector<Judged>& judged) {
 }
 
 int run(Arguments& given) {
-  given.model.settle(given.files);
+  const ClassifyConfig config = given.model.config();
   if (!given.output.empty() && given.glue.empty()) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  ClassifyPredictor predictor(context, given.model.model, given.model.prediction(config));
   std::vector<Judged> judged;
   if (given.glue.empty()) {
-    given.model.layout.left_out =
-        given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
-    judged.push_back(evaluate(predictor, given.data, given.model.layout, given.model));
+    judged.push_back(evaluate(predictor, given.data, config.layout, config));
   } else {
     const GlueTask& task = classify::glue_task(given.glue);
     for (const GlueFile& file : task.dev) {
-      judged.push_back(
-          evaluate(predictor, Path(given.data) / file.file, task.layout(), given.model));
+      judged.push_back(evaluate(predictor, Path(given.data) / file.file, task.layout(), config));
     }
   }
   const Json json = json_of(judged);
@@ -109,7 +107,8 @@ void add_classify_evaluate(commands::Command classify, commands::Action& chosen)
       classify.add_subcommand("evaluate",
                               "Judge a model on labelled texts: accuracy, F1, "
                               "Matthews, Pearson, Spearman, confusion matrix");
-  add_classify_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_classify_recipe, given->model.overrides);
+  add_classify_model_options(command, keys, given->model);
   command
       .add_option("--data,-d", given->data,
                   fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
@@ -120,17 +119,11 @@ void add_classify_evaluate(commands::Command classify, commands::Action& chosen)
       command, given->glue,
       "A task of GLUE: its development sets in --data; AX: diagnostic-full.tsv there, for "
       "a model of MNLI");
-  command.add_option(
-      "--positive-label", given->model.positive_label,
-      "With two labels, the one that \"f1\" is computed for; default: the run's, else the second");
-  command.add_option(
-      "--label-separator", given->model.label_separator,
-      "Separator of the labels of a field, if an example has several; default: the run's, else a "
-      "comma");
+  keys.add("--positive-label", "classify.positive_label");
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  commands::add_skip_bad_records(command, given->skips_bad_records);
-  add_classify_file_options(command, given->files, true);
+  finetune::add_skip_bad_records(keys);
+  add_classify_file_options(keys, true);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -15,13 +15,13 @@
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::classify {
 namespace {
 
 struct Arguments {
   ClassifyModelOptions model;
-  ClassifyFileOptions files;
   std::string input, output, glue, data;
   commands::DeviceOptions device;
 };
@@ -83,20 +83,21 @@ void check(const Arguments& given) {
 
 int run(Arguments& given) {
   check(given);
-  given.model.settle(given.files);
+  ClassifyConfig config = given.model.config();
+  config.layout.left_out = finetune::require_none_left_out(config.layout.left_out);
   PredictionFile::Options options;
   if (given.glue.empty()) {
     options.format = classify::prediction_format_of(given.output);
     commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  ClassifyPredictor predictor(context, given.model.model, given.model.prediction(config));
   options.problem = predictor.problem();
   options.labels = predictor.labels();
-  options.threshold = given.model.decided_threshold;
-  options.separator = given.model.separator;
+  options.threshold = config.threshold;
+  options.separator = config.label_format.separator;
   if (given.glue.empty()) {
-    predict(predictor, given.input, given.model.layout, given.output, options);
+    predict(predictor, given.input, config.layout, given.output, options);
   } else {
     predict_glue(predictor, given, options);
   }
@@ -109,7 +110,8 @@ void add_classify_predict(commands::Command classify, commands::Action& chosen) 
   auto given = std::make_shared<Arguments>();
   const commands::Command command = classify.add_subcommand(
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
-  add_classify_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_classify_recipe, given->model.overrides);
+  add_classify_model_options(command, keys, given->model);
   const commands::Option input =
       command.add_option("--input,-i", given->input,
                          fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
@@ -117,7 +119,7 @@ void add_classify_predict(commands::Command classify, commands::Action& chosen) 
                                      commands::kPlainOrPacked));
   command
       .add_option("--output,-o", given->output,
-                  "predictions.tsv or .jsonl to write; with --glue a folder")
+                  "predictions.tsv or .jsonl to write, with --glue a folder")
       .required();
   const commands::Option glue =
       add_glue_option(command, given->glue,
@@ -126,7 +128,7 @@ void add_classify_predict(commands::Command classify, commands::Action& chosen) 
                       "for diagnostic.tsv there, with a model of MNLI");
   command.add_option("--data,-d", given->data, "The folder of --glue's files").needs(glue);
   glue.excludes(input);
-  add_classify_file_options(command, given->files, false);
+  add_classify_file_options(keys, false);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

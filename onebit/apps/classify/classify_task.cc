@@ -10,6 +10,7 @@
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
 #include "onebit/training/finetune/cut_texts.h"
+#include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/item_source.h"
 
 namespace onebit::classify {
@@ -32,8 +33,8 @@ std::string counted(const finetune::Examples& examples) {
 }  // namespace
 
 ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
-                           comm::Communicator& communicator)
-    : FineTuningTask(options.model, parse_classify_recipe(options.recipe, options.recipe_place)) {
+                           const training::Connection& connection)
+    : FineTuningTask(options.model, parse_classify_recipe(options.recipe)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
@@ -47,7 +48,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   facts_.sequences =
       fmt::format("{} of at most {} tokens, without padding",
                   examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
-  choose_steps(examples_.all.size(), communicator.world_size());
+  choose_steps(examples_.all.size(), open_ranks(connection).world_size());
 }
 
 void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoint,
@@ -235,9 +236,14 @@ void ClassifyTask::write_beside_model(const Path& folder) const {
   write_scores(folder, files);
 }
 
-training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
-                                           comm::Communicator& communicator) {
-  return finetune::run_fine_tuning<ClassifyTask>(context, options, communicator);
+std::unique_ptr<training::Task> make_classify_task(Context& context,
+                                                   const training::RunOptions& run,
+                                                   const training::TaskInputs& inputs,
+                                                   const training::Connection& connection) {
+  finetune::require_one_file(inputs);
+  ClassifyTrainingOptions options{run, inputs.model, inputs.train.front().first, {}};
+  for (const training::NamedInput& file : inputs.dev) options.dev.push_back({file.path, file.name});
+  return std::make_unique<ClassifyTask>(context, options, connection);
 }
 
 }  // namespace onebit::classify

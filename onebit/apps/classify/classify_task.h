@@ -10,6 +10,7 @@
 #include "onebit/apps/classify/scores.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::classify {
 
@@ -31,7 +32,7 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, Classificat
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads.
   ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
-               comm::Communicator& communicator);
+               const training::Connection& connection);
 
   void declare(ParameterTable& table) override;
   std::string fill(ParameterTable& table) override;
@@ -73,11 +74,12 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, Classificat
   std::vector<Scores> scores_;  // of the last evaluation, by file
 };
 
-// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
-// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events,
-// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
-// of the files (example_reader.h, labels.h); `output` contains a run and resume was not requested.
-training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
-                                           comm::Communicator& communicator);
+// A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
+// Hugging Face folder, scores.json of dev, metrics.jsonl, TensorBoard events, checkpoints,
+// recipe.json. Errors, among others, are in the files (example_reader.h, labels.h).
+std::unique_ptr<training::Task> make_classify_task(Context& context,
+                                                   const training::RunOptions& run,
+                                                   const training::TaskInputs& inputs,
+                                                   const training::Connection& connection);
 
 }  // namespace onebit::classify

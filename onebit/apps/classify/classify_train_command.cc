@@ -9,6 +9,7 @@
 #include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::classify {
 namespace {
@@ -16,34 +17,21 @@ namespace {
 struct Arguments {
   commands::RecipeOptions recipe;
   std::string model, train, dev, glue, data;
-  ClassifyFileOptions files;
-  bool skips_bad_records = false;
 };
 
-// The command line's settings of the files become part of the recipe, which the run stores.
-void write_files_into(Json& recipe, const Arguments& given) {
-  const ClassifyFileOptions& files = given.files;
-  commands::set_text(recipe, "data", "text", files.text);
-  commands::set_text(recipe, "data", "text_pair", files.text_pair);
-  commands::set_text(recipe, "data", "label", files.label);
-  files.write_into(recipe);
-  commands::set_skip_bad_records(recipe, given.skips_bad_records);
-  if (!given.glue.empty()) {
-    commands::set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
-  }
-}
-
-void name_files(ClassifyTrainingOptions& options, const Arguments& given) {
+training::TaskInputs inputs_of(const Arguments& given) {
+  training::TaskInputs inputs = {.model = given.model, .train = {}, .dev = {}};
   if (given.glue.empty()) {
-    options.train = given.train;
-    if (!given.dev.empty()) options.dev = {{given.dev, ""}};
-    return;
+    inputs.train = {{given.train, 0.0}};
+    if (!given.dev.empty()) inputs.dev = {{"", given.dev}};
+    return inputs;
   }
   const Path folder = given.data;
-  options.train = folder / "train.tsv";
+  inputs.train = {{folder / "train.tsv", 0.0}};
   for (const GlueFile& file : classify::glue_task(given.glue).dev) {
-    options.dev.push_back({folder / file.file, file.name});
+    inputs.dev.push_back({file.name, folder / file.file});
   }
+  return inputs;
 }
 
 void check(const Arguments& given) {
@@ -63,28 +51,24 @@ void check(const Arguments& given) {
   }
 }
 
-int run(const Arguments& given) {
+int run(Arguments& given) {
   check(given);
-  ClassifyTrainingOptions options;
-  options.model = given.model;
-  name_files(options, given);
-  return commands::train_on_ranks(
-      given.recipe, options,
-      [&](Context& context, comm::Communicator& communicator) {
-        classify::run_classify_training(context, options, communicator);
-      },
-      [&](Json& recipe) { write_files_into(recipe, given); });
+  if (!given.glue.empty()) {
+    const std::string& name = classify::glue_task(given.glue).name;
+    given.recipe.overrides.options.push_back("data.glue=" + name);
+  }
+  return commands::train_on_ranks(given.recipe, make_classify_task, inputs_of(given));
 }
 
 }  // namespace
 
 void add_classify_train(commands::Command classify, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command = classify.add_subcommand(
-      "train",
-      "Fine-tune a BERT on labelled texts; under mpirun, data parallel on all ranks. Leaves in "
-      "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
-      "--dev");
+  const commands::Command command =
+      classify.add_subcommand("train",
+                              "Fine-tune a BERT on labelled texts, under mpirun data parallel on "
+                              "all ranks. Leaves in --output the best model by the recipe's metric "
+                              "as a Hugging Face folder, and its scores on --dev");
   commands::add_pretrained_model_option(command, given->model);
   const commands::Option train = command.add_option(
       "--train", given->train,
@@ -99,9 +83,10 @@ void add_classify_train(commands::Command classify, commands::Action& chosen) {
   data.needs(glue);
   for (const commands::Option input : {train, dev, data}) input.type_name(commands::kInput);
   glue.excludes(train).excludes(dev);
-  add_classify_file_options(command, given->files, true);
-  commands::add_skip_bad_records(command, given->skips_bad_records);
-  commands::add_recipe_options(command, given->recipe);
+  const commands::KeyOptions keys(command, read_classify_recipe, given->recipe.overrides);
+  add_classify_file_options(keys, true);
+  finetune::add_skip_bad_records(keys);
+  commands::add_recipe_options(command, keys, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -1,14 +1,13 @@
 // The subcommands of `onebit embed`, one source file each.
 #pragma once
 
-#include "onebit/training/commands/command_line.h"
-
 #include <optional>
 #include <string>
 
-#include "onebit/apps/embed/example_reader.h"
+#include "onebit/apps/embed/embed_config.h"
 #include "onebit/apps/embed/text_encoder.h"
-#include "onebit/training/finetune/record_file_options.h"
+#include "onebit/training/commands/command_line.h"
+#include "onebit/training/commands/key_options.h"
 
 namespace onebit::embed {
 
@@ -18,30 +17,26 @@ void add_embed_train(commands::Command embed, commands::Action& chosen);
 void add_embed_encode(commands::Command embed, commands::Action& chosen);
 void add_embed_evaluate(commands::Command embed, commands::Action& chosen);
 
-// How a file of examples is read, as given on the command line.
-struct EmbedFileOptions : finetune::RecordFileOptions {
-  std::string anchor, positive, negative, score;
-  std::optional<double> score_scale;
-
-  // Overwrites in `layout` only what was given.
-  void apply(FileLayout& layout) const;
-};
-
-// Those of RecordFileOptions, --anchor, --positive, --negative, --score, --score-scale.
-void add_embed_file_options(commands::Command command, EmbedFileOptions& options);
+// --format, --header, --no-header, --anchor, --positive, --negative, --score, --score-scale.
+void add_embed_file_options(const commands::KeyOptions& keys);
 
 // A model, and how its vectors are computed: as in its folder, unless the command line gives
 // something else.
 struct EmbedModelOptions {
-  std::string model, pooling = "auto";
-  TextEncoderOptions encoder;
+  std::string model;
+  commands::Overrides overrides;
+  std::optional<std::string> prompt;
+  std::optional<DType> compute;
 
-  // To be called after parsing: completes `encoder` with these settings.
-  void settle();
+  // The recipe of the model's run with the overrides.
+  EmbedConfig config() const;
+  TextEncoderOptions encoder(const EmbedConfig& config) const;
 };
 
-// --model, --max-sequence-length, --batch, --compute, --pooling, --normalize, --no-normalize.
-void add_embed_model_options(commands::Command command, EmbedModelOptions& options);
+// --model, --max-sequence-length, --prediction-batch, --compute, --pooling, --normalize,
+// --no-normalize, --prompt, --set.
+void add_embed_model_options(commands::Command command, const commands::KeyOptions& keys,
+                             EmbedModelOptions& options);
 
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the
 // model may not be trained for it.

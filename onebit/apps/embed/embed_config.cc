@@ -7,6 +7,22 @@ namespace {
 
 using embed::Kind;
 
+// The run's training file may be of another kind and format: another file shares only the columns
+// of the two texts with it, and none if the command names columns.
+void forget_columns(const Keys& section, FileLayout& layout) {
+  const auto forget = [&section](const char* name, auto& value) {
+    if (section.is_remembered(name)) value = {};
+  };
+  Columns& columns = layout.columns;
+  forget("format", layout.format);
+  forget("negative", columns.negative);
+  forget("score", columns.score);
+  if (!section.is_changed("anchor") && !section.is_changed("positive")) return;
+  forget("anchor", columns.anchor);
+  forget("positive", columns.positive);
+  forget("header", columns.header);
+}
+
 void read_columns(Keys& section, FileLayout& layout) {
   using finetune::FileFormat;
   Columns& columns = layout.columns;
@@ -15,7 +31,7 @@ void read_columns(Keys& section, FileLayout& layout) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("anchor", columns.anchor,
                {"column of the first text: its name, its number from 1 or a key of JSON lines",
                 "anchor, query, question, sentence1 or text"});
@@ -26,22 +42,22 @@ void read_columns(Keys& section, FileLayout& layout) {
                {"column of a text that does not match the anchor", "negative, if present"});
   section.text("score", columns.score,
                {"column of how similar the two texts are", "score or similarity, if present"});
-  section.require(columns.negative.empty() || columns.score.empty(), "negative",
-                  "and data.score are both given; an example has one of them");
   section.number("score_scale", layout.score_scale, above(0),
                  "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
   section.choice(
       "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
       "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
   finetune::read_bad_records(section, layout.left_out);
-  layout.column_fix = "set data.anchor, data.positive, data.negative and data.score";
-  layout.scale_fix = "set data.score_scale to the greatest score";
+  forget_columns(section, layout);
+  section.require(columns.negative.empty() || columns.score.empty(), "negative",
+                  "and data.score are both given; an example has one of them");
 }
 
 void read_data(Keys section, EmbedConfig& config) {
   read_columns(section, config.layout);
   section.integer("max_sequence_length", config.max_sequence_length, at_least(3),
                   "tokens of a text, special ones included; longer texts are truncated");
+  config.is_length_given = section.has("max_sequence_length");
   finetune::read_training_length(section, "texts of one pass in evaluation", config);
 }
 
@@ -49,11 +65,11 @@ void read_embed(Keys section, EmbedConfig& config) {
   section.choice(
       "pooling", config.pooling,
       {{"auto", std::optional<Pooling>()}, {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}},
-      "of the last hidden states into one vector: their mean, or that of [CLS]; auto: as "
+      "how the last hidden states become one vector: their mean, or the state of [CLS]. auto: as "
       "the model's folder specifies for sentence-transformers, else mean");
   section.choice("normalize", config.normalize,
                  {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-                 "whether vectors are normalized to length 1; auto: as that folder specifies, else "
+                 "whether vectors are normalized to length 1. auto: as that folder specifies, else "
                  "yes. Losses and scores use cosines and do not depend on it");
   section.number("scale", config.scale, above(0),
                  "factor of the cosines in the ranking loss: 1 / temperature");
@@ -81,25 +97,19 @@ EmbedConfig read_embed_recipe(Keys& recipe) {
   return config;
 }
 
-EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place) {
-  training::require_recipe_of(kEmbedTask, recipe, place);
-  return read_whole(recipe, place, read_embed_recipe);
+EmbedConfig parse_embed_recipe(const Recipe& recipe) {
+  training::require_recipe_of(kEmbedTask, recipe);
+  return read_whole(recipe, read_embed_recipe);
 }
 
-training::RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place) {
-  const EmbedConfig config = parse_embed_recipe(recipe, place);
+training::RecipeFacts inspect_embed_recipe(const Recipe& recipe) {
+  const EmbedConfig config = parse_embed_recipe(recipe);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"pooling", name_of(config.pooling)},
             {"epochs", finetune::epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length}};
   };
   return {.engine = config.engine, .session = config.session, .of_task = of_task};
-}
-
-std::optional<EmbedConfig> embed_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored = finetune::recipe_of_run(model, kEmbedTask);
-  if (!stored) return std::nullopt;
-  return parse_embed_recipe(stored->recipe, stored->place);
 }
 
 }  // namespace onebit::embed

@@ -18,6 +18,7 @@ inline constexpr const char* kEmbedTask = "embed";
 struct EmbedConfig : finetune::FineTuningConfig {
   FileLayout layout;
   int64_t max_sequence_length = 128;
+  bool is_length_given = false;
 
   // Absent: as the model's folder specifies for sentence-transformers, else mean and true.
   std::optional<Pooling> pooling;
@@ -30,13 +31,9 @@ struct EmbedConfig : finetune::FineTuningConfig {
 EmbedConfig read_embed_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place);
+EmbedConfig parse_embed_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<EmbedConfig> embed_config_of_run(const Path& model);
+training::RecipeFacts inspect_embed_recipe(const Recipe& recipe);
 
 }  // namespace onebit::embed

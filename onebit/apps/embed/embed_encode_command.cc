@@ -14,6 +14,7 @@
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::embed {
 namespace {
@@ -65,14 +66,14 @@ void read_format(Arguments& given) {
 }
 
 int run(Arguments& given) {
-  given.model.settle();
   read_format(given);
   const VectorFormat format = embed::vector_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
   std::optional<Progress> progress;
-  given.model.encoder.encoded = [&](int64_t texts) { progress->add(texts); };
-  TextEncoder encoder(context, given.model.model, given.model.encoder);
+  TextEncoderOptions options = given.model.encoder(given.model.config());
+  options.encoded = [&](int64_t texts) { progress->add(texts); };
+  TextEncoder encoder(context, given.model.model, options);
   TextReader reader(given.input, given.layout);
   VectorFile file(given.output, format, encoder.hidden());
   report_encoder(encoder, given.model.model);
@@ -93,7 +94,8 @@ void add_embed_encode(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = embed.add_subcommand(
       "encode", "Write the vectors of the texts of a file of any size, in its order");
-  add_embed_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_embed_recipe, given->model.overrides);
+  add_embed_model_options(command, keys, given->model);
   command
       .add_option("--input,-i", given->input,
                   fmt::format("Texts: .txt, one per line, or a column of TSV, CSV or JSON lines "
@@ -112,7 +114,11 @@ void add_embed_encode(commands::Command embed, commands::Action& chosen) {
   command.add_option("--text", given->layout.column,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence, or the only one");
-  finetune::add_header_flags(command, given->layout.header);
+  command.add_flag_callback(
+      "--header", [given] { given->layout.header = true; },
+      "TSV and CSV begin with column names (the default, unless the column is a number)");
+  command.add_flag_callback(
+      "--no-header", [given] { given->layout.header = false; }, "TSV and CSV have no header line");
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -10,42 +10,27 @@
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/packed_files.h"
-#include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::embed {
 namespace {
 
 struct Arguments {
   EmbedModelOptions model;
-  EmbedFileOptions files;
   std::string data, output;
-  bool json = false, skips_bad_records = false;
+  bool json = false;
   commands::DeviceOptions device;
 };
 
-FileLayout layout_of(const Arguments& given) {
-  FileLayout layout;
-  if (const auto run = embed::embed_config_of_run(given.model.model)) {
-    // The run's training file may be of another kind; only the columns of the two texts are common.
-    layout.columns.anchor = run->layout.columns.anchor;
-    layout.columns.positive = run->layout.columns.positive;
-    layout.columns.header = run->layout.columns.header;
-    layout.score_scale = run->layout.score_scale;
-  }
-  given.files.apply(layout);
-  layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
-  return layout;
-}
-
 int run(Arguments& given) {
-  given.model.settle();
+  const EmbedConfig config = given.model.config();
   if (!given.output.empty()) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  TextEncoder encoder(context, given.model.model, given.model.encoder);
-  const Examples examples = embed::read_examples(given.data, layout_of(given));
+  TextEncoder encoder(context, given.model.model, given.model.encoder(config));
+  const Examples examples = embed::read_examples(given.data, config.layout);
   report_encoder(encoder, given.model.model);
   if (!examples.texts.left_out.empty()) log_warning("{}", examples.texts.left_out);
   const std::vector<float> vectors = encoder.vectors(examples.texts.all);
@@ -68,7 +53,8 @@ void add_embed_evaluate(commands::Command embed, commands::Action& chosen) {
                            "Judge a model: how its cosines correlate with the scores of pairs "
                            "(Spearman, Pearson), or how anchors find their positives among those "
                            "of the file (MRR, accuracy)");
-  add_embed_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_embed_recipe, given->model.overrides);
+  add_embed_model_options(command, keys, given->model);
   command
       .add_option("--data,-d,--input,-i", given->data,
                   fmt::format("Pairs with a score, pairs, or triplets: TSV, CSV or JSON lines ({})",
@@ -76,8 +62,8 @@ void add_embed_evaluate(commands::Command embed, commands::Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of a table");
-  commands::add_skip_bad_records(command, given->skips_bad_records);
-  add_embed_file_options(command, given->files);
+  finetune::add_skip_bad_records(keys);
+  add_embed_file_options(keys);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -26,9 +26,9 @@ std::span<const std::byte> bytes_of(ConstView view) {
 }  // namespace
 
 EmbedTask::EmbedTask(Context& context, const finetune::FineTuningOptions& options,
-                     comm::Communicator& communicator)
-    : FineTuningTask(options.model, parse_embed_recipe(options.recipe, options.recipe_place)),
-      communicator_(communicator.duplicate()),
+                     const training::Connection& connection)
+    : FineTuningTask(options.model, parse_embed_recipe(options.recipe)),
+      communicator_(open_ranks(connection).duplicate()),
       host_(Context::cpu(context.threads())) {
   const Path folder = training::find_model_folder(options.model);
   description_ = finetune::with_recipe(config_, config_.max_sequence_length,
@@ -44,7 +44,7 @@ EmbedTask::EmbedTask(Context& context, const finetune::FineTuningOptions& option
   facts_.use = "onebit embed encode --model {} --input FILE --output FILE";
   facts_.sequences = fmt::format("{} of texts of at most {} tokens, without padding",
                                  embed::name_of(examples_.kind), encoded_->longest());
-  choose_steps(static_cast<uint64_t>(examples_.size()), communicator.world_size());
+  choose_steps(static_cast<uint64_t>(examples_.size()), communicator_->world_size());
 }
 
 void EmbedTask::describe_vectors(const Path& folder) {
@@ -233,10 +233,10 @@ void EmbedTask::write_beside_model(const Path& folder) const {
   write_scores(folder, scores);
 }
 
-training::RunSummary run_embed_training(Context& context,
-                                        const finetune::FineTuningOptions& options,
-                                        comm::Communicator& communicator) {
-  return finetune::run_fine_tuning<EmbedTask>(context, options, communicator);
+std::unique_ptr<training::Task> make_embed_task(Context& context, const training::RunOptions& run,
+                                                const training::TaskInputs& inputs,
+                                                const training::Connection& connection) {
+  return std::make_unique<EmbedTask>(context, finetune::options_of(run, inputs), connection);
 }
 
 }  // namespace onebit::embed

@@ -14,6 +14,7 @@
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::embed {
 
@@ -25,7 +26,7 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
   EmbedTask(Context& context, const finetune::FineTuningOptions& options,
-            comm::Communicator& communicator);
+            const training::Connection& connection);
 
   void declare(ParameterTable& table) override;
   std::string fill(ParameterTable& table) override;
@@ -80,12 +81,11 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
   Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
 };
 
-// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
-// dev) as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
-// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
-// of embed::read_examples(); `output` contains a run and resume was not requested.
-training::RunSummary run_embed_training(Context& context,
-                                        const finetune::FineTuningOptions& options,
-                                        comm::Communicator& communicator);
+// A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
+// folder of sentence-transformers, scores.json of dev, metrics.jsonl, TensorBoard events,
+// checkpoints, recipe.json. Errors, among others: the same as of embed::read_examples().
+std::unique_ptr<training::Task> make_embed_task(Context& context, const training::RunOptions& run,
+                                                const training::TaskInputs& inputs,
+                                                const training::Connection& connection);
 
 }  // namespace onebit::embed

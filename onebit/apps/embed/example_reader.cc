@@ -12,6 +12,8 @@ namespace {
 
 using finetune::Field;
 
+constexpr const char* kColumnFix = "set data.anchor, data.positive, data.negative and data.score";
+
 std::string take_text(const finetune::RecordReader& reader, Field& field,
                       const std::string& column) {
   require(field.kind == Field::Kind::kText, "{}: `{}` is {}; a text must be a string",
@@ -30,9 +32,11 @@ float read_score(const finetune::RecordReader& reader, const Field& field,
           "{}: `{}` is {}; a score must be a number", reader.place(), column,
           field.kind == Field::Kind::kList ? "a list" : "\"" + field.text + "\"");
   const double scaled = score / layout.score_scale;
-  require(std::abs(scaled) <= 1,
-          "{}: the score {} is outside [-{}, {}], and cosines go from -1 to 1; {}", reader.place(),
-          field.text, layout.score_scale, layout.score_scale, layout.scale_fix);
+  require(
+      std::abs(scaled) <= 1,
+      "{}: the score {} is outside [-{}, {}], and cosines go from -1 to 1; set data.score_scale "
+      "to the greatest score",
+      reader.place(), field.text, layout.score_scale, layout.score_scale);
   return static_cast<float>(scaled);
 }
 
@@ -59,7 +63,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
       path, {.format = layout.format ? *layout.format : finetune::format_of(path),
              .has_header = layout.columns.has_header(),
              .left_out = layout.left_out});
-  const ChosenColumns columns = choose_columns(reader, layout.columns, layout.column_fix);
+  const ChosenColumns columns = choose_columns(reader, layout.columns, kColumnFix);
   reader.select(columns.list());
   Examples examples{.kind = columns.kind()};
   examples.texts.source = reader.name();
@@ -71,12 +75,12 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
     }
   }
   examples.texts.left_out = reader.left_out().summary();
-  if (layout.columns.anchor.empty()) examples.texts.unread = reader.unread(layout.column_fix);
+  if (layout.columns.anchor.empty()) examples.texts.unread = reader.unread(kColumnFix);
   require(examples.size() > 0 || examples.texts.left_out.empty(), "{}: has no example: {}",
           examples.source(), examples.texts.left_out);
   require(examples.size() > 0,
-          "{}: has no example: there is nothing after the header (for a file without one, "
-          "pass --no-header)",
+          "{}: has no example: there is nothing after the header (for a file without one, set "
+          "data.header to no)",
           examples.source());
   return examples;
 }

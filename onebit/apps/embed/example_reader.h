@@ -16,9 +16,6 @@ struct FileLayout {
   Columns columns;
   corpus::LeftOut left_out = corpus::LeftOut::kNothing;
   double score_scale = 1;  // scores are divided by it: the score of texts with the same meaning
-  std::string column_fix =
-      "give the columns with --anchor, --positive, --negative and --score";  // for errors
-  std::string scale_fix = "give the greatest score with --score-scale";
 };
 
 struct Examples {

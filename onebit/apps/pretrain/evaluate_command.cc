@@ -4,10 +4,12 @@
 #include <optional>
 
 #include "onebit/apps/pretrain/pretrain_command.h"
+#include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/apps/pretrain/pretraining_evaluation.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/key_options.h"
 #include "onebit/training/commands/model_options.h"
 
 namespace onebit::pretrain {
@@ -15,27 +17,21 @@ namespace {
 
 struct Arguments {
   std::string model, data;
-  std::optional<int64_t> sequence_length, max_predictions;
-  int64_t batch = 32, samples = 0;
+  commands::Overrides overrides;
   std::optional<DType> compute;
-  bool json = false, no_next_sentence = false;
+  bool json = false;
   commands::DeviceOptions device;
 };
 
 int run(const Arguments& given) {
   const auto communicator = comm::make_single_rank();
   Context context = commands::make_context(given.device, 0, 1);
-  const HeldOutResult result = pretrain::evaluate_model(
-      context,
-      {.model = given.model,
-       .data = given.data,
-       .sequence_length = given.sequence_length,
-       .max_predictions = given.max_predictions,
-       .next_sentence = given.no_next_sentence ? std::optional(false) : std::nullopt,
-       .batch = given.batch,
-       .compute = given.compute,
-       .max_samples = given.samples},
-      *communicator);
+  const HeldOutResult result = pretrain::evaluate_model(context,
+                                                        {.model = given.model,
+                                                         .data = given.data,
+                                                         .overrides = given.overrides.all(),
+                                                         .compute = given.compute},
+                                                        *communicator);
   if (given.json) {
     Json json = {{"samples", result.samples},
                  {"masked", result.masked},
@@ -67,26 +63,15 @@ void add_evaluate(commands::Command program, commands::Action& chosen) {
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
   command.add_option("model", given->model, "Run, checkpoint or model folder").required();
   command.add_option("--data,-d", given->data, "Store of held-out text").required();
-  command
-      .add_option(
-          "--sequence-length", given->sequence_length,
-          "Tokens of a sequence; default: as in the run that made the model, otherwise 128, or all "
-          "positions of a model that has fewer")
-      .check(commands::at_least(1));
-  command
-      .add_option(
-          "--max-predictions", given->max_predictions,
-          "Most masked words per sequence; default: as in the run, otherwise the share that a "
-          "recipe masks of a full sequence")
-      .check(commands::at_least(1));
-  commands::add_batch_option(command, given->batch);
+  const commands::KeyOptions keys(command, list_pretraining_keys, given->overrides);
+  keys.add("--sequence-length", "data.sequence_length",
+           "128, or all positions of a model that has fewer");
+  keys.add("--max-predictions-per-sequence,--max-predictions", "data.max_predictions_per_sequence");
+  keys.add("--evaluation-batch,--batch", "data.evaluation_batch");
   commands::add_compute_option(command, given->compute);
-  command.add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
-      .check(commands::at_least(0))
-      .capture_default_str();
-  command.add_flag("--no-next-sentence", given->no_next_sentence,
-                   "Only masked words, one contiguous text per sequence; default: as in the run, "
-                   "otherwise by whether the model has the head");
+  keys.add("--evaluation-samples,--samples", "data.evaluation_samples", "all");
+  keys.add_flag("--no-next-sentence", "data.next_sentence", "false");
+  keys.add_set();
   command.add_flag("--json", given->json, "Print one JSON object");
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -16,16 +16,13 @@ struct Arguments {
 };
 
 int run(const Arguments& given) {
-  PretrainingOptions options;
-  for (const auto& store : given.data) options.data.push_back(parse_weighted_store(store));
+  training::TaskInputs inputs = {.model = given.initialize_from, .train = {}, .dev = {}};
+  for (const auto& store : given.data) inputs.train.push_back(parse_weighted_store(store));
   for (const auto& store : given.valid) {
-    options.valid.push_back(parse_named_store(store, given.valid.size() == 1));
+    const HeldOutData held_out = parse_named_store(store, given.valid.size() == 1);
+    inputs.dev.push_back({held_out.name, held_out.folder});
   }
-  if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
-  return commands::train_on_ranks(given.recipe, options,
-                                  [&](Context& context, comm::Communicator& communicator) {
-                                    pretrain::run_pretraining(context, options, communicator);
-                                  });
+  return commands::train_on_ranks(given.recipe, make_pretraining_task, inputs);
 }
 
 }  // namespace
@@ -33,24 +30,24 @@ int run(const Arguments& given) {
 void add_pretrain(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = program.add_subcommand(
-      "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
+      "pretrain", "Pre-train a BERT encoder, under mpirun data parallel on all ranks");
   command
       .add_option("--data,-d", given->data,
-                  "Store to train on; several may be given, folder=weight mixes them by "
-                  "weight")
+                  "Store to train on. Give several with folder=weight to mix them by weight")
       .type_name(kWeightedStore)
       .required();
   command
       .add_option("--valid", given->valid,
-                  "Store of held-out text; several may be given, name=folder: the first "
-                  "is the domain to learn, the others show what is forgotten")
+                  "Store of held-out text. Give several as name=folder: the first is the domain to "
+                  "learn, the others show what is forgotten")
       .type_name(kNamedStore);
   command
       .add_option("--initialize-from", given->initialize_from,
                   "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
                   "and casing come from it (phase 2 of a recipe: the run of phase 1)")
       .type_name(commands::kInput);
-  commands::add_recipe_options(command, given->recipe);
+  const commands::KeyOptions keys(command, list_pretraining_keys, given->recipe.overrides);
+  commands::add_recipe_options(command, keys, given->recipe);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

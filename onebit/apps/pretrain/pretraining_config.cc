@@ -58,7 +58,7 @@ PretrainingData parse_pretraining_data(Keys section) {
                   "tokens of a sequence, [CLS] and every [SEP] included");
   section.boolean("next_sentence", pairs.next_sentence,
                   "sequences are pairs, and a head predicts whether the second part follows the "
-                  "first; false: one run of text per sequence, masked words only");
+                  "first. false: one run of text per sequence, masked words only");
   section.number("short_sequence_probability", pairs.short_sequence_probability,
                  at_least(0).up_to(1), "share of sequences with a random shorter length");
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
@@ -78,7 +78,7 @@ PretrainingData parse_pretraining_data(Keys section) {
   section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
                   About("held-out sequences of one pass").without_influence());
   section.integer("evaluation_samples", config.evaluation_samples, at_least(0),
-                  About("held-out sequences of an evaluation; 0: all").without_influence());
+                  About("held-out sequences of an evaluation, where 0 is all").without_influence());
   return config;
 }
 
@@ -120,13 +120,16 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   return config;
 }
 
-PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+void list_pretraining_keys(Keys& recipe) {
+  read_pretraining_recipe(recipe, std::nullopt);
+}
+
+PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
-  training::require_recipe_of(kPretrainingTask, recipe, place);
-  return read_whole(recipe, place, [&](Keys& keys) {
-    return read_pretraining_recipe(keys, vocabulary_size, start);
-  });
+  training::require_recipe_of(kPretrainingTask, recipe);
+  return read_whole(
+      recipe, [&](Keys& keys) { return read_pretraining_recipe(keys, vocabulary_size, start); });
 }
 
 }  // namespace onebit::pretrain

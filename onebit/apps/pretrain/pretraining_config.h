@@ -51,14 +51,17 @@ struct PretrainingConfig {
 // max_predictions_per_sequence defaults to masked_lm_probability times a full sequence, rounded up.
 PretrainingData parse_pretraining_data(Keys section);
 
-// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if known; a recipe with
-// another one is faulty, as is a sequence length beyond the model's positions. `start` is the model
-// that the run starts from or resumes with (model::read_config).
+// Lists the keys of a recipe. `vocabulary_size` is the size of the token store's vocabulary, if it
+// is known. A recipe with another one is faulty, and so is a sequence length beyond the model's
+// positions. `start` is the model that the run starts from or resumes with (model::read_config).
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start = nullptr);
 
+// Lists them where no store and no model are known.
+void list_pretraining_keys(Keys& recipe);
+
 // Error: lists all faults of the recipe; another task's recipe is one.
-PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start = nullptr);
 

@@ -3,37 +3,37 @@
 #include <algorithm>
 
 #include "onebit/apps/pretrain/epoch_check.h"
+#include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/apps/pretrain/pretraining_data.h"
 #include "onebit/apps/pretrain/pretraining_heads.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/training/finetune/fine_tuning_config.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::pretrain {
 
 namespace {
 
-// The section `data` of the recipe of the checkpoint that contains the model, with the requested
-// overrides.
+// The section `data` of the recipe of the checkpoint that contains the model, with the overrides.
 PretrainingData data_of(const PretrainingEvaluationOptions& task, const Path& model_folder,
-                        const FoundHeads& heads, int64_t max_positions) {
-  const Path state = model_folder.parent_path() / run_files::kState;
-  Json section = Json::object();
-  if (std::filesystem::exists(state)) {
-    JsonReader saved(read_json(state), state.string(), "");
-    section = saved.object("client_state").object("recipe").object("data").given();
-  }
-  if (task.sequence_length) section["sequence_length"] = *task.sequence_length;
-  if (!section.contains("sequence_length")) {
-    section["sequence_length"] = std::min(batches::PairOptions().sequence_length, max_positions);
-  }
-  if (task.max_predictions) section["max_predictions_per_sequence"] = *task.max_predictions;
-  if (task.next_sentence) section["next_sentence"] = *task.next_sentence;
-  if (!section.contains("next_sentence")) section["next_sentence"] = heads.next_sentence;
-  const Keys keys(section, state.string(), "data");
-  const PretrainingData data = parse_pretraining_data(keys);
-  keys.check();
-  return data;
+                        const FoundHeads& heads, const model::BertConfig& shape) {
+  const Path checkpoint = model_folder.parent_path();
+  const bool is_in_run = std::filesystem::exists(checkpoint / run_files::kState);
+  Recipe recipe =
+      finetune::recipe_of_model(is_in_run ? checkpoint : model_folder, kPretrainingTask, {});
+  Json& data = recipe.values["data"];
+  if (data.is_null()) data = Json::object();
+  const auto set_default = [&data](const char* key, const Json& value) {
+    if (data.is_object() && !data.contains(key)) data[key] = value;
+  };
+  set_default("sequence_length",
+              std::min(batches::PairOptions().sequence_length, shape.max_positions));
+  set_default("next_sentence", heads.next_sentence);
+  if (data.is_object()) data["evaluation_samples"] = 0;
+  apply_overrides(recipe, task.overrides);
+  const model::StartingModel start = {shape, model_folder.string()};
+  return parse_pretraining_recipe(recipe, std::nullopt, &start).data;
 }
 
 }  // namespace
@@ -47,21 +47,18 @@ HeldOutResult evaluate_model(Context& context, const PretrainingEvaluationOption
           "{}: has no masked-word head (cls.predictions), so it cannot predict words; `onebit "
           "pretrain --initialize-from {}` trains one",
           folder.string(), folder.string());
-  const PretrainingData data = data_of(task, folder, heads, description.config.max_positions);
+  const PretrainingData data = data_of(task, folder, heads, description.config);
   require(heads.next_sentence || !data.pairs.next_sentence,
           "{}: has no next-sentence head (cls.seq_relationship and bert.pooler): evaluate only "
-          "masked words (--no-next-sentence)",
+          "masked words (set data.next_sentence to false)",
           folder.string());
-  require(data.pairs.sequence_length <= description.config.max_positions,
-          "{}: the model has {} positions, sequence length {} was requested", folder.string(),
-          description.config.max_positions, data.pairs.sequence_length);
   ParameterTable table;
   model::PreTrainingModel model(description.config, table, data.heads());
   const ConstantWeights weights =
       training::load_for_inference(context, table, task.compute, folder, all_present(data.heads()));
   batches::EvaluationOptions options = held_out_options(communicator, context.threads());
-  options.batch = task.batch;
-  options.max_samples = task.max_samples;
+  options.batch = data.evaluation_batch;
+  options.max_samples = data.evaluation_samples;
   options.pairs = data.pairs;
   options.masks = data.masks;
   const auto store = batches::open_store(task.data);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "onebit/apps/pretrain/pretraining_held_out.h"
 #include "onebit/exchange/comm/communicator.h"
@@ -12,14 +14,11 @@ namespace onebit::pretrain {
 struct PretrainingEvaluationOptions {
   Path model;  // resolved by find_model_folder()
   Path data;   // token store
-  // Absent members are taken from the run if the model is in one of its checkpoints, else from the
-  // defaults of a recipe.
-  std::optional<int64_t> sequence_length, max_predictions;
-  // Absent: as in the run, else whether the model has the head for it. False: masked words only.
-  std::optional<bool> next_sentence;
-  int64_t batch = 32;
+  // Change the recipe of the run if the model is in one of its checkpoints, else a recipe whose
+  // sequences the model can take and whose heads it has. All samples are evaluated, unless
+  // data.evaluation_samples is changed.
+  std::vector<std::string> overrides = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
-  int64_t max_samples = 0;                     // 0: all
 };
 
 // Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of

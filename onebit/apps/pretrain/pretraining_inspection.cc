@@ -77,8 +77,8 @@ Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads)
           {"parameters", table.parameter_count()}};
 }
 
-training::RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place) {
-  const PretrainingConfig config = parse_pretraining_recipe(recipe, place, std::nullopt);
+training::RecipeFacts inspect_pretraining_recipe(const Recipe& recipe) {
+  const PretrainingConfig config = parse_pretraining_recipe(recipe, std::nullopt);
   const auto of_task = [config](const engine::BatchSizes& batch) -> Json {
     const int64_t length = config.data.pairs.sequence_length;
     return {{"sequence_length", length},

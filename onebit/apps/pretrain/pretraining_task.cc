@@ -57,12 +57,12 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
 }  // namespace
 
 PretrainingTask::PretrainingTask(const PretrainingOptions& options,
-                                 comm::Communicator& communicator)
+                                 const training::Connection& connection)
     : options_(options),
-      communicator_(communicator),
       stores_(open_stores(options.data)),
       start_(find_start(options)),
       config_(read_recipe()),
+      communicator_(connection.open(config_.engine.transport)),
       description_(describe_model()) {
   facts_.name = kPretrainingTask;
   facts_.use = "onebit fill {} \"Some text with a [MASK] .\"";
@@ -102,15 +102,14 @@ PretrainingConfig PretrainingTask::read_recipe() const {
   require_own_run();
   std::optional<model::StartingModel> model;
   if (start_) model = {start_->description.config, start_->folder.string()};
-  PretrainingConfig config = parse_pretraining_recipe(options_.recipe, options_.recipe_place,
-                                                      stores_.front().store->vocabulary()->size(),
-                                                      model ? &*model : nullptr);
+  PretrainingConfig config = parse_pretraining_recipe(
+      options_.recipe, stores_.front().store->vocabulary()->size(), model ? &*model : nullptr);
   const char* wanted = architecture_of(config.data.heads());
   require(
       !start_ || !start_->resumed || start_->description.architecture == wanted,
       "{}: key `data.next_sentence` makes the model a {}, the run's, {}, is a {}: keep the value "
       "that the run was started with",
-      options_.recipe_place, wanted, start_ ? start_->folder.string() : "",
+      options_.recipe.place, wanted, start_ ? start_->folder.string() : "",
       start_ ? start_->description.architecture : "");
   return config;
 }
@@ -224,11 +223,11 @@ model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimi
 std::string PretrainingTask::fill(ParameterTable& table) {
   table.initialize(config_.engine.run.seed);
   if (!start_) {
-    if (!options_.recipe.contains("model")) {
+    if (!options_.recipe.values.contains("model")) {
       log_warning(
           "{}: has no section `model`, and no --initialize-from is given: a new bert-base with "
           "random values is trained; pass --initialize-from MODEL to continue a model",
-          options_.recipe_place);
+          options_.recipe.place);
     }
     return fmt::format("random, seed {}", config_.engine.run.seed);
   }
@@ -323,13 +322,16 @@ std::string PretrainingTask::describe_change(const std::vector<metrics::Metric>&
   return pretrain::describe_change(before, after, first_name());
 }
 
-training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
-                                     comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  PretrainingOptions on_device = options;
-  on_device.recipe = engine::for_device(options.recipe, context.device());
-  PretrainingTask task(on_device, communicator);
-  return training::run_training(context, task, on_device, communicator);
+std::unique_ptr<training::Task> make_pretraining_task(Context& /*context*/,
+                                                      const training::RunOptions& run,
+                                                      const training::TaskInputs& inputs,
+                                                      const training::Connection& connection) {
+  PretrainingOptions options{run, inputs.train, {}, {}};
+  for (const training::NamedInput& store : inputs.dev) {
+    options.valid.push_back({store.name, store.path});
+  }
+  if (!inputs.model.empty()) options.initialize_from = inputs.model;
+  return std::make_unique<PretrainingTask>(options, connection);
 }
 
 }  // namespace onebit::pretrain

@@ -10,6 +10,7 @@
 #include "onebit/apps/pretrain/pretraining_data.h"
 #include "onebit/apps/pretrain/pretraining_held_out.h"
 #include "onebit/training/training/session.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::pretrain {
 
@@ -30,8 +31,8 @@ struct PretrainingOptions : training::RunOptions {
 class PretrainingTask : public training::Task {
  public:
   // Opens the token stores and reads the recipe, for which it reads the description of the model
-  // that the run starts from or resumes with. `communicator` outlives the task.
-  PretrainingTask(const PretrainingOptions& options, comm::Communicator& communicator);
+  // that the run starts from or resumes with. The ranks of `connection` outlive the task.
+  PretrainingTask(const PretrainingOptions& options, const training::Connection& connection);
 
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
@@ -82,20 +83,21 @@ class PretrainingTask : public training::Task {
   const std::string& first_name() const { return options_.valid.front().name; }
 
   PretrainingOptions options_;
-  comm::Communicator& communicator_;
   Stores stores_;
   std::optional<Start> start_;
   PretrainingConfig config_;
+  comm::Communicator& communicator_;
   training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
   std::vector<float> layer_factors_;  // of the pass; empty without layer drop
   std::vector<HeldOut> held_out_;
 };
 
-// Trains until `run.steps` and writes checkpoints, metrics.jsonl, TensorBoard events and the
-// resolved recipe into `output`. Every rank calls it with the same options. Errors, among others:
-// `output` contains a run and resume was not requested; the recipe does not match the checkpoint.
-training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
-                                     comm::Communicator& communicator);
+// A run leaves in its folder checkpoints, metrics.jsonl, TensorBoard events and the resolved
+// recipe.
+std::unique_ptr<training::Task> make_pretraining_task(Context& context,
+                                                      const training::RunOptions& run,
+                                                      const training::TaskInputs& inputs,
+                                                      const training::Connection& connection);
 
 }  // namespace onebit::pretrain

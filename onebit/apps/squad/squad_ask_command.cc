@@ -19,8 +19,8 @@ namespace {
 
 struct Arguments {
   std::string model, context, question, rules = "auto";
+  commands::Overrides overrides;
   bool unanswerable = false;
-  SquadPredictionOptions prediction;
   int64_t top = 3;
   bool json = false;
   commands::DeviceOptions device;
@@ -46,9 +46,11 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
 int run(Arguments& given) {
   Context context = commands::make_context(given.device, 0, 1);
   SquadPredictor predictor(context, given.model);
-  given.prediction.decode.may_be_unanswerable = may_abstain(given, predictor.description());
-  DecodedAnswer answer = predictor.ask(text_of(given.context), given.question, given.prediction);
-  // The given answer comes first: --null-threshold may select another than the most probable.
+  SquadPredictionOptions options = prediction_of(config_of_model(given.model, given.overrides));
+  options.decode.may_be_unanswerable = may_abstain(given, predictor.description());
+  DecodedAnswer answer = predictor.ask(text_of(given.context), given.question, options);
+  // The given answer comes first: the threshold of no answer may select another than the most
+  // probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),
                         [&](const auto& candidate) { return candidate.text == answer.text; });
   const size_t shown = std::min(answer.best.size(), static_cast<size_t>(given.top));
@@ -74,7 +76,7 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen) {
   const commands::Command command = squad.add_subcommand("ask", "Answer one question about a text");
   command.add_option("question", given->question, "The question").required();
   commands::add_fine_tuned_model_option(command, given->model);
-  command.add_option("--context,-c", given->context, "File of the text; - for standard input")
+  command.add_option("--context,-c", given->context, "File of the text, or - for standard input")
       .required();
   command.add_option("--top", given->top, "Answers to show")
       .check(commands::at_least(1))
@@ -82,22 +84,19 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen) {
   const commands::Option rules =
       command
           .add_option("--rules", given->rules,
-                      "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the "
-                      "model was trained, 1.1 for a model that does not say")
+                      "Rules of version 1.1 or 2.0 (a question may have no answer). auto: as the "
+                      "model was trained, or 1.1 for a model that does not say")
           .check(commands::one_of({"auto", "1.1", "2.0"}))
           .capture_default_str();
   command.add_flag("--unanswerable", given->unanswerable, "The same as --rules 2.0")
       .excludes(rules);
   command.add_flag("--json", given->json, "Print one JSON array");
-  add_window_options(command, given->prediction.features);
-  add_answer_options(command, given->prediction.decode);
+  const commands::KeyOptions keys(command, read_squad_recipe, given->overrides);
+  add_window_options(keys);
+  add_answer_options(keys);
+  keys.add_set();
   commands::add_device_options(command, given->device);
-  command.callback([given, command, &chosen] {
-    chosen = [given, command] {
-      take_from_run(command, given->model, given->prediction);
-      return run(*given);
-    };
-  });
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::squad

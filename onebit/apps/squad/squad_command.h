@@ -1,8 +1,10 @@
 // The subcommands of `onebit squad`, one source file each.
 #pragma once
 
+#include "onebit/apps/squad/squad_config.h"
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/commands/command_line.h"
+#include "onebit/training/commands/key_options.h"
 
 namespace onebit::squad {
 
@@ -15,11 +17,12 @@ void add_squad_ask(commands::Command squad, commands::Action& chosen);
 void add_squad_windows(commands::Command squad, commands::Action& chosen);
 
 // --max-sequence-length, --doc-stride, --max-question-length.
-void add_window_options(commands::Command command, FeatureOptions& options);
-// --n-best, --max-answer-length, --null-threshold, --projection.
-void add_answer_options(commands::Command command, DecodeOptions& options);
+void add_window_options(const commands::KeyOptions& keys);
+// --n-best-size, --max-answer-length, --null-score-diff-threshold, --projection, --no-projection.
+void add_answer_options(const commands::KeyOptions& keys);
 
-// If the model is in a run or a checkpoint, options that are not given are taken from that run.
-void take_from_run(commands::Command command, const Path& model, SquadPredictionOptions& options);
+// The recipe of the run or checkpoint at `model` with the overrides.
+SquadConfig config_of_model(const Path& model, const commands::Overrides& overrides);
+SquadPredictionOptions prediction_of(const SquadConfig& config);
 
 }  // namespace onebit::squad

@@ -13,11 +13,14 @@ void read_data(Keys section, SquadConfig& config) {
                   "tokens from the start of a window to that of the next");
   section.integer("max_question_length", features.max_question_length, at_least(1),
                   "tokens of a question; longer ones are truncated");
+  config.is_window_given = section.has("max_sequence_length") || section.has("doc_stride") ||
+                           section.has("max_question_length");
   section.choice("windows_without_answer", config.without_answer,
                  {{"auto", Windows()},
                   {"drop", Windows(WindowsWithoutAnswer::kDrop)},
                   {"cls", Windows(WindowsWithoutAnswer::kToCls)}},
-                 "left out, or point to [CLS]; auto: cls where some question has no answer");
+                 "what is learned from a window without the answer. drop: nothing. cls: to point "
+                 "to [CLS]. auto: cls where some question has no answer");
   finetune::read_bad_records(section, config.left_out);
   finetune::read_training_length(section, "windows of one pass in evaluation", config);
 }
@@ -45,26 +48,19 @@ SquadConfig read_squad_recipe(Keys& recipe) {
   return config;
 }
 
-SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
-  training::require_recipe_of(kSquadTask, recipe, place);
-  return read_whole(recipe, place, read_squad_recipe);
+SquadConfig parse_squad_recipe(const Recipe& recipe) {
+  training::require_recipe_of(kSquadTask, recipe);
+  return read_whole(recipe, read_squad_recipe);
 }
 
-training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
-  const SquadConfig config = parse_squad_recipe(recipe, place);
+training::RecipeFacts inspect_squad_recipe(const Recipe& recipe) {
+  const SquadConfig config = parse_squad_recipe(recipe);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"epochs", finetune::epochs_shown(config)},
             {"max_sequence_length", config.features.max_sequence_length},
             {"doc_stride", config.features.doc_stride}};
   };
   return {.engine = config.engine, .session = config.session, .of_task = of_task};
-}
-
-std::optional<SquadConfig> squad_config_of_run(const Path& model) {
-  // A model of another task fails when it is opened, since it has no answer head.
-  const std::optional<training::StoredRecipe> stored = finetune::recipe_of_run(model, kSquadTask);
-  if (!stored) return std::nullopt;
-  return parse_squad_recipe(stored->recipe, stored->place);
 }
 
 }  // namespace onebit::squad

@@ -19,6 +19,7 @@ struct SquadConfig : finetune::FineTuningConfig {
   SquadConfig() { epochs = 2; }
 
   FeatureOptions features;
+  bool is_window_given = false;  // the recipe has a size of windows
   // Absent: they point to [CLS] if the training file has unanswerable questions, else are dropped.
   std::optional<WindowsWithoutAnswer> without_answer;
   DecodeOptions decode;
@@ -29,13 +30,9 @@ struct SquadConfig : finetune::FineTuningConfig {
 SquadConfig read_squad_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
+SquadConfig parse_squad_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<SquadConfig> squad_config_of_run(const Path& model);
+training::RecipeFacts inspect_squad_recipe(const Recipe& recipe);
 
 }  // namespace onebit::squad

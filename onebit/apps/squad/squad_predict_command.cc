@@ -17,7 +17,7 @@ namespace {
 
 struct Arguments {
   std::string model, input, output, n_best, null_odds, logits, rules = "auto";
-  SquadPredictionOptions prediction;
+  commands::Overrides overrides;
   std::optional<DType> compute;
   commands::DeviceOptions device;
 };
@@ -77,16 +77,17 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
   return chosen;
 }
 
-void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
+void predict(const Arguments& given, const SquadConfig& config, Context& context,
+             comm::Communicator& communicator) {
   const Outputs outputs(given);
   const Dataset dataset = squad::read_dataset(given.input, Use::kPredict);
   SquadPredictor predictor(context, given.model, given.compute);
-  const auto computed = predictor.compute(dataset, given.prediction, communicator);
+  const auto computed = predictor.compute(dataset, prediction_of(config), communicator);
   if (communicator.rank() != 0) return;
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
   if (!outputs.logits.empty()) write_logits(outputs.logits, computed);
-  DecodeOptions decode = given.prediction.decode;
+  DecodeOptions decode = config.decode;
   decode.may_be_unanswerable = may_abstain(given, predictor.description(), dataset);
   const auto answers =
       squad::decode_answers(*computed.features, computed.logits, decode, context.threads());
@@ -98,15 +99,13 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
              computed.features->windows().size());
 }
 
-int run(commands::Command command, Arguments& given) {
-  const auto prepare = [&] {
-    take_from_run(command, given.model, given.prediction);
-    return engine::TransportRequest{};
-  };
-  return commands::run_on_ranks(given.device, prepare,
-                                [&](Context& context, comm::Communicator& communicator) {
-                                  predict(given, context, communicator);
-                                });
+int run(const Arguments& given) {
+  SquadConfig config;
+  return commands::run_on_ranks(
+      given.device, [&] { config = config_of_model(given.model, given.overrides); },
+      [&](Context& context, const training::Connection& connection) {
+        predict(given, config, context, connection.open(config.engine.transport));
+      });
 }
 
 }  // namespace
@@ -114,18 +113,19 @@ int run(commands::Command command, Arguments& given) {
 void add_squad_predict(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command =
-      squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
+      squad.add_subcommand("predict", "Answer the questions of a file, under mpirun on all ranks");
   commands::add_fine_tuned_model_option(command, given->model);
   command
       .add_option("--input,-i", given->input,
                   fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "predictions.json to write").required();
-  command.add_option("--n-best-output", given->n_best,
-                     "The best candidates; default: nbest_predictions.json next to --output");
   command.add_option(
-      "--null-odds", given->null_odds,
-      "Version 2.0: scores that favour no answer; default: null_odds.json next to --output");
+      "--n-best-output", given->n_best,
+      "File for the best candidates (default: nbest_predictions.json next to --output)");
+  command.add_option("--null-odds", given->null_odds,
+                     "Version 2.0: file for the scores that favour no answer (default: "
+                     "null_odds.json next to --output)");
   command.add_option("--logits", given->logits,
                      "Also write the logits of every window, one JSON line each");
   command
@@ -134,13 +134,14 @@ void add_squad_predict(commands::Command squad, commands::Action& chosen) {
                   "was trained, or for a model that does not say, detected from the file")
       .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
-  commands::add_batch_option(command, given->prediction.batch, "Windows");
+  const commands::KeyOptions keys(command, read_squad_recipe, given->overrides);
+  keys.add("--prediction-batch,--batch", "data.prediction_batch");
   commands::add_compute_option(command, given->compute);
-  add_window_options(command, given->prediction.features);
-  add_answer_options(command, given->prediction.decode);
+  add_window_options(keys);
+  add_answer_options(keys);
+  keys.add_set();
   commands::add_device_options(command, given->device);
-  command.callback(
-      [given, command, &chosen] { chosen = [given, command] { return run(command, *given); }; });
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::squad

@@ -32,9 +32,10 @@ void report_problems(const Dataset& dataset, bool is_first) {
 }  // namespace
 
 SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& options,
-                     comm::Communicator& communicator)
-    : FineTuningTask(options.model, parse_squad_recipe(options.recipe, options.recipe_place)) {
+                     const training::Connection& connection)
+    : FineTuningTask(options.model, parse_squad_recipe(options.recipe)) {
   description_ = describe_model(options.model, config_);
+  const comm::Communicator& communicator = open_ranks(connection);
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
@@ -172,10 +173,10 @@ void SquadTask::write_beside_model(const Path& folder) const {
       dev_->questions, dev_->answers);
 }
 
-training::RunSummary run_squad_training(Context& context,
-                                        const finetune::FineTuningOptions& options,
-                                        comm::Communicator& communicator) {
-  return finetune::run_fine_tuning<SquadTask>(context, options, communicator);
+std::unique_ptr<training::Task> make_squad_task(Context& context, const training::RunOptions& run,
+                                                const training::TaskInputs& inputs,
+                                                const training::Connection& connection) {
+  return std::make_unique<SquadTask>(context, finetune::options_of(run, inputs), connection);
 }
 
 }  // namespace onebit::squad

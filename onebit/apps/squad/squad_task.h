@@ -9,6 +9,7 @@
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::squad {
 
@@ -17,7 +18,7 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnswering
   // Reads the recipe, the model's description and the questions, and builds their windows with the
   // context's threads.
   SquadTask(Context& context, const finetune::FineTuningOptions& options,
-            comm::Communicator& communicator);
+            const training::Connection& connection);
 
   void declare(ParameterTable& table) override;
   std::string fill(ParameterTable& table) override;
@@ -52,13 +53,12 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnswering
   std::unique_ptr<Dev> dev_;
 };
 
-// Trains, and writes into `output`: the best model by F1 (the last one without dev) as a Hugging
-// Face folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on
-// dev; metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the
-// same options. Errors, among others: no question of the file can be used; `output` contains a run
-// and resume was not requested.
-training::RunSummary run_squad_training(Context& context,
-                                        const finetune::FineTuningOptions& options,
-                                        comm::Communicator& communicator);
+// A run leaves in its folder the best model by F1 (the last one without dev) as a Hugging Face
+// folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on dev,
+// metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Error, among others: no question of
+// the file can be used.
+std::unique_ptr<training::Task> make_squad_task(Context& context, const training::RunOptions& run,
+                                                const training::TaskInputs& inputs,
+                                                const training::Connection& connection);
 
 }  // namespace onebit::squad

@@ -13,7 +13,7 @@ namespace {
 
 struct Arguments {
   std::string model, input;
-  FeatureOptions features;
+  commands::Overrides overrides;
   bool training = false;
 };
 
@@ -39,7 +39,7 @@ Json line_of(const Features& features, size_t index, batches::Batch& rows) {
 int run(const Arguments& given) {
   const training::ModelDescription model =
       training::read_model_description(training::find_model_folder(given.model));
-  FeatureOptions options = given.features;
+  FeatureOptions options = config_of_model(given.model, given.overrides).features;
   options.use = given.training ? Use::kTrain : Use::kPredict;
   options.without_answer = WindowsWithoutAnswer::kToCls;
   options.threads = available_threads();
@@ -59,16 +59,20 @@ int run(const Arguments& given) {
 void add_squad_windows(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = squad.add_subcommand(
-      "windows", "Print what a model reads: one JSON line for each window of each question");
+      "windows", "Print the input of the model: one JSON line for each window of each question");
   command
       .add_option("input", given->input,
                   fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked))
       .required();
-  command.add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
+  command
+      .add_option("--model,-m", given->model,
+                  "Model folder or run: its vocabulary and casing, and the sizes of a run")
       .required();
   command.add_flag("--training", given->training,
                    "With the answer's first and last position; 0 and 0 where it is not inside");
-  add_window_options(command, given->features);
+  const commands::KeyOptions keys(command, read_squad_recipe, given->overrides);
+  add_window_options(keys);
+  keys.add_set();
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -10,6 +10,8 @@
 namespace onebit::tag {
 namespace {
 
+constexpr const char* kColumnFix = "set data.tokens and data.tags";
+
 bool has_no_entity(const Sentences& sentences) {
   for (const Sentence& sentence : sentences.all) {
     for (const std::string& tag : sentence.tags) {
@@ -62,7 +64,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
   }
   require(format.has_value(),
           "{}: unknown file ending: name it .conll, .conllu or .jsonl (followed by .gz, .xz, .zst, "
-          ".bz2 or .lz4 if packed), or give the format (--format, data.format)",
+          ".bz2 or .lz4 if packed), or set data.format",
           path.string());
   if (format == FileFormat::kJsonLines) {
     return std::make_unique<JsonReader>(
@@ -76,7 +78,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                   .left_out = layout.left_out,
                                   .added_tokens = layout.added_tokens,
                                   .remembered = layout.remembered,
-                                  .fix = layout.column_fix});
+                                  .fix = kColumnFix});
   }
   return std::make_unique<ConllReader>(
       path, ConllReader::Options{.tokens = layout.tokens,
@@ -86,7 +88,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                  .comments = layout.comments,
                                  .left_out = layout.left_out,
                                  .remembered = layout.remembered,
-                                 .fix = layout.column_fix});
+                                 .fix = kColumnFix});
 }
 
 Sentences read_sentences(const Path& path, const FileLayout& layout) {

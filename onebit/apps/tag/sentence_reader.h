@@ -25,8 +25,8 @@ enum class FileFormat {
 // .bio, .iob, .iob2; .conllu; .jsonl, .ndjson. Empty: another ending.
 std::optional<FileFormat> format_of(const Path& path);
 
-// Marks settings that the user did not give but that are remembered from the model's training file:
-// they apply unless the file shows otherwise.
+// Marks settings that the command does not give but that are remembered from the model's training
+// file (Keys::is_remembered()): they apply unless the file shows otherwise.
 struct RememberedLayout {
   bool format = false, tokens = false, tags = false;
 };
@@ -48,7 +48,6 @@ struct FileLayout {
   // Tokens that are words of their own in a text of JSON lines; null: none.
   std::shared_ptr<const text::AddedTokenFinder> added_tokens = {};
   RememberedLayout remembered;
-  std::string column_fix = "give the columns with --tokens and --tags";  // for errors
 };
 
 // Reads one sentence at a time: memory does not depend on the size of the file.

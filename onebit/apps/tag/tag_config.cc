@@ -14,12 +14,13 @@ void read_columns(Keys& section, FileLayout& layout) {
                   {"conll", FileFormat::kConll},
                   {"conllu", FileFormat::kConllu},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "format of the files; auto: by their endings");
+                 "format of the files. auto: by their endings");
   section.text("tokens", layout.tokens,
                {"column of the words: its name, its number from 1 or a key of JSON lines",
-                "FORM, else the first; tokens or words"});
-  section.text("tags", layout.tags,
-               {"column of the tags", "UPOS, else the last; tags, ner_tags or labels"});
+                "FORM or the first column, in JSON lines tokens or words"});
+  section.text(
+      "tags", layout.tags,
+      {"column of the tags", "UPOS or the last column, in JSON lines tags, ner_tags or labels"});
   section.text("text", layout.text, "key of a text in JSON lines without words");
   section.text("entities", layout.entities,
                "key of the list of entities in it: start, end and label each");
@@ -28,7 +29,9 @@ void read_columns(Keys& section, FileLayout& layout) {
                  "whether lines that begin with # before a sentence are comments; auto: if they "
                  "cannot be a word's row");
   finetune::read_bad_records(section, layout.left_out);
-  layout.column_fix = "set data.tokens and data.tags";
+  layout.remembered = {.format = section.is_remembered("format"),
+                       .tokens = section.is_remembered("tokens"),
+                       .tags = section.is_remembered("tags")};
 }
 
 void read_data(Keys section, TagConfig& config) {
@@ -36,6 +39,7 @@ void read_data(Keys section, TagConfig& config) {
   section.integer(
       "max_sequence_length", config.max_sequence_length, at_least(4),
       "tokens of a sequence, special ones included; a longer sentence is split into several");
+  config.is_length_given = section.has("max_sequence_length");
   section.integer("stride", config.stride, at_least(1),
                   {"tokens from a sequence of a long sentence to the next; they overlap",
                    "half of max_sequence_length"});
@@ -81,13 +85,13 @@ TagConfig read_tag_recipe(Keys& recipe) {
   return config;
 }
 
-TagConfig parse_tag_recipe(const Json& recipe, const std::string& place) {
-  training::require_recipe_of(kTagTask, recipe, place);
-  return read_whole(recipe, place, read_tag_recipe);
+TagConfig parse_tag_recipe(const Recipe& recipe) {
+  training::require_recipe_of(kTagTask, recipe);
+  return read_whole(recipe, read_tag_recipe);
 }
 
-training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
-  const TagConfig config = parse_tag_recipe(recipe, place);
+training::RecipeFacts inspect_tag_recipe(const Recipe& recipe) {
+  const TagConfig config = parse_tag_recipe(recipe);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"scheme", config.layout.scheme ? tag::name_of(*config.layout.scheme) : "auto"},
             {"epochs", finetune::epochs_shown(config)},
@@ -95,12 +99,6 @@ training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& 
             {"stride", stride_of(config.stride, config.max_sequence_length)}};
   };
   return {.engine = config.engine, .session = config.session, .of_task = of_task};
-}
-
-std::optional<TagConfig> tag_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored = finetune::recipe_of_run(model, kTagTask);
-  if (!stored) return std::nullopt;
-  return parse_tag_recipe(stored->recipe, stored->place);
 }
 
 }  // namespace onebit::tag

@@ -19,6 +19,7 @@ inline constexpr const char* kTagTask = "tag";
 struct TagConfig : finetune::FineTuningConfig {
   FileLayout layout;  // its scheme is the key tag.scheme
   int64_t max_sequence_length = 128;
+  bool is_length_given = false;
   std::optional<int64_t> stride;  // absent: half of max_sequence_length
 
   std::vector<std::string> labels;  // empty: those of the training file
@@ -32,13 +33,9 @@ int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length);
 TagConfig read_tag_recipe(Keys& recipe);
 
 // Error: lists all faults of the recipe; another task's recipe is one.
-TagConfig parse_tag_recipe(const Json& recipe, const std::string& place);
+TagConfig parse_tag_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.
-training::RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
-
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
-// another task's run.
-std::optional<TagConfig> tag_config_of_run(const Path& model);
+training::RecipeFacts inspect_tag_recipe(const Recipe& recipe);
 
 }  // namespace onebit::tag

@@ -10,37 +10,34 @@
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/packed_files.h"
-#include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/record_file_options.h"
 
 namespace onebit::tag {
 namespace {
 
 struct Arguments {
   TagModelOptions model;
-  TagFileOptions files;
   std::string data, output;
-  bool json = false, skips_bad_records = false;
+  bool json = false;
   commands::DeviceOptions device;
 };
 
 int run(Arguments& given) {
-  given.model.settle(given.files);
+  TagConfig config = given.model.config();
   if (!given.output.empty()) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  TagPredictor predictor(context, given.model.model, given.model.prediction);
-  FileLayout layout = given.model.layout;
-  layout.left_out = given.skips_bad_records ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
-  layout.added_tokens = predictor.added_tokens();
-  layout.tag_names = predictor.labels();
-  const Sentences sentences = tag::read_sentences(given.data, layout);
-  const Scheme scheme = given.model.scheme(predictor.labels(), sentences);
+  TagPredictor predictor(context, given.model.model, given.model.prediction(config));
+  config.layout.added_tokens = predictor.added_tokens();
+  config.layout.tag_names = predictor.labels();
+  const Sentences sentences = tag::read_sentences(given.data, config.layout);
+  const Scheme scheme = scheme_of(config, predictor.labels(), given.model.model, sentences);
   const EvaluationTargets targets =
       TagSet(predictor.labels())
           .evaluation_targets(sentences, scheme,
-                              "tags of entities in another scheme are rewritten by --scheme");
+                              "tags of entities in another scheme are rewritten by tag.scheme");
   const std::string unknown_tags = targets.warning(sentences.source);
   if (!unknown_tags.empty()) log_warning("{}", unknown_tags);
   const std::vector<float> outputs = predictor.outputs(sentences.all);
@@ -64,7 +61,8 @@ void add_tag_evaluate(commands::Command tag, commands::Action& chosen) {
   const commands::Command command = tag.add_subcommand(
       "evaluate",
       "Judge a model on tagged sentences: precision, recall and F1 of entities, accuracy");
-  add_tag_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_tag_recipe, given->model.overrides);
+  add_tag_model_options(command, keys, given->model);
   command
       .add_option("--data,-d", given->data,
                   fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})",
@@ -72,8 +70,8 @@ void add_tag_evaluate(commands::Command tag, commands::Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "Also write the figures as JSON");
   command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  commands::add_skip_bad_records(command, given->skips_bad_records);
-  add_tag_file_options(command, given->files, true);
+  finetune::add_skip_bad_records(keys);
+  add_tag_file_options(keys, true);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -14,23 +14,23 @@ namespace {
 
 struct Arguments {
   TagModelOptions model;
-  TagFileOptions files;
   std::string input, output;
   commands::DeviceOptions device;
 };
 
 int run(Arguments& given) {
-  given.model.settle(given.files);
+  TagConfig config = given.model.config();
+  config.layout.left_out = finetune::require_none_left_out(config.layout.left_out);
   const PredictionFormat format = tag::prediction_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
-  TagPredictor predictor(context, given.model.model, given.model.prediction);
-  given.model.layout.added_tokens = predictor.added_tokens();
-  const auto reader = tag::open_sentences(given.input, given.model.layout, false);
-  PredictionFile file(given.output,
-                      {.format = format,
-                       .labels = predictor.labels(),
-                       .has_entities = given.model.scheme(predictor.labels()) != Scheme::kPlain});
+  TagPredictor predictor(context, given.model.model, given.model.prediction(config));
+  config.layout.added_tokens = predictor.added_tokens();
+  const auto reader = tag::open_sentences(given.input, config.layout, false);
+  const Scheme scheme = scheme_of(config, predictor.labels(), given.model.model);
+  PredictionFile file(
+      given.output,
+      {.format = format, .labels = predictor.labels(), .has_entities = scheme != Scheme::kPlain});
   predictor.for_each_sentence(*reader,
                               [&](const Sentence& sentence, std::span<const float> outputs) {
                                 file.add(sentence, outputs);
@@ -48,7 +48,8 @@ void add_tag_predict(commands::Command tag, commands::Action& chosen) {
   const commands::Command command = tag.add_subcommand(
       "predict",
       "Tag the words of a file of any size, in its order, with probabilities and positions");
-  add_tag_model_options(command, given->model);
+  const commands::KeyOptions keys(command, read_tag_recipe, given->model.overrides);
+  add_tag_model_options(command, keys, given->model);
   command
       .add_option("--input,-i", given->input,
                   fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
@@ -57,7 +58,7 @@ void add_tag_predict(commands::Command tag, commands::Action& chosen) {
       .required();
   command.add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
       .required();
-  add_tag_file_options(command, given->files, false);
+  add_tag_file_options(keys, false);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

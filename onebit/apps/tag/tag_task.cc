@@ -27,8 +27,8 @@ std::string counted(const Sentences& sentences) {
 }  // namespace
 
 TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
-                 comm::Communicator& communicator)
-    : FineTuningTask(options.model, parse_tag_recipe(options.recipe, options.recipe_place)) {
+                 const training::Connection& connection)
+    : FineTuningTask(options.model, parse_tag_recipe(options.recipe)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = finetune::with_recipe(config_, config_.max_sequence_length, checkpoint);
@@ -48,7 +48,7 @@ TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
   facts_.counts_items = true;  // words
   facts_.sequences =
       fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
-  choose_steps(encoded_->windows().size(), communicator.world_size());
+  choose_steps(encoded_->windows().size(), open_ranks(connection).world_size());
 }
 
 // Whole numbers in JSON lines are tags by their place in the labels.
@@ -147,7 +147,7 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
   const bool one_is_plain = found == Scheme::kPlain || scheme_ == Scheme::kPlain;
   require(one_is_plain || found == scheme_,
           "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
-          "(--scheme {}), which rewrites both",
+          "(tag.scheme {}), which rewrites both",
           sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
   EncodedSentences windows = encoded(sentences, threads);
   add_dev_file(sentences.source, counted(sentences), bounds_of(windows, config_.prediction_batch),
@@ -223,9 +223,10 @@ void TagTask::write_beside_model(const Path& folder) const {
   write_scores(folder, scores);
 }
 
-training::RunSummary run_tag_training(Context& context, const finetune::FineTuningOptions& options,
-                                      comm::Communicator& communicator) {
-  return finetune::run_fine_tuning<TagTask>(context, options, communicator);
+std::unique_ptr<training::Task> make_tag_task(Context& context, const training::RunOptions& run,
+                                              const training::TaskInputs& inputs,
+                                              const training::Connection& connection) {
+  return std::make_unique<TagTask>(context, finetune::options_of(run, inputs), connection);
 }
 
 }  // namespace onebit::tag

@@ -12,6 +12,7 @@
 #include "onebit/apps/tag/tagging_model.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::tag {
 
@@ -20,7 +21,7 @@ class TagTask : public finetune::FineTuningTask<TagConfig, TaggingModel> {
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.
   TagTask(Context& context, const finetune::FineTuningOptions& options,
-          comm::Communicator& communicator);
+          const training::Connection& connection);
 
   void declare(ParameterTable& table) override;
   std::string fill(ParameterTable& table) override;
@@ -62,11 +63,11 @@ class TagTask : public finetune::FineTuningTask<TagConfig, TaggingModel> {
   Scores scores_;  // of the last evaluation
 };
 
-// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
-// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints
-// and recipe.json. Every rank calls it with the same options. Errors, among others: those of the
-// files (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume is false.
-training::RunSummary run_tag_training(Context& context, const finetune::FineTuningOptions& options,
-                                      comm::Communicator& communicator);
+// A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
+// Hugging Face folder, scores.json of dev, metrics.jsonl, TensorBoard events, checkpoints and
+// recipe.json. Errors, among others, are in the files (conll_reader.h, json_reader.h, tag_set.h).
+std::unique_ptr<training::Task> make_tag_task(Context& context, const training::RunOptions& run,
+                                              const training::TaskInputs& inputs,
+                                              const training::Connection& connection);
 
 }  // namespace onebit::tag

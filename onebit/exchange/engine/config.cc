@@ -29,7 +29,7 @@ void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   int64_t power = std::lround(std::log2(options.initial_scale)), hysteresis = options.hysteresis;
   fp16.number("loss_scale", options.static_scale, at_least(0).up_to(kLargest),
-              "constant loss scale; 0: dynamic");
+              "constant loss scale, where 0 makes it dynamic");
   fp16.integer("initial_scale_power", power, at_least(0).up_to(kLargestPower),
                "initial dynamic scale, as a power of 2");
   fp16.integer("loss_scale_window", options.window, at_least(1),
@@ -58,7 +58,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
     Keys bf16 = recipe.section(name, "16-bit floats with the range of f32, without a loss scale");
     std::optional<bool> enabled = false;
     bf16.boolean_or_word("enabled", enabled, "auto",
-                         "compute in bf16; auto: on CUDA devices, where it is many times faster, "
+                         "compute in bf16. auto: on CUDA devices, where it is many times faster, "
                          "but not on CPUs, and not if fp16 is enabled");
     bf16.fixed("immediate_grad_update", false, "gradients are f32 from the start");
     if (recipe.has(name)) asked.push_back(enabled);
@@ -100,16 +100,15 @@ void read_length(Keys& run, RunConfig& config) {
 
 void read_watch(Keys& run, EngineConfig& engine) {
   RunConfig& config = engine.run;
-  run.integer(
-      "watch_every", config.watch_every, at_least(0),
-      About(
-          "updates between log lines of the largest update relative to the learning rate; 0: never")
-          .without_influence());
+  run.integer("watch_every", config.watch_every, at_least(0),
+              About("updates between log lines of the largest update relative to the learning "
+                    "rate, where 0 is never")
+                  .without_influence());
   run.text("watch_tensors", config.watch_tensors,
            About("also log the largest value in tensors whose name contains this text")
                .without_influence());
   run.boolean("watch_adam", config.watch_adam,
-              About("compare with Adam's updates over the same steps (for studies; slow)")
+              About("compare with Adam's updates over the same steps (slow, for studies)")
                   .without_influence());
   run.require(!config.watch_adam || config.watch_every > 0, "watch_adam",
               "compares updates over intervals of watch_every steps: set watch_every as well");
@@ -119,7 +118,7 @@ void read_watch(Keys& run, EngineConfig& engine) {
       "compares updates with Adam's, but this optimizer is not a variant of Adam; remove the key");
 }
 
-// DeepSpeed has these keys only in its 1-bit optimizers; here every optimizer has them.
+// DeepSpeed has these keys only in its 1-bit optimizers. Here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "pass device memory to MPI directly; no effect on CPUs");
@@ -141,7 +140,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
   // A bucket holds at least one block.
   constexpr double kMin = comm::kBlockElements * sizeof(float) / double{1 << 20};
   run.number("bucket_mb", megabytes, at_least(kMin).up_to(4096),
-             "MiB of f32 gradients per bucket; in the compressed phase, the minimum");
+             "MiB of f32 gradients per bucket, which is the minimum in the compressed phase");
   engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
   run.boolean("overlap", engine.run.overlap,
               "send buckets while the backward pass is still running");
@@ -149,7 +148,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
       "levels", engine.run.levels,
       {{"one", LevelsWanted::kOne}, {"two", LevelsWanted::kTwo}, {"auto", LevelsWanted::kEither}},
       "levels of the 1-bit exchange: one bit between all ranks, or exact means inside a node and "
-      "one bit between nodes; auto: two where the placement of ranks on hosts allows it");
+      "one bit between nodes. auto: two where the placement of ranks on hosts allows it");
   const bool compresses = !engine.optimizer || engine.optimizer->compresses();
   run.require(compresses || engine.run.levels != LevelsWanted::kTwo, "levels",
               "is \"two\", but this optimizer has no compressed phase; remove the key");
@@ -163,7 +162,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
   run.choice("clip", engine.run.clip, {{"by_bucket", Clip::kByBucket}, {"exact", Clip::kExact}},
              {"gradient_clipping in the compressed phase: each bucket when it is sent, or all "
               "buckets by one norm after the backward pass",
-              "by_bucket; exact where no bucket can be sent early"});
+              "by_bucket, or exact where no bucket can be sent early"});
   run.require(why.empty() || engine.run.clip == Clip::kExact, "clip",
               "is \"by_bucket\", which requires that buckets are sent during the backward pass, "
               "but they are sent after it: {}; remove the key, or set it to \"exact\"",
@@ -193,7 +192,7 @@ void accept_without_effect(Keys& recipe) {
       {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
       {"activation_checkpointing", "use the model section's memory options"},
       {"sparse_attention",
-       "attention is dense; DeepSpeed's own scripts read this key only with "
+       "attention is dense. DeepSpeed's own scripts read this key only with "
        "--deepspeed_sparse_attention"},
   };
   for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
@@ -252,7 +251,7 @@ void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
   if (!model.progressive_layer_drop) {
     recipe.off("progressive_layer_drop",
-               "it skips layers, which only pre-training supports; in this task every layer "
+               "it skips layers, which only pre-training supports. In this task every layer "
                "computes in every step: turn it off to train all layers");
   }
   Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
@@ -262,7 +261,7 @@ void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
                       "hosts without a shared disk always store their own part of a checkpoint");
   checkpoint.fixed(
       "load_universal", false,
-      "onebit cannot resume from DeepSpeed's training state; --initialize-from reads its models");
+      "onebit cannot resume from DeepSpeed's training state. --initialize-from reads its models");
   Keys types = recipe.section("data_types", "DeepSpeed's data types");
   std::string accumulation = "fp32";
   types.word("grad_accum_dtype", accumulation, {"fp32"}, "gradients are accumulated in f32");
@@ -305,19 +304,32 @@ optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
           .bucket_bytes = run.bucket_bytes};
 }
 
+namespace {
+
+void warn_of_schedule(const EngineConfig& config, Keys& recipe) {
+  std::vector<std::string> warnings;
+  const auto schedule = config.scheduler.make(config.run.steps, warnings);
+  for (const auto& warning : warnings) recipe.warn("{}", warning);
+  for (const auto& warning : config.optimizer->warnings(config.run_facts(*schedule))) {
+    recipe.warn("{}", warning);
+  }
+}
+
+}  // namespace
+
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller) {
   EngineConfig config;
   config.place = recipe.source();
   read_batch(recipe, config.batch);
   recipe.number("gradient_clipping", config.gradient_clipping, at_least(0),
-                "the largest norm of the gradient averaged over ranks; 0: no clipping");
+                "the largest norm of the gradient averaged over ranks, where 0 is no clipping");
   read_precision(recipe, config);
   Keys optimizer =
       recipe.section("optimizer", "the optimizer, which computes updates from gradients");
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
   config.optimizer = optim::read_optimizer(
       optimizer, [&](Keys& params) { read_transport(params, config.transport); });
-  const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
+  Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
   Keys run = recipe.section(
       "run", "length of the run, intervals counted in updates, and the exchange of gradients");
   read_length(run, config.run);
@@ -335,22 +347,13 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
     const std::string conflict = config.optimizer->conflict_with({.total_steps = config.run.steps});
     optimizer.require(conflict.empty(), "params", "{}", conflict);
   }
-  // Read here for its errors, and again by the engine, which knows the length of the run.
   const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
-  const auto schedule = optim::make_schedule(
-      scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
-  if (config.optimizer && is_long) {
-    for (const auto& warning : config.optimizer->warnings(config.run_facts(*schedule))) {
-      recipe.warn("{}", warning);
-    }
-  }
+  config.scheduler = optim::read_schedule(scheduler, rate,
+                                          is_long ? std::optional(config.run.steps) : std::nullopt);
+  // The engine repeats the warnings when it knows the length of every run.
+  if (config.optimizer && is_long) scheduler.attempt([&] { warn_of_schedule(config, recipe); });
   config.recipe = recipe;
   return config;
-}
-
-TransportRequest requested_transport(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  return parse_engine_config(keys).transport;
 }
 
 }  // namespace onebit::engine

@@ -59,6 +59,7 @@ struct EngineConfig {
   double gradient_clipping = 0;
   optim::LossScalerOptions loss_scale{.static_scale = 1};
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
+  optim::ScheduleOptions scheduler;
   TransportRequest transport;
   RunConfig run;
   Keys recipe;        // the whole recipe, with the values read from it
@@ -88,9 +89,5 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
 // The recipe with what `bf16.enabled` "auto" means on a device: true on CUDA devices, false on CPUs
 // and beside fp16. Where no device is known, for example in a plan, "auto" counts as false.
 Json for_device(Json recipe, Device device);
-
-// The recipe's request for the transport between devices. Its errors are left to the parser of its
-// task.
-TransportRequest requested_transport(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::engine

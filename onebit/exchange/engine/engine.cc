@@ -37,11 +37,9 @@ Engine::Engine(Context& context, ParameterTable& table, const EngineConfig& conf
     packed_ = PackedMatrices(context, table);
     packed_bytes_ = PackedMatrices::bytes(table, config.compute);
   }
-  const Keys scheduler = config.recipe.again("scheduler");
-  schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
-  scheduler.check();
-  for (const std::string& warning : scheduler.warnings()) log_warning("{}", warning);
-  resolved_scheduler_ = std::make_shared<const Json>(scheduler.resolved());
+  std::vector<std::string> warnings;
+  schedule_ = config.scheduler.make(config.run.steps, warnings);
+  for (const std::string& warning : warnings) log_warning("{}", warning);
   optimizer_communicator_ = communicator.duplicate();
   optim::RunFacts run = config.run_facts(*schedule_);
   run.two_levels = levels_.two;
@@ -350,7 +348,9 @@ bool Engine::replicas_agree() {
 
 Json Engine::resolved_recipe() const {
   Json recipe = config_.recipe.resolved();
-  if (!resolved_scheduler_->empty()) recipe["scheduler"] = *resolved_scheduler_;
+  if (config_.scheduler.ends_with_run) {
+    recipe["scheduler"]["params"]["total_num_steps"] = config_.scheduler.rest_of(config_.run.steps);
+  }
   recipe["train_batch_size"] = batch_.train;
   recipe["train_micro_batch_size_per_gpu"] = batch_.micro;
   recipe["gradient_accumulation_steps"] = batch_.accumulation;

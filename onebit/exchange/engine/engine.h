@@ -147,7 +147,6 @@ class Engine {
   PackedMatrices packed_;
   int64_t packed_bytes_ = 0;
   std::unique_ptr<optim::Schedule> schedule_;
-  std::shared_ptr<const Json> resolved_scheduler_;  // a pointer, to avoid including JSON here
   std::unique_ptr<comm::Communicator> optimizer_communicator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   optim::GradientClipper clipper_;

@@ -12,12 +12,19 @@ double index_of(int64_t update) {
   return static_cast<double>(update - 2);
 }
 
+using Make = ScheduleOptions::Make;
+
 std::unique_ptr<Schedule> formula(int64_t warmup, std::function<Rate(double t)> rate) {
   return std::make_unique<FormulaSchedule>(
       warmup, [rate = std::move(rate)](int64_t update) { return rate(index_of(update)); });
 }
 
-std::unique_ptr<Schedule> range_test(const ScheduleInput& input) {
+// A schedule that does not depend on the length of the run.
+Make endless(int64_t warmup, const std::function<Rate(double t)>& rate) {
+  return [warmup, rate](int64_t, std::vector<std::string>&) { return formula(warmup, rate); };
+}
+
+Make range_test(const ScheduleInput& input) {
   Keys& params = input.params;
   double least = 1e-3, growth = 1;
   int64_t interval_size = 2000;
@@ -27,7 +34,7 @@ std::unique_ptr<Schedule> range_test(const ScheduleInput& input) {
   params.number("lr_range_test_step_rate", growth, {}, "growth of the rate per interval");
   params.boolean("lr_range_test_staircase", staircase, "change the rate only once per interval");
   const auto size = static_cast<double>(interval_size);
-  return formula(INT64_MAX, [=](double t) {
+  return endless(INT64_MAX, [=](double t) {
     const double interval = (t + 1) / size;
     return Rate{least * (1 + growth * (staircase ? std::floor(interval) : interval)), {}};
   });
@@ -75,7 +82,7 @@ void read_cycle_rates(Keys& params, OneCycle& cycle) {
   params.integer("cycle_second_step_size", second, at_least(1),
                  {"updates of the falling part of the cycle", "cycle_first_step_size"});
   params.integer("decay_step_size", decay_size, at_least(0),
-                 "updates per decay step after the cycle; 0: no decay");
+                 "updates per decay step after the cycle, where 0 is no decay");
   params.number("decay_lr_rate", cycle.rate_decay, at_least(0), "decay of the rate per decay step");
   cycle.first = static_cast<double>(first);
   cycle.second = static_cast<double>(second);
@@ -95,20 +102,25 @@ void read_cycle_momentum(Keys& params, OneCycle& cycle) {
                  cycle.most_momentum);
 }
 
-std::unique_ptr<Schedule> one_cycle(const ScheduleInput& input) {
+Make one_cycle(const ScheduleInput& input) {
   Keys& params = input.params;
   OneCycle cycle;
   read_cycle_rates(params, cycle);
   read_cycle_momentum(params, cycle);
+  std::vector<std::string> without_effect;
   for (const char* key : {"cycle_first_stair_count", "cycle_second_stair_count"}) {
     double stairs = 0;
     params.number(key, stairs, {}, "no effect: DeepSpeed reads this key but does not use it");
     if (stairs > 0) {
-      params.warn("{} has no effect: DeepSpeed reads this key but does not use it",
-                  params.place(key));
+      without_effect.push_back(params.place(key) +
+                               " has no effect: DeepSpeed reads this key but does not use it");
     }
   }
-  return formula(static_cast<int64_t>(cycle.first) + 1, [cycle](double t) { return cycle.at(t); });
+  return [=](int64_t, std::vector<std::string>& warnings) {
+    warnings.insert(warnings.end(), without_effect.begin(), without_effect.end());
+    return formula(static_cast<int64_t>(cycle.first) + 1,
+                   [cycle](double t) { return cycle.at(t); });
+  };
 }
 
 // The progress of the warm-up, 0 to 1, of the schedules that begin with one.
@@ -119,7 +131,7 @@ struct Warmup {
   explicit Warmup(Keys& params) {
     int64_t updates_given = 1000;
     params.integer("warmup_num_steps", updates_given, at_least(0),
-                   "updates of the warm-up; a value below 2 counts as 2");
+                   "updates of the warm-up, where a value below 2 counts as 2");
     params.choice("warmup_type", logarithmic, {{"log", true}, {"linear", false}},
                   "how the rate rises");
     steps = static_cast<double>(std::max<int64_t>(2, updates_given));
@@ -142,52 +154,59 @@ struct WarmupRates {
   double at(double share) const { return least + (most - least) * share; }
 };
 
-std::unique_ptr<Schedule> warmup(const ScheduleInput& input) {
+Make warmup(const ScheduleInput& input) {
   const Warmup warmup(input.params);
   const WarmupRates rates(input.params);
-  return formula(warmup.updates(), [=](double t) { return Rate{rates.at(warmup.at(t)), {}}; });
+  return endless(warmup.updates(), [=](double t) { return Rate{rates.at(warmup.at(t)), {}}; });
 }
 
-double decay_end(const ScheduleInput& input, const Warmup& warmup) {
-  const auto total = static_cast<double>(total_steps_of(input));
-  if (input.total_updates && total < warmup.steps) {
-    input.params.warn(
+double decay_end(const ScheduleLength& length, int64_t rest, const Warmup& warmup,
+                 std::vector<std::string>& warnings) {
+  const auto total = static_cast<double>(length.of(rest));
+  if (total < warmup.steps) {
+    warnings.push_back(fmt::format(
         "{} = {} is less than warmup_num_steps = {}: the rate drops immediately after its peak",
-        input.params.place("total_num_steps"), total, warmup.steps);
+        length.place, total, warmup.steps));
   }
   return total;
 }
 
-std::unique_ptr<Schedule> warmup_decay(const ScheduleInput& input) {
+Make warmup_decay(const ScheduleInput& input) {
   const Warmup warmup(input.params);
   const WarmupRates rates(input.params);
-  const double total = decay_end(input, warmup);
-  return formula(warmup.updates(), [=](double t) {
-    const double share = t < warmup.steps
-                             ? warmup.at(t)
-                             : std::max(0.0, (total - t) / std::max(1.0, total - warmup.steps));
-    return Rate{rates.at(share), {}};
-  });
+  const ScheduleLength length = read_length(input);
+  return [=](int64_t rest, std::vector<std::string>& warnings) {
+    const double total = decay_end(length, rest, warmup, warnings);
+    return formula(warmup.updates(), [=](double t) {
+      const double share = t < warmup.steps
+                               ? warmup.at(t)
+                               : std::max(0.0, (total - t) / std::max(1.0, total - warmup.steps));
+      return Rate{rates.at(share), {}};
+    });
+  };
 }
 
 // DeepSpeed's schedule rises again after total_num_steps, starts the groups after the first at
 // their full rate and divides by zero if the warm-up is the whole run; here the final rate is kept,
 // all groups start at zero, and the end follows immediately.
-std::unique_ptr<Schedule> warmup_cosine(const ScheduleInput& input) {
+Make warmup_cosine(const ScheduleInput& input) {
   const Warmup warmup(input.params);
   double least = 0, end = 1e-4;
   input.params.number("warmup_min_ratio", least, {},
                       "initial rate as a fraction of the optimizer's lr");
   input.params.number("cos_min_ratio", end, {}, "final rate as a fraction of the optimizer's lr");
-  const double total = decay_end(input, warmup), base = input.base_rate;
-  return formula(warmup.updates(), [=](double t) {
-    if (t < 0) return Rate{0, {}};
-    if (t < warmup.steps) return Rate{base * (least + (1 - least) * warmup.at(t)), {}};
-    const double length = total - warmup.steps;
-    const double share = length > 0 ? std::min(1.0, (t - warmup.steps + 1) / length) : 1;
-    const double ratio = end + (1 - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
-    return Rate{base * std::max(0.0, ratio), {}};
-  });
+  const ScheduleLength length = read_length(input);
+  return [=, base = input.base_rate](int64_t rest, std::vector<std::string>& warnings) {
+    const double total = decay_end(length, rest, warmup, warnings);
+    return formula(warmup.updates(), [=](double t) {
+      if (t < 0) return Rate{0, {}};
+      if (t < warmup.steps) return Rate{base * (least + (1 - least) * warmup.at(t)), {}};
+      const double decay = total - warmup.steps;
+      const double share = decay > 0 ? std::min(1.0, (t - warmup.steps + 1) / decay) : 1;
+      const double ratio = end + (1 - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
+      return Rate{base * std::max(0.0, ratio), {}};
+    });
+  };
 }
 
 }  // namespace

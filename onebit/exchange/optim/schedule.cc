@@ -33,36 +33,51 @@ std::unique_ptr<Schedule> constant_schedule(double rate) {
 
 }  // namespace
 
-int64_t total_steps_of(const ScheduleInput& input) {
-  // A schedule that is read before the length of the run is known is read again.
-  int64_t total = input.total_updates.value_or(1);
-  input.params.integer("total_num_steps", total, at_least(1),
-                       {"updates in the whole schedule", "the updates of the run"});
-  input.params.require(
-      total > 0, "total_num_steps",
-      "is missing, and run.steps does not give the length of the run either: set one of them");
-  return std::max<int64_t>(total, 1);
+int64_t ScheduleLength::of(int64_t rest) const {
+  const int64_t total = given.value_or(rest);
+  require(
+      total > 0,
+      "{} is missing, and run.steps does not give the length of the run either: set one of them",
+      place);
+  return total;
 }
 
-std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
-                                        std::optional<int64_t> total_updates) {
+ScheduleLength read_length(const ScheduleInput& input) {
+  int64_t total = std::max<int64_t>(input.rest.value_or(1), 1);
+  input.params.integer("total_num_steps", total, at_least(1),
+                       {"updates in the whole schedule", "the updates of the run"});
+  const bool is_given = input.params.has("total_num_steps");
+  input.ends_with_run = !is_given;
+  return {.given = is_given ? std::optional(total) : std::nullopt,
+          .place = input.params.place("total_num_steps")};
+}
+
+ScheduleOptions read_schedule(Keys section, double base_rate, std::optional<int64_t> updates) {
   std::vector<ScheduleEntry> entries = deepspeed_schedules();
   for (const ScheduleEntry& entry : bert_schedules()) entries.push_back(entry);
   Kinds kinds;
   for (const ScheduleEntry& entry : entries) kinds.names.emplace_back(entry.name);
-  std::unique_ptr<Schedule> schedule = constant_schedule(base_rate);
-  section.kinds(kinds, "the schedule of the learning rate; without one the rate is constant",
-                [&](size_t kind, Keys& params) {
-                  int64_t start = 0;
-                  params.integer("start_step", start, at_least(0),
-                                 "updates of the run before the schedule begins");
-                  std::optional<int64_t> total = total_updates;
-                  if (total) total = *total > start ? *total - start : 0;
-                  schedule = entries[kind].make({params, base_rate, total});
-                  if (start == 0) return;
-                  schedule = std::make_unique<ShiftedSchedule>(std::move(schedule), start);
-                });
-  return schedule;
+  ScheduleOptions options;
+  options.make = [base_rate](int64_t, std::vector<std::string>&) {
+    return constant_schedule(base_rate);
+  };
+  section.kinds(
+      kinds, "the schedule of the learning rate; without one the rate is constant",
+      [&](size_t kind, Keys& params) {
+        options.type = entries[kind].name;
+        params.integer("start_step", options.start, at_least(0),
+                       "updates of the run before the schedule begins");
+        std::optional<int64_t> rest;
+        if (updates) rest = options.rest_of(*updates);
+        options.make = entries[kind].read({params, base_rate, rest, options.ends_with_run});
+      });
+  if (options.start == 0) return options;
+  options.make = [inner = options.make, start = options.start](
+                     int64_t all, std::vector<std::string>& warnings) -> std::unique_ptr<Schedule> {
+    return std::make_unique<ShiftedSchedule>(inner(std::max<int64_t>(all - start, 0), warnings),
+                                             start);
+  };
+  return options;
 }
 
 }  // namespace onebit::optim

@@ -7,10 +7,13 @@
 // this, so that DeepSpeed's configs give the same learning rates.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/ground/recipe/keys.h"
 
@@ -30,11 +33,25 @@ class Schedule {
   virtual int64_t warmup_updates() const = 0;
 };
 
-// Reads {"type": ..., "params": {...}}; an empty section is a constant rate. `base_rate` is the
-// optimizer's lr. `total_updates` of the run is the default of total_num_steps (0: the run has no
-// length; empty: it is not known yet, and the schedule must not be used). Errors are recorded in
-// `section`.
-std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
-                                        std::optional<int64_t> total_updates);
+// A schedule as a recipe describes it: {"type": ..., "params": {...}}. It is made when the length
+// of the run is known, which may be after the recipe was read.
+struct ScheduleOptions {
+  // Makes the schedule for a run of `updates`, which is 0 for a run without a length. Adds to
+  // `warnings`. Error: the schedule has no length either.
+  using Make =
+      std::function<std::unique_ptr<Schedule>(int64_t updates, std::vector<std::string>& warnings)>;
+
+  std::string type = "constant";
+  Make make;
+  int64_t start = 0;           // updates of the run before it begins
+  bool ends_with_run = false;  // it has a length, which the recipe does not give
+
+  int64_t rest_of(int64_t updates) const { return std::max<int64_t>(updates - start, 0); }
+};
+
+// Lists the keys of the section `scheduler`. An empty one is a constant rate. `base_rate` is the
+// optimizer's lr. `updates` is the length of the run, if it is known, and then the default of
+// total_num_steps.
+ScheduleOptions read_schedule(Keys section, double base_rate, std::optional<int64_t> updates);
 
 }  // namespace onebit::optim

@@ -14,8 +14,9 @@ namespace onebit::optim {
 
 struct ScheduleInput {
   Keys& params;
-  double base_rate = 0;                  // the optimizer's lr
-  std::optional<int64_t> total_updates;  // of the run; 0: it has no length; empty: not known yet
+  double base_rate = 0;         // the optimizer's lr
+  std::optional<int64_t> rest;  // updates of the run after start_step, if they are known
+  bool& ends_with_run;          // of ScheduleOptions, set by read_length()
 };
 
 // A schedule that is a formula.
@@ -35,7 +36,8 @@ class FormulaSchedule : public Schedule {
 
 struct ScheduleEntry {
   const char* name;  // the recipe's scheduler.type
-  std::unique_ptr<Schedule> (*make)(const ScheduleInput& input);
+  // The result is called with the updates of the run after start_step.
+  ScheduleOptions::Make (*read)(const ScheduleInput& input);
 };
 
 // LRRangeTest, OneCycle, WarmupLR, WarmupDecayLR, WarmupCosineLR.
@@ -43,7 +45,14 @@ std::vector<ScheduleEntry> deepspeed_schedules();
 // LE, EE, EP and warmup_linear of DeepSpeed's BERT example; linear, polynomial, constant.
 std::vector<ScheduleEntry> bert_schedules();
 
-// total_num_steps, or else the length of the run. Error: neither is known.
-int64_t total_steps_of(const ScheduleInput& input);
+// total_num_steps, or else what is left of the run.
+struct ScheduleLength {
+  std::optional<int64_t> given;
+  std::string place;  // of the key, for errors
+
+  // Error: neither is known.
+  int64_t of(int64_t rest) const;
+};
+ScheduleLength read_length(const ScheduleInput& input);
 
 }  // namespace onebit::optim

@@ -5,12 +5,12 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/recipe/key_rows.h"
+#include "onebit/ground/recipe/recipe.h"
 
 namespace onebit {
 
 struct Keys::Walk {
-  Json recipe;
-  std::string source;
+  Recipe recipe;
   bool listing = false;
   KeyRow top;
   std::vector<std::string> errors = {}, notices = {}, warnings = {};
@@ -84,12 +84,19 @@ Keys::Keys() : Keys(kEmpty, "") {}
 
 Keys::Keys(const Json& section, std::string source, std::string path)
     : walk_(std::make_shared<Walk>(
-          Walk{section.is_null() ? kEmpty : section, std::move(source), false, top_row()})),
+          Walk{{.values = section.is_null() ? kEmpty : section, .place = std::move(source)},
+               false,
+               top_row()})),
       row_(&walk_->top),
-      given_(&walk_->recipe),
+      given_(&walk_->recipe.values),
       path_(std::move(path)) {
   onebit::require(given_->is_object(), "{}: `{}` must be an object in braces, got {}",
-                  walk_->source, path_, given_->type_name());
+                  this->source(), path_, given_->type_name());
+}
+
+Keys::Keys(const Recipe& recipe) : Keys(recipe.values, recipe.place) {
+  walk_->recipe.is_of_model = recipe.is_of_model;
+  walk_->recipe.changed = recipe.changed;
 }
 
 Keys::Keys(std::shared_ptr<Walk> walk, KeyRow* row, const Json* given, std::string path)
@@ -290,7 +297,9 @@ void Keys::kinds(const Kinds& kinds, const char* meaning,
 
 void Keys::need(const char* name, const char* advice) {
   for (KeyRow& row : row_->rows) row.required = row.required || row.name == name;
-  if (!has(name)) complain(name, fmt::format("is missing: {}", advice));
+  if (!has(name) && !walk_->recipe.is_of_model) {
+    complain(name, fmt::format("is missing: {}", advice));
+  }
 }
 
 void Keys::leave_out(const char* name) {
@@ -325,26 +334,33 @@ bool Keys::has(const std::string& name) const {
   return given_value(*given_, name) != nullptr;
 }
 
+// A change of a section changes its keys.
+bool Keys::is_changed(const std::string& name) const {
+  const std::string path = joined(path_, name);
+  const auto& changed = walk_->recipe.changed;
+  return std::ranges::any_of(
+      changed, [&](const std::string& one) { return path == one || path.starts_with(one + "."); });
+}
+
+bool Keys::is_remembered(const std::string& name) const {
+  return walk_->recipe.is_of_model && has(name) && !is_changed(name);
+}
+
 std::string Keys::place(const std::string& name) const {
-  return place_of(walk_->source, joined(path_, name));
+  return place_of(source(), joined(path_, name));
 }
 
 const std::string& Keys::source() const {
-  return walk_->source;
+  return walk_->recipe.place;
 }
 
 const Json& Keys::given() const {
   return *given_;
 }
 
-Keys Keys::again(const char* name) const {
-  const Json* inner = given_value(*given_, name);
-  return {inner == nullptr ? kEmpty : *inner, walk_->source, joined(path_, name)};
-}
-
 std::vector<std::string> Keys::errors() const {
   std::vector<std::string> errors = walk_->errors;
-  if (!walk_->listing) find_unknown(*row_, *given_, walk_->source, path_, errors);
+  if (!walk_->listing) find_unknown(*row_, *given_, source(), path_, errors);
   return errors;
 }
 

@@ -26,6 +26,7 @@
 namespace onebit {
 
 struct KeyRow;
+struct Recipe;
 
 // A one-line description of a key, and the meaning of an absent key when its default is computed.
 struct About {
@@ -56,6 +57,7 @@ class Keys {
   Keys();  // an empty section
   // Errors name `source` ("recipe.json") and `path` ("optimizer.params"). Error: not an object.
   Keys(const Json& section, std::string source, std::string path = "");
+  explicit Keys(const Recipe& recipe);
   // Reads no recipe: values stay unchanged, nothing is an error, and every kind is listed.
   static Keys listing();
 
@@ -110,6 +112,7 @@ class Keys {
                Args&&... args) {
     if (!condition) complain(name, fmt::format(format, std::forward<Args>(args)...));
   }
+  // Error: the recipe of a training does not have the key.
   void need(const char* name, const char* advice);
   // For a key that the run does not use after all: the resolved recipe leaves it out.
   void leave_out(const char* name);
@@ -125,12 +128,15 @@ class Keys {
   // Runs `check` unless an error was collected before; collects its Error.
   void attempt(const std::function<void()>& check);
 
-  bool has(const std::string& name) const;           // with a value other than null
+  bool has(const std::string& name) const;  // with a value other than null
+  // Whether the command line gives the value.
+  bool is_changed(const std::string& name) const;
+  // Whether the value comes from the run that made a model, and the command that uses the model
+  // gives none.
+  bool is_remembered(const std::string& name) const;
   std::string place(const std::string& name) const;  // "recipe.json: key `run.steps`"
   const std::string& source() const;
   const Json& given() const;
-  // Reads the section `name` again, with a separate table.
-  Keys again(const char* name) const;
 
   // Returns all errors in the recipe, one per line; unknown keys come last.
   std::vector<std::string> errors() const;
@@ -179,8 +185,8 @@ void Keys::choice(const char* name, T& value,
 
 // Reads a whole recipe with its reader, `read(Keys&)`. Error: all errors in the recipe.
 template <typename Read>
-auto read_whole(const Json& recipe, const std::string& place, const Read& read) {
-  Keys keys(recipe, place);
+auto read_whole(const Recipe& recipe, const Read& read) {
+  Keys keys(recipe);
   auto config = read(keys);
   keys.check();
   return config;

@@ -7,7 +7,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
 #include "onebit/program/inspect/task_list.h"
@@ -63,13 +63,14 @@ pretrain::PretrainingConfig config_of(const Arguments& given) {
     fail("{}: --initialize-from: no model found; give a model folder, a run or a checkpoint",
          given.start);
   }
-  const Json recipe = with_sizes_of_model(load_recipe(given.recipe, given.overrides), given.start);
-  const training::TaskKind& task = inspect::task_of(recipe, given.recipe);
+  Recipe recipe = load_recipe(given.recipe, given.overrides);
+  recipe.values = with_sizes_of_model(std::move(recipe.values), given.start);
+  const training::TaskKind& task = inspect::task_of(recipe);
   require(std::string_view(task.name) == pretrain::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",
           given.recipe, task.name, training::training_command(task.name));
-  return pretrain::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
+  return pretrain::parse_pretraining_recipe(recipe, std::nullopt);
 }
 
 costs::MachineCosts machine_of(const Arguments& given, Context& context) {
@@ -139,17 +140,17 @@ void add_plan(commands::Command program, commands::Action& chosen) {
                   "Latency of a small message between two machines: 50us, 1ms")
       .capture_default_str();
   command.add_option("--measured", given->measured,
-                     "File that `onebit doctor --output FILE` wrote on such a machine; without it, "
-                     "this one is measured for some seconds");
+                     "File that `onebit doctor --output FILE` wrote on such a machine. Without it, "
+                     "this machine is measured for some seconds");
   command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
       .check(commands::between(0.0, 1e6))
       .capture_default_str();
   command
       .add_option("--threads", given->threads,
-                  "Threads to measure with; 0: all processors this process may use")
+                  "Threads to measure with, where 0 is all processors this process may use")
       .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
-  command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
+  command.add_flag("--json", given->json, "Print the plan as JSON (docs/plan.md has its keys)");
   command.add_option("--svg", given->svg, "Also draw samples per second by ranks into a file");
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

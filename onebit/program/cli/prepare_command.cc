@@ -158,8 +158,8 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
       command.add_flag("--cased", given->cased, "Keep capitals and accents");
   command
       .add_flag("--uncased", given->uncased,
-                "Lower-case and strip accents (default; with --vocab: as the model does, or as "
-                "the words of the vocab.txt are)")
+                "Lower-case and strip accents (the default, but with --vocab as the model does, or "
+                "as the words of the vocab.txt are)")
       .excludes(cased);
   command
       .add_option("--format", given->format,

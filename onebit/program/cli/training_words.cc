@@ -8,7 +8,7 @@
 #include "onebit/exchange/engine/batch_sizes.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
 #include "onebit/program/inspect/task_list.h"
@@ -147,15 +147,15 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
     overrides.push_back("run.checkpoint_copies=" + copies);
   }
   const Texts start = values_of(command, "--initialize-from");
-  Json recipe = load_recipe(place, overrides);
+  Recipe recipe = load_recipe(place, overrides);
   if (!start.empty()) {
-    recipe = with_sizes_of_model(std::move(recipe), start.front());
+    recipe.values = with_sizes_of_model(std::move(recipe.values), start.front());
   } else if (!training.resume.empty()) {
     // A run that continues has its model in its own checkpoints.
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
-    recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
+    recipe.values = with_sizes_of_run(std::move(recipe.values), training.output, tag);
   }
-  const training::RecipeFacts facts = task->inspect(recipe, place);
+  const training::RecipeFacts facts = task->inspect(recipe);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_per_rank = facts.least_bytes(training.batch, ranks);

@@ -13,7 +13,7 @@
 #include "onebit/exchange/checkpoint/checkpoint_state.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/inspect/store_inspection.h"
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/training/training/model_folder.h"
@@ -147,10 +147,9 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
 }
 
 Json inspect_recipe(const Path& path) {
-  const Json recipe = load_recipe(path, {});
-  const std::string place = path.string();
-  const training::TaskKind& task = task_of(recipe, place);
-  const training::RecipeFacts facts = task.inspect(recipe, place);
+  const Recipe recipe = load_recipe(path, {});
+  const training::TaskKind& task = task_of(recipe);
+  const training::RecipeFacts facts = task.inspect(recipe);
   Json json = engine_part(facts.engine, path, task.name);
   const Json& sizes = json.at("batch");
   json.update(facts.of_task({.train = sizes.at("train").get<int64_t>(),

@@ -3,7 +3,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/text_table.h"
 #include "onebit/ground/recipe/key_rows.h"
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/program/inspect/task_list.h"
 
 namespace onebit::inspect {
@@ -39,12 +39,11 @@ std::string summary_of(const Keys& keys, const training::TaskKind& task) {
 }  // namespace
 
 RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides) {
-  const std::string place = path.string();
-  const Json recipe = load_recipe(path, overrides);
-  const training::TaskKind& task = task_of(recipe, place);
-  Keys keys(recipe, place);
+  const Recipe recipe = load_recipe(path, overrides);
+  const training::TaskKind& task = task_of(recipe);
+  Keys keys(recipe);
   const engine::BatchSizes batch = task.read(keys).batch;
-  keys.attempt([&] { engine::solve_batch_sizes(batch, engine::ranks_of(batch), place); });
+  keys.attempt([&] { engine::solve_batch_sizes(batch, engine::ranks_of(batch), recipe.place); });
   RecipeCheck result{.errors = keys.errors(), .summary = {}};
   if (result.errors.empty()) result.summary = summary_of(keys, task);
   return result;

@@ -3,11 +3,16 @@
 #include <algorithm>
 
 #include "onebit/apps/classify/classify_config.h"
+#include "onebit/apps/classify/classify_task.h"
 #include "onebit/apps/embed/embed_config.h"
+#include "onebit/apps/embed/embed_task.h"
 #include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/apps/pretrain/pretraining_inspection.h"
+#include "onebit/apps/pretrain/pretraining_task.h"
 #include "onebit/apps/squad/squad_config.h"
+#include "onebit/apps/squad/squad_task.h"
 #include "onebit/apps/tag/tag_config.h"
+#include "onebit/apps/tag/tag_task.h"
 #include "onebit/training/training/run_options.h"
 
 namespace onebit::inspect {
@@ -34,11 +39,13 @@ engine::EngineConfig read_embed(Keys& recipe) {
 }
 
 constexpr training::TaskKind kTasks[] = {
-    {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe},
-    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe},
-    {classify::kClassifyTask, read_classify, classify::inspect_classify_recipe},
-    {tag::kTagTask, read_tag, tag::inspect_tag_recipe},
-    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe},
+    {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe,
+     pretrain::make_pretraining_task},
+    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe, squad::make_squad_task},
+    {classify::kClassifyTask, read_classify, classify::inspect_classify_recipe,
+     classify::make_classify_task},
+    {tag::kTagTask, read_tag, tag::inspect_tag_recipe, tag::make_tag_task},
+    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe, embed::make_embed_task},
 };
 
 }  // namespace
@@ -47,12 +54,18 @@ std::span<const training::TaskKind> tasks() {
   return kTasks;
 }
 
-const training::TaskKind& task_of(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
+const training::TaskKind& task_of(const Recipe& recipe) {
+  Keys keys(recipe);
   const std::string name = training::read_task_name(keys, std::string(training::kDefaultTask));
   keys.check_part();
   return *std::find_if(std::begin(kTasks), std::end(kTasks),
                        [&](const training::TaskKind& task) { return name == task.name; });
+}
+
+std::unique_ptr<training::Task> make_task(Context& context, const training::RunOptions& run,
+                                          const training::TaskInputs& inputs,
+                                          const training::Connection& connection) {
+  return task_of(run.recipe).make(context, run, inputs, connection);
 }
 
 }  // namespace onebit::inspect

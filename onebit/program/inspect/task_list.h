@@ -1,8 +1,8 @@
 // Every task that a recipe may name, one line each.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <string>
 
 #include "onebit/training/training/task_kind.h"
 
@@ -12,6 +12,11 @@ namespace onebit::inspect {
 std::span<const training::TaskKind> tasks();
 
 // Returns the task that a recipe names, or the default one. Error: an unknown name.
-const training::TaskKind& task_of(const Json& recipe, const std::string& place);
+const training::TaskKind& task_of(const Recipe& recipe);
+
+// Makes the task that the recipe of `run` names, of any kind (training::MakeTask).
+std::unique_ptr<training::Task> make_task(Context& context, const training::RunOptions& run,
+                                          const training::TaskInputs& inputs,
+                                          const training::Connection& connection);
 
 }  // namespace onebit::inspect

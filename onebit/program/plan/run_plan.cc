@@ -28,6 +28,12 @@ StepSeconds parts_of(const costs::StepPrediction& step, const costs::PassTimes& 
   return parts;
 }
 
+// `onebit recipe check` shows the schedule's warnings.
+std::unique_ptr<optim::Schedule> schedule_of(const engine::EngineConfig& config) {
+  std::vector<std::string> warnings;
+  return config.scheduler.make(config.run.steps, warnings);
+}
+
 // One recipe on one machine, on any number of ranks.
 class Planner {
  public:
@@ -38,9 +44,7 @@ class Planner {
         request_(request),
         model_(config.model, table_, config.data.heads()),
         work_(count_work(context, config, product_type(machine, config.engine.compute))),
-        schedule_(optim::make_schedule(config.engine.recipe.again("scheduler"),
-                                       config.engine.optimizer->learning_rate(),
-                                       config.engine.run.steps)),
+        schedule_(schedule_of(config.engine)),
         facts_(config.engine.run_facts(*schedule_)),
         choices_(choices_of(config.engine, facts_)) {}
 

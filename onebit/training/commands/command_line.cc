@@ -112,10 +112,6 @@ Check between(double least, double most) {
   return number_in(CLI::Range(least, most));
 }
 
-Check above_zero() {
-  return number_in(CLI::PositiveNumber);
-}
-
 Option Option::required() const {
   option_->required();
   return *this;
@@ -193,10 +189,6 @@ void Command::callback(const std::function<void()>& parsed) const {
   command_->callback(parsed);
 }
 
-bool Command::has(const std::string& option) const {
-  return command_->count(option) > 0;
-}
-
 Option Command::add_option(const std::string& names, std::string& value,
                            const std::string& about) const {
   return not_empty(add(*command_, names, value, about));
@@ -231,17 +223,6 @@ Option Command::add_option(const std::string& names, double& value,
 Option Command::add_option(const std::string& names, std::optional<std::string>& value,
                            const std::string& about) const {
   return not_empty(add(*command_, names, value, about));
-}
-
-Option Command::add_option(const std::string& names, std::optional<int64_t>& value,
-                           const std::string& about) const {
-  return add_integer<int64_t>(
-      *command_, names, [&value](int64_t given) { value = given; }, about);
-}
-
-Option Command::add_option(const std::string& names, std::optional<double>& value,
-                           const std::string& about) const {
-  return add(*command_, names, value, about);
 }
 
 Option Command::add_text_callback(const std::string& names,

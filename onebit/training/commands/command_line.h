@@ -52,7 +52,6 @@ Check one_of(const std::map<std::string, Value>& named) {
 Check at_least(int64_t least);
 Check whole_between(int64_t least, int64_t most);
 Check between(double least, double most);
-Check above_zero();
 
 // A handle of an option or flag of a command. Every function returns the handle.
 class Option {
@@ -94,7 +93,6 @@ class Command {
   void hide() const;
   // The function that is called if the command was given, after its variables are set.
   void callback(const std::function<void()>& parsed) const;
-  bool has(const std::string& option) const;
   std::vector<Command> subcommands() const;
 
   Option add_option(const std::string& names, std::string& value, const std::string& about) const;
@@ -104,10 +102,6 @@ class Command {
   Option add_option(const std::string& names, int64_t& value, const std::string& about) const;
   Option add_option(const std::string& names, double& value, const std::string& about) const;
   Option add_option(const std::string& names, std::optional<std::string>& value,
-                    const std::string& about) const;
-  Option add_option(const std::string& names, std::optional<int64_t>& value,
-                    const std::string& about) const;
-  Option add_option(const std::string& names, std::optional<double>& value,
                     const std::string& about) const;
   Option add_text_callback(const std::string& names,
                            const std::function<void(const std::string&)>& given,

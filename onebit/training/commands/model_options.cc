@@ -1,7 +1,5 @@
 #include "onebit/training/commands/model_options.h"
 
-#include <fmt/format.h>
-
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::commands {
@@ -23,12 +21,6 @@ void add_fine_tuned_model_option(Command command, std::string& model) {
       .required();
 }
 
-void add_batch_option(Command command, int64_t& batch, const char* items) {
-  command.add_option("--batch", batch, fmt::format("{} of a batch", items))
-      .check(at_least(1))
-      .capture_default_str();
-}
-
 void add_compute_option(Command command, std::optional<DType>& compute) {
   compute.reset();
   command
@@ -39,8 +31,8 @@ void add_compute_option(Command command, std::optional<DType>& compute) {
             if (name != "auto") compute = name == "bf16" ? DType::kBF16 : DType::kF32;
           },
           "Type of the computation: f32, or bf16, which is less exact, faster where the processor "
-          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device; auto: bf16 on "
-          "CUDA devices, f32 on CPUs")
+          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device. auto is bf16 "
+          "on CUDA devices and f32 on CPUs")
       .check(one_of({"auto", "f32", "bf16"}))
       .default_str("auto");
 }

@@ -1,7 +1,6 @@
 // Model options of commands that fine-tune a model or use a fine-tuned one.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,9 +14,6 @@ void add_pretrained_model_option(Command command, std::string& model);
 
 // --model, of a command that takes settings that are not given from the model's run.
 void add_fine_tuned_model_option(Command command, std::string& model);
-
-// --batch, counted in `items` ("Sequences").
-void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
 
 // --compute, of a command that uses a model; absent for "auto", the default.
 void add_compute_option(Command command, std::optional<DType>& compute);

@@ -67,7 +67,7 @@ Examples read_examples(const Path& path, const FileLayout& layout, const Example
       !examples.left_out.empty() ? examples.left_out
       : examples.skipped > 0
           ? fmt::format("{} lines were left out, as they have too few columns", examples.skipped)
-          : "there is nothing after the header (for a file without one, pass --no-header)");
+          : "there is nothing after the header (for a file without one, set data.header to no)");
   return examples;
 }
 

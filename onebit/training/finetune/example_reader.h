@@ -16,7 +16,7 @@ struct FileLayout {
   Columns columns;
   bool skip_short = false, fill_short = false;  // see RecordOptions
   corpus::LeftOut left_out = corpus::LeftOut::kNothing;
-  std::string column_fix = "give the columns with --text, --text-pair and --label";  // for errors
+  std::string column_fix = "set data.text, data.text_pair and data.label";  // for errors
 };
 
 struct Example {

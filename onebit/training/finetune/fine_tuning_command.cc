@@ -10,26 +10,12 @@ void add_fine_tuning_options(commands::Command command, FineTuningArguments& giv
   commands::add_pretrained_model_option(command, given.model);
   command.add_option("--train", given.train, train).type_name(commands::kInput).required();
   command.add_option("--dev", given.dev, dev).type_name(commands::kInput);
-  commands::add_skip_bad_records(command, given.skips_bad_records);
 }
 
-int fine_tune(const FineTuningArguments& given,
-              training::RunSummary (*train)(Context&, const FineTuningOptions&,
-                                            comm::Communicator&),
-              const std::function<void(Json& recipe)>& complete) {
-  FineTuningOptions options;
-  options.model = given.model;
-  options.train = given.train;
-  options.dev = given.dev;
-  return commands::train_on_ranks(
-      given.recipe, options,
-      [&](Context& context, comm::Communicator& communicator) {
-        train(context, options, communicator);
-      },
-      [&](Json& recipe) {
-        commands::set_skip_bad_records(recipe, given.skips_bad_records);
-        complete(recipe);
-      });
+int fine_tune(const FineTuningArguments& given, training::MakeTask make) {
+  training::TaskInputs inputs = {.model = given.model, .train = {{given.train, 0.0}}, .dev = {}};
+  if (!given.dev.empty()) inputs.dev.push_back({"", given.dev});
+  return commands::train_on_ranks(given.recipe, make, inputs);
 }
 
 }  // namespace onebit::finetune

@@ -2,6 +2,7 @@
 
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/training/training/task_kind.h"
 
@@ -40,12 +41,13 @@ void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
   bool skip = false;
   data.boolean("skip_bad_records", skip,
                "leave out, and count, records that cannot be read; else each is an error");
+  if (data.is_remembered("skip_bad_records")) skip = false;  // another file has its own records
   left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
 }
 
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
   data.number("epochs", config.epochs, above(0),
-              "passes over the training file; instead of run.steps");
+              "passes over the training file, instead of run.steps");
   const bool has_steps = config.engine.run.steps > 0;
   data.require(!has_steps || !data.has("epochs"), "epochs",
                "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
@@ -71,11 +73,23 @@ training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t m
   return checkpoint;
 }
 
-std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task) {
-  std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
-  const bool is_ours =
-      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == task;
-  return is_ours ? stored : std::nullopt;
+Recipe recipe_of_model(const Path& model, const char* task,
+                       const std::vector<std::string>& overrides) {
+  std::optional<Recipe> stored = training::stored_recipe(model);
+  const bool is_ours = stored && stored->values.is_object() &&
+                       stored->values.value("task", Json(training::kDefaultTask)) == task;
+  Recipe recipe = is_ours ? std::move(*stored) : Recipe{.place = "the command line"};
+  recipe.is_of_model = true;
+  apply_overrides(recipe, overrides);
+  return recipe;
+}
+
+corpus::LeftOut require_none_left_out(corpus::LeftOut left_out) {
+  require(
+      left_out != corpus::LeftOut::kBad,
+      "data.skip_bad_records: predictions have a line for every record, so that none can be left "
+      "out; correct the records");
+  return corpus::LeftOut::kNothing;
 }
 
 }  // namespace onebit::finetune

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/data/corpus/left_out_records.h"
 #include "onebit/exchange/engine/config.h"
@@ -44,8 +45,13 @@ Json epochs_shown(const FineTuningConfig& config);
 training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
                                        training::ModelDescription checkpoint);
 
-// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of a
-// run of another task than `task`.
-std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task);
+// How a model is used: the recipe of the run or checkpoint at `model`, unless it is of another task
+// than `task`, with the overrides of a command. For a model folder, the overrides alone.
+Recipe recipe_of_model(const Path& model, const char* task,
+                       const std::vector<std::string>& overrides);
+
+// What a command leaves out that writes an output for every record: nothing. Error: the recipe asks
+// for something else.
+corpus::LeftOut require_none_left_out(corpus::LeftOut left_out);
 
 }  // namespace onebit::finetune

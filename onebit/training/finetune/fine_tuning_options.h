@@ -3,6 +3,7 @@
 
 #include "onebit/ground/base/file.h"
 #include "onebit/training/training/run_options.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::finetune {
 
@@ -11,5 +12,10 @@ struct FineTuningOptions : training::RunOptions {
   Path train;
   Path dev;  // evaluated at the times of the task (TaskFacts::evaluations); may be empty
 };
+
+// Error: there is no model, or not one training file, or more than one dev file.
+FineTuningOptions options_of(const training::RunOptions& run, const training::TaskInputs& inputs);
+// Error: there is no model, or not one training file.
+void require_one_file(const training::TaskInputs& inputs);
 
 }  // namespace onebit::finetune

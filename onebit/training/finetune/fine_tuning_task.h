@@ -17,7 +17,7 @@
 #include "onebit/training/training/epochs.h"
 #include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/session.h"
-#include "onebit/training/training/training_loop.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::finetune {
 
@@ -47,6 +47,11 @@ class FineTuningTask : public training::Task {
   // `model` is resolved by find_model_folder().
   FineTuningTask(Path model, Config config)
       : model_folder_(std::move(model)), config_(std::move(config)) {}
+
+  // The ranks of the run, over the transport that the recipe requests.
+  comm::Communicator& open_ranks(const training::Connection& connection) const {
+    return connection.open(config_.engine.transport);
+  }
 
   // The identity of the training file.
   virtual DataIdentity identity() const = 0;
@@ -90,17 +95,5 @@ class FineTuningTask : public training::Task {
   training::ModelDescription description_;
   std::unique_ptr<Model> model_;  // null before declare()
 };
-
-// Constructs the task with these options and trains it into options.output. Error: it contains a
-// run, and resume was not requested.
-template <typename Task, typename Options>
-training::RunSummary run_fine_tuning(Context& context, const Options& options,
-                                     comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  Options on_device = options;
-  on_device.recipe = engine::for_device(options.recipe, context.device());
-  Task task(context, on_device, communicator);
-  return training::run_training(context, task, on_device, communicator);
-}
 
 }  // namespace onebit::finetune

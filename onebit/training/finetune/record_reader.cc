@@ -75,7 +75,7 @@ FileFormat format_of(const Path& path) {
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
   fail(
       "{}: unknown file ending: name it .tsv, .csv or .jsonl (followed by .gz, .xz, .zst, .bz2 or "
-      ".lz4 if packed), or give --format",
+      ".lz4 if packed), or give the format",
       path.string());
 }
 

@@ -17,15 +17,10 @@ std::string describe_optimizer(const engine::EngineConfig& config) {
   return text;
 }
 
-std::string schedule_name(const engine::EngineConfig& config) {
-  const Keys scheduler = config.recipe.again("scheduler");
-  return scheduler.has("type") ? scheduler.given().at("type").get<std::string>() : "constant";
-}
-
 std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
   const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
   std::string text =
-      fmt::format("{}: {:g} at update 1", schedule_name(config), schedule.at(1).learning_rate);
+      fmt::format("{}: {:g} at update 1", config.scheduler.type, schedule.at(1).learning_rate);
   if (warmup > 0 && warmup < steps - 1) {
     text += fmt::format(", {:g} at update {} (no longer rising)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);

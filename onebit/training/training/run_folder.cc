@@ -100,13 +100,14 @@ std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
   return report;
 }
 
-std::optional<StoredRecipe> stored_recipe(const Path& path) {
+std::optional<Recipe> stored_recipe(const Path& path) {
   const Path of_run = path / run_files::kRecipe, of_checkpoint = path / run_files::kState;
-  if (std::filesystem::exists(of_run)) return StoredRecipe{read_json(of_run), of_run.string()};
+  if (std::filesystem::exists(of_run))
+    return Recipe{.values = read_json(of_run), .place = of_run.string()};
   if (!std::filesystem::exists(of_checkpoint)) return std::nullopt;
   const Json state = checkpoint::read_checkpoint_state(path);
-  return StoredRecipe{state.value("/client_state/recipe"_json_pointer, Json()),
-                      of_checkpoint.string()};
+  return Recipe{.values = state.value("/client_state/recipe"_json_pointer, Json()),
+                .place = of_checkpoint.string()};
 }
 
 void read_client_state(const checkpoint::SavedCheckpoint& saved,

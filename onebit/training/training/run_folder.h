@@ -9,6 +9,7 @@
 
 #include "onebit/exchange/checkpoint/checkpoint.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/recipe/recipe.h"
 #include "onebit/training/training/model_card.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -32,11 +33,7 @@ std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
                                      ParameterTable& table, engine::Engine& engine, int world_size);
 
 // The recipe stored in a run's folder or a checkpoint; empty if `path` is neither.
-struct StoredRecipe {
-  Json recipe;
-  std::string place;
-};
-std::optional<StoredRecipe> stored_recipe(const Path& path);
+std::optional<Recipe> stored_recipe(const Path& path);
 
 // Calls `read`, which accesses the members of a checkpoint's client state. Error: one is missing.
 void read_client_state(const checkpoint::SavedCheckpoint& saved, const std::function<void()>& read);

@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/recipe/recipe.h"
 
 namespace onebit::training {
 
@@ -19,12 +20,11 @@ struct ProfileRequest {
 };
 
 struct RunOptions {
-  Json recipe;
-  std::string recipe_place;  // its path, for errors
-  Path output;               // the folder of the run
-  bool resume = false;       // continue from a checkpoint in `output`
-  std::string tag;           // of this checkpoint; empty: the one that `latest` names
-  bool quiet = false;        // no tables
+  Recipe recipe;
+  Path output;          // the folder of the run
+  bool resume = false;  // continue from a checkpoint in `output`
+  std::string tag;      // of this checkpoint; empty: the one that `latest` names
+  bool quiet = false;   // no tables
   std::optional<ProfileRequest> profile = std::nullopt;
 };
 

@@ -40,10 +40,11 @@ void require_same_task(const checkpoint::SavedCheckpoint& saved, const Task& tas
     return read_model_description(saved.model_folder).architecture ==
            task.description().architecture;
   };
-  require(written == name || (written == kDefaultTask && has_its_model()),
-          "{}: is of a run of the task {}, this is the task {}: resume it with its own command, or "
-          "give another --output",
-          saved.model_folder.parent_path().string(), written, name);
+  require(
+      written == name || (written == kDefaultTask && has_its_model()),
+      "{}: belongs to a run of the task {}, but this command trains the task {}: resume it with "
+      "its own command, or give another --output",
+      saved.model_folder.parent_path().string(), written, name);
 }
 
 // Adds the task's name unless it is the default task, which a recipe without a name means.
@@ -59,7 +60,7 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
     : context_(context),
       task_(task),
       communicator_(communicator),
-      recipe_(named(options.recipe, task.facts().name)),
+      recipe_(named(options.recipe.values, task.facts().name)),
       checkpoints_(communicator, options.output, task.session_config().keep_last,
                    task.session_config().checkpoint_copies),
       best_(options.output, task.facts().kept_by) {

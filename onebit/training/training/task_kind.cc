@@ -29,8 +29,8 @@ void require_task(Keys& recipe, const std::string& name) {
                  task, name, training_command(task), name);
 }
 
-void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
+void require_recipe_of(const std::string& name, const Recipe& recipe) {
+  Keys keys(recipe);
   require_task(keys, name);
   keys.check_part();
 }

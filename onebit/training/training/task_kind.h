@@ -3,10 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "onebit/exchange/engine/config.h"
+#include "onebit/ground/recipe/recipe.h"
+#include "onebit/training/training/run_options.h"
 #include "onebit/training/training/session_config.h"
+#include "onebit/training/training/task.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::training {
 
@@ -27,11 +32,18 @@ struct RecipeFacts {
   int64_t model_file_bytes = 0;
 };
 
+// Makes a task from a recipe, which is read once, and from the inputs. The task trains on the ranks
+// of `connection`. Collective. Error: all faults of the recipe, in which another task's recipe is
+// one.
+using MakeTask = std::unique_ptr<Task> (*)(Context& context, const RunOptions& options,
+                                           const TaskInputs& inputs, const Connection& connection);
+
 struct TaskKind {
   const char* name;  // one of kTaskNames
   // Lists the keys of a recipe; returns the engine's part of it.
   engine::EngineConfig (*read)(Keys& recipe);
-  RecipeFacts (*inspect)(const Json& recipe, const std::string& place);
+  RecipeFacts (*inspect)(const Recipe& recipe);
+  MakeTask make;
 };
 
 // The command that trains a task: "onebit squad train".
@@ -44,6 +56,6 @@ std::string read_task_name(Keys& recipe, const std::string& name);
 void require_task(Keys& recipe, const std::string& name);
 // Error: the recipe is of another task than `name`. Called before the other keys are read, which
 // would all be faults.
-void require_recipe_of(const std::string& name, const Json& recipe, const std::string& place);
+void require_recipe_of(const std::string& name, const Recipe& recipe);
 
 }  // namespace onebit::training

@@ -290,4 +290,13 @@ RunSummary run_training(Context& context, Task& task, const RunOptions& options,
   return run.summary();
 }
 
+RunSummary make_and_train(Context& context, MakeTask make, const RunOptions& options,
+                          const TaskInputs& inputs, const Connection& connection) {
+  check_run_folder(options.output, options.resume);
+  RunOptions on_device = options;
+  on_device.recipe.values = engine::for_device(options.recipe.values, context.device());
+  const std::unique_ptr<Task> task = make(context, on_device, inputs, connection);
+  return run_training(context, *task, on_device, connection.open(task->config().transport));
+}
+
 }  // namespace onebit::training

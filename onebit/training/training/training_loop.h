@@ -4,6 +4,7 @@
 #pragma once
 
 #include "onebit/training/training/session.h"
+#include "onebit/training/training/task_kind.h"
 
 namespace onebit::training {
 
@@ -13,5 +14,10 @@ namespace onebit::training {
 // Collective.
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,
                         comm::Communicator& communicator);
+
+// Makes the task with `make`, its recipe read for the context's device, and trains it. Collective.
+// Error: options.output contains a run, and resume was not requested.
+RunSummary make_and_train(Context& context, MakeTask make, const RunOptions& options,
+                          const TaskInputs& inputs, const Connection& connection);
 
 }  // namespace onebit::training

@@ -1,9 +1,7 @@
-#include "onebit/ground/recipe/overrides.h"
+#include "onebit/ground/recipe/recipe.h"
 
 #include <algorithm>
 #include <string_view>
-
-#include "onebit/ground/base/json.h"
 
 namespace onebit {
 namespace {
@@ -49,13 +47,13 @@ std::string without_hjson(std::string text) {
 
 }  // namespace
 
-void apply_override(Json& recipe, const std::string& assignment) {
+void apply_override(Recipe& recipe, const std::string& assignment) {
   const size_t equals = assignment.find('=');
   require(equals != std::string::npos && equals > 0,
           "--set {}: expected key=value, e.g. --set optimizer.params.lr=1e-4", assignment);
   const std::string path = assignment.substr(0, equals);
   const std::string text = assignment.substr(equals + 1);
-  Json* at = &recipe;
+  Json* at = &recipe.values;
   size_t begin = 0;
   for (;;) {
     const size_t dot = path.find('.', begin);
@@ -70,14 +68,21 @@ void apply_override(Json& recipe, const std::string& assignment) {
   }
   Json value = Json::parse(text, nullptr, false);
   *at = value.is_discarded() ? Json(text) : std::move(value);
+  recipe.changed.insert(path);
 }
 
-Json load_recipe(const Path& path, const std::vector<std::string>& overrides) {
+void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments) {
+  for (const std::string& assignment : assignments) apply_override(recipe, assignment);
+  require_utf8(recipe.values, assignments.empty() ? recipe.place : "--set");
+}
+
+Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides) {
   // A recipe may come out of a pipe: --recipe <(...).
-  Json recipe = parse_json(without_hjson(read_file(path)), path.string());
-  require(recipe.is_object(), "{}: a recipe must be one JSON object in braces", path.string());
-  for (const auto& assignment : overrides) apply_override(recipe, assignment);
-  require_utf8(recipe, overrides.empty() ? path.string() : "--set");
+  Recipe recipe = {.values = parse_json(without_hjson(read_file(path)), path.string()),
+                   .place = path.string()};
+  require(recipe.values.is_object(), "{}: a recipe must be one JSON object in braces",
+          recipe.place);
+  apply_overrides(recipe, overrides);
   return recipe;
 }
 
