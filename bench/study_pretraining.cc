@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "onebit/apps/pretrain/pretraining_task.h"
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/recipe/recipe.h"
 #include "onebit/training/training/run_folder.h"
@@ -40,13 +40,9 @@ class ReplacedRecipe final : public optim::OptimizerRecipe {
                                          const optim::RunFacts& run) const override {
     return make_(*given_, table, communicator, run);
   }
-  int64_t state_bytes(const ParameterTable& table, int world_size,
-                      const optim::RunFacts& run) const override {
-    return given_->state_bytes(table, world_size, run);
-  }
-  int64_t most_saved_bytes(const ParameterTable& table, int world_size,
-                           const optim::RunFacts& run) const override {
-    return given_->most_saved_bytes(table, world_size, run);
+  optim::StateLayout state_layout(const ParameterTable& table,
+                                  const optim::StateDivision& division) const override {
+    return given_->state_layout(table, division);
   }
   std::optional<int64_t> last_dense_update(const optim::RunFacts& run) const override {
     return given_->last_dense_update(run);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes onebit/data/text/unicode_classes.cc and onebit/data/text/unicode_mapping.cc.
+"""Writes unicode_classes.cc, unicode_mapping.cc and unicode_lower_case.cc of onebit/data/text.
 
 The tables define what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with
 every code point. The script runs the library itself, so that ids do not depend on the Unicode
@@ -11,23 +11,27 @@ import pathlib
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "onebit" / "text"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "onebit" / "data" / "text"
 HANGUL = range(0xAC00, 0xD7A4)
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
 def ask():
-    """Returns (class without lower-casing, normalised form with lower-casing) by code point."""
+    """Returns, by code point, the class without lower-casing, the uncased form, and the lower-cased
+    form with accents."""
     cased = normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=False)
     uncased = normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True)
+    accented = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=True)
     splitter = pre_tokenizers.BertPreTokenizer()
-    classes, lowered = {}, {}
+    classes, lowered, kept = {}, {}, {}
     for c in CODE_POINTS:
         framed = f"a{chr(c)}b"
         clean = cased.normalize_str(framed)[1:-1]
         lowered[c] = uncased.normalize_str(framed)[1:-1].strip(" ")
+        kept[c] = accented.normalize_str(framed)[1:-1].strip(" ")
         parts = len(splitter.pre_tokenize_str(framed))
         if clean == "":
             classes[c] = "dropped"
@@ -38,7 +42,7 @@ def ask():
         else:
             assert clean == chr(c), hex(c)
             classes[c] = "punctuation" if parts == 3 else "letter"
-    return classes, lowered
+    return classes, lowered, kept
 
 
 def nonstarters():
@@ -102,12 +106,35 @@ def source(text, header, body):
             "namespace onebit::text {\n\n// clang-format off\nnamespace {\n\n" + body)
 
 
+def write_mapping(name, text, function, forms, classes):
+    """Writes the tables of the code points whose form is another, without those that end a word."""
+    changed = {c: t for c, t in forms.items()
+               if t != chr(c) and classes[c] not in ("dropped", "space")}
+    runs, pairs = runs_and_pairs({c: ord(t) for c, t in changed.items() if len(t) == 1})
+    longer = [[c] + [ord(x) for x in t] + [0] * (3 - len(t))
+              for c, t in changed.items() if len(t) > 1]
+    assert all(len(row) == 4 for row in longer)
+    body = "\n".join([
+        array("MappingRun", "kRuns", runs),
+        array("MappingPair", "kPairs", pairs),
+        array("MappingExpansion", "kExpansions", longer),
+    ])
+    body += "\n}  // namespace\n// clang-format on\n\n"
+    for kind, plural in (("Run", "runs"), ("Pair", "pairs"), ("Expansion", "expansions")):
+        body += (f"std::span<const Mapping{kind}> {function}_{plural}() {{\n"
+                 f"  return k{kind}s;\n}}\n")
+    body += "\n}  // namespace onebit::text\n"
+    (FOLDER / name).write_text(source(text, "unicode_mapping.h", body))
+
+
 def main():
-    classes, lowered = ask()
+    classes, lowered, kept = ask()
     marks = nonstarters()
     for c, text in lowered.items():  # the format assumes one class per normalised code point
         kinds = {classes[ord(x)] for x in text}
         assert len(kinds) <= 1, hex(c)
+    for c, text in kept.items():  # and that lower-casing alone does not change it
+        assert all(classes[ord(x)] == classes[c] for x in text), hex(c)
 
     of = lambda name: [c for c in CODE_POINTS if classes[c] == name]
     stripped = [c for c in CODE_POINTS if not lowered[c] and classes[c] == "letter"]
@@ -133,25 +160,11 @@ def main():
     (FOLDER / "unicode_classes.cc").write_text(
         source("Classes of code points.", "unicode_classes.h", body))
 
-    changed = {c: t for c, t in lowered.items() if t and t != chr(c)
-               and classes[c] not in ("dropped", "space") and c not in HANGUL}
-    runs, pairs = runs_and_pairs({c: ord(t) for c, t in changed.items() if len(t) == 1})
-    longer = [[c] + [ord(x) for x in t] + [0] * (3 - len(t))
-              for c, t in changed.items() if len(t) > 1]
-    assert all(len(row) == 4 for row in longer)
-    body = "\n".join([
-        array("MappingRun", "kRuns", runs),
-        array("MappingPair", "kPairs", pairs),
-        array("MappingExpansion", "kExpansions", longer),
-    ])
-    body += ("\n}  // namespace\n// clang-format on\n\n"
-             "std::span<const MappingRun> mapping_runs() {\n  return kRuns;\n}\n"
-             "std::span<const MappingPair> mapping_pairs() {\n  return kPairs;\n}\n"
-             "std::span<const MappingExpansion> mapping_expansions() {\n  return kExpansions;\n}\n"
-             "\n}  // namespace onebit::text\n")
-    (FOLDER / "unicode_mapping.cc").write_text(
-        source("Lower-casing, canonical decomposition and removal of accents, in one step.",
-               "unicode_mapping.h", body))
+    write_mapping(
+        "unicode_mapping.cc",
+        "Lower-casing, canonical decomposition and removal of accents, in one step.",
+        "mapping", {c: t for c, t in lowered.items() if t and c not in HANGUL}, classes)
+    write_mapping("unicode_lower_case.cc", "Lower-casing.", "lower_case", kept, classes)
 
 
 if __name__ == "__main__":

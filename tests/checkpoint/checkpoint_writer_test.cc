@@ -84,7 +84,7 @@ TEST_F(CheckpointWriterTest, AFailedWriteIsFollowedByTheNext) {
         EXPECT_EQ(CheckpointFolder(disk(0)).tags(), std::vector<std::string>({tag_of_step(2)}));
         save_in_vain();
         save_in_vain();
-        EXPECT_THAT(message_of([&] { checkpoints.settle(); }), HasSubstr("no space left"));
+        EXPECT_THAT(message_of([&] { checkpoints.wait_for_previous(); }), HasSubstr("no space left"));
       });
 }
 

@@ -223,7 +223,11 @@ TEST_F(ClassifyTest, TheResolvedRecipeIsTheSameRun) {
   expect_resolved_recipe_is_the_same_run(given);
 }
 
-TEST_F(ClassifyTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(ClassifyTest, TheUsualLengthFitsAShortModel) {
+  expect_the_usual_length_fits_a_short_model();
+}
+
+TEST_F(ClassifyTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
   expect_refuses_other_tokenizers(
       [&](const Path& model) { ClassifyPredictor(context, model, {}); });

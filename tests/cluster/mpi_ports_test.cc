@@ -35,6 +35,8 @@ TEST(MpiPorts, WithoutSettingsAreThoseOfTheLibrary) {
   EXPECT_EQ(ports(Starter::kSrun, {}).size(), 1u);
   EXPECT_EQ(texts(ports(Starter::kMpich, {})), "1024-65535 1024-65535 ");
   EXPECT_TRUE(ports(Starter::kAlone, {}).empty());
+  EXPECT_EQ(texts(ports(Starter::kTcp, {})), "1024-65535 ");
+  EXPECT_EQ(texts(ports(Starter::kTcp, {{"ONEBIT_TCP_PORTS", "40000-40999"}})), "40000-40999 ");
 }
 
 TEST(MpiPorts, AreThoseOfTheDocument) {

@@ -31,5 +31,14 @@ TEST(Problems, OfManyHostsAlikeHaveOneLine) {
   EXPECT_THAT(message_of([&] { require_none(problems, "wrong:"); }), HasSubstr("(1000 in all)"));
 }
 
+// A list of a thousand hosts may be in the format of another program.
+TEST(Problems, OfManyKindsAreCounted) {
+  Problems problems;
+  for (int i = 0; i < 1000; ++i) problems.push_back({"hosts", fmt::format("\"host{}\" is odd", i)});
+  const std::string table = table_of(problems);
+  EXPECT_EQ(std::ranges::count(table, '\n'), 41);
+  EXPECT_THAT(table, HasSubstr("  hosts  \"host39\" is odd\n  and 960 more\n"));
+}
+
 }  // namespace
 }  // namespace onebit::cluster

@@ -45,6 +45,16 @@ TEST(StartCommand, OfOpenMpi) {
             "/opt/onebit host rank -- /opt/onebit pretrain");
 }
 
+TEST(StartCommand, WithoutMpi) {
+  StartRequest given = request();
+  given.program = "/opt/onebit";
+  EXPECT_EQ(line(Starter::kTcp, given),
+            "/opt/onebit host start --host=a:2 --host=b:1 --agent-word=my-ssh --agent-word=-q "
+            "--own-agent --interface 10.0.0.0/24 --export ONEBIT_LAUNCH_ID "
+            "--export OMP_WAIT_POLICY --folder '/shared/my project' "
+            "-- /opt/onebit host rank -- /opt/onebit pretrain");
+}
+
 // Open MPI 5 knows none of the words of 4: 5.0.11 was run with these.
 TEST(StartCommand, OfOpenMpi5) {
   StartRequest given = request();

@@ -19,7 +19,8 @@ TEST(WatchLines, RepliesComeBack) {
   for (const WatchReply& reply :
        {WatchReply{.kind = Kind::kBeat}, WatchReply{.kind = Kind::kReady},
         WatchReply{.kind = Kind::kRank, .rank = 12, .state = 'T'},
-        WatchReply{.kind = Kind::kLooked}, WatchReply{.kind = Kind::kEnded, .ended_ranks = 3}}) {
+        WatchReply{.kind = Kind::kLooked}, WatchReply{.kind = Kind::kEnded},
+        WatchReply{.kind = Kind::kEnded, .ended_ranks = {3, 5}}}) {
     const std::string line = line_of(reply);
     const auto read = parse_watch_reply(line);
     ASSERT_TRUE(read) << line;
@@ -31,9 +32,9 @@ TEST(WatchLines, RepliesComeBack) {
 }
 
 TEST(WatchLines, OfAShellAreNone) {
-  for (const char* line :
-       {"", "Welcome", "ready to go", "beat 1", "rank", "rank 1", "rank 1 ", "rank x T",
-        "rank 1 TT", "rank 1 T ", "ended", "ended ", "ended 1 2", "ended one", " look"}) {
+  for (const char* line : {"", "Welcome", "ready to go", "beat 1", "rank", "rank 1", "rank 1 ",
+                           "rank x T", "rank 1 TT", "rank 1 T ", "ended", "ended ", "ended one",
+                           "ended 1  2", "ended 1 none", " look"}) {
     EXPECT_FALSE(parse_watch_reply(line)) << line;
     EXPECT_FALSE(parse_watch_request(line)) << line;
   }

@@ -23,13 +23,32 @@ std::vector<float> values_of(int rank, int64_t elements) {
   return values;
 }
 
+// Averages `values` f32 [elements of the pipeline's buckets] over ranks.
+struct FlatAverage {
+  View values;
+  BucketPipeline pipeline;
+
+  FlatAverage(Communicator& world, View flat, DType wire)
+      : values(flat),
+        pipeline(world, Buckets(flat.elements(), 3 * kBlockElements * 4),
+                 dense_stations(wire, world.world_size(),
+                                [this](Context&, const BucketInFlight& in_flight) {
+                                  return values.rows(in_flight.range.begin, in_flight.range.end);
+                                })) {}
+
+  void run(Context& context) {
+    for (int64_t i = 0; i < pipeline.buckets().count(); ++i) pipeline.submit(context, i);
+    pipeline.finish(context);
+  }
+};
+
 std::vector<float> average_on(Communicator& world, int64_t elements, DType wire) {
   Context context = Context::cpu(1);
   std::vector<float> values = values_of(world.rank(), elements);
-  DenseExchange exchange(world, Buckets(elements, 3 * kBlockElements * 4), wire);
+  FlatAverage average(world, View::of(values.data(), {elements}), wire);
   const int64_t before = world.wire_bytes_sent();
-  exchange.average(context, View::of(values.data(), {elements}));
-  EXPECT_EQ(world.wire_bytes_sent() - before, exchange.wire_bytes());
+  average.run(context);
+  EXPECT_EQ(world.wire_bytes_sent() - before, average.pipeline.wire_bytes());
   return values;
 }
 
@@ -89,8 +108,7 @@ TEST(CudaDenseExchange, GivesTheBitsOfTheCpu) {
         std::vector<float> values = values_of(world.rank(), elements);
         Tensor there(kFirst, DType::kF32, {elements});
         copy(there.view(), View::of(values.data(), {elements}));
-        DenseExchange exchange(*staged, Buckets(elements, 3 * kBlockElements * 4), wire);
-        exchange.average(context, there.view());
+        FlatAverage(*staged, there.view(), wire).run(context);
         context.synchronize();
         copy(View::of(values.data(), {elements}), there.view());
         EXPECT_EQ(values, expected) << name_of(wire) << ", " << elements << " elements";
@@ -103,16 +121,16 @@ TEST(DenseExchange, SendsWhatARingSends) {
   constexpr int64_t kElements = 1 << 20;
   run_thread_world(4, [](Communicator& world) {
     const Buckets buckets(kElements, 1 << 18);
-    EXPECT_EQ(DenseExchange(world, buckets, DType::kBF16).wire_bytes(),
-              ring_bytes_16bit(kElements, 4));
-    EXPECT_EQ(DenseExchange(world, buckets, DType::kF32).wire_bytes(),
-              2 * ring_bytes_16bit(kElements, 4));
+    const auto bytes = [&](DType wire) {
+      return BucketPipeline(world, buckets, dense_stations(wire, 4, {})).wire_bytes();
+    };
+    EXPECT_EQ(bytes(DType::kBF16), ring_bytes_16bit(kElements, 4));
+    EXPECT_EQ(bytes(DType::kF32), 2 * ring_bytes_16bit(kElements, 4));
   });
 }
 
 TEST(DenseExchange, RefusesOtherTypes) {
-  const std::unique_ptr<Communicator> alone = make_single_rank();
-  EXPECT_THROW(DenseExchange(*alone, Buckets(10, 1 << 20), DType::kI32), Error);
+  EXPECT_THROW(dense_stations(DType::kI32, 2, {}), Error);
 }
 
 }  // namespace

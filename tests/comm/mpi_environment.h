@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 
 namespace onebit::mpi_tests {
 

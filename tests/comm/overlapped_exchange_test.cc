@@ -30,9 +30,11 @@ class Rank {
       : context_(Context::cpu(1)),
         rank_(world.rank()),
         values_(kElements),
-        overlapped_(world, Buckets(kElements, 2 * kBlockElements * 4), Device{}) {
-    exchange_ = &overlapped_.make<DenseExchange>(DType::kF32);
-  }
+        overlapped_(world, Buckets(kElements, 2 * kBlockElements * 4), Device{},
+                    dense_stations(DType::kF32, world.world_size(),
+                                   [this](Context&, const BucketInFlight& in_flight) {
+                                     return fill(in_flight);
+                                   })) {}
 
   void begin(int step) {
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -40,16 +42,7 @@ class Rank {
           static_cast<float>(rank_ + 1) * static_cast<float>(i % 13) + static_cast<float>(step);
     }
     sent_.clear();
-    overlapped_.begin(context_, [this](Context& context, int64_t bucket) {
-      const Range range = overlapped_.buckets().range(bucket);
-      {
-        const std::lock_guard lock(mutex_);
-        sent_.push_back(bucket);
-      }
-      sends_.notify_all();
-      exchange_->submit(context, bucket,
-                        View::of(values_.data() + range.begin, {range.elements()}));
-    });
+    overlapped_.begin(context_);
   }
   void ready(int64_t begin, int64_t end) { overlapped_.ready({begin, end}); }
   void finish() { overlapped_.finish(context_); }
@@ -66,13 +59,21 @@ class Rank {
   OverlappedExchange& overlapped() { return overlapped_; }
 
  private:
+  View fill(const BucketInFlight& in_flight) {
+    {
+      const std::lock_guard lock(mutex_);
+      sent_.push_back(in_flight.bucket);
+    }
+    sends_.notify_all();
+    return View::of(values_.data() + in_flight.range.begin, {in_flight.range.elements()});
+  }
+
   Context context_;
   int rank_;
   std::vector<float> values_;
   std::mutex mutex_;
   std::condition_variable sends_;
   std::vector<int64_t> sent_;
-  DenseExchange* exchange_ = nullptr;
   OverlappedExchange overlapped_;
 };
 
@@ -135,19 +136,17 @@ TEST(CudaOverlappedExchange, ABucketLeavesWhenItsGradientsAreThere) {
         make_device_communicator(world.duplicate(), kFirst, DeviceTransport::kStaged);
     Tensor gradients(kFirst, DType::kF32, {kElements});
     Staging made(kFirst, kElements * 4), averaged(kFirst, kElements * 4);
-    OverlappedExchange overlapped(*staged, Buckets(kElements, 2 * kBlockElements * 4), kFirst);
-    auto& exchange = overlapped.make<DenseExchange>(DType::kBF16);  // exact for these
+    const auto fill = [&](Context&, const BucketInFlight& in_flight) {
+      return gradients.view().rows(in_flight.range.begin, in_flight.range.end);
+    };
+    OverlappedExchange overlapped(*staged, Buckets(kElements, 2 * kBlockElements * 4), kFirst,
+                                  dense_stations(DType::kBF16, 2, fill));  // exact for these
     for (int step = 0; step < 3; ++step) {
       auto* const values = reinterpret_cast<float*>(made.data());
       for (int64_t i = 0; i < kElements; ++i) {
         values[i] = static_cast<float>((world.rank() * 2 + 1) * (step + i % 11));
       }
-      overlapped.begin(context, [&](Context& own, int64_t bucket) {
-        const Range range = overlapped.buckets().range(bucket);
-        exchange.submit(
-            own, bucket,
-            View(gradients.data<float>() + range.begin, DType::kF32, {range.elements()}, kFirst));
-      });
+      overlapped.begin(context);
       made.upload(context, gradients.view().raw(), kElements * 4);
       overlapped.ready({0, kElements});
       overlapped.finish(context);
@@ -179,12 +178,11 @@ TEST(OverlappedExchange, ShowsEveryBucketInAProfile) {
       if (event.place.operation == nullptr) buckets[event.place.phase].push_back(event.bucket);
     }
     const std::vector<int64_t> once = {0, 1, 2};
-    for (const char* phase :
-         {"exchange prepare", "exchange pack", "exchange reduce", "exchange unpack"}) {
+    for (const char* phase : {"exchange fill", "exchange pack", "exchange send", "exchange reduce",
+                              "exchange return", "exchange deliver"}) {
       std::sort(buckets[phase].begin(), buckets[phase].end());
       EXPECT_EQ(buckets[phase], once) << phase;
     }
-    EXPECT_EQ(buckets["exchange send"].size(), 6u);
     EXPECT_EQ(buckets["exchange wait"].size(), 6u);
     ASSERT_EQ(profile.track("main").sums().size(), 1u);
     EXPECT_STREQ(profile.track("main").sums()[0].place.phase, "exchange wait");

@@ -15,6 +15,7 @@ namespace {
 
 using comm::Communicator;
 using trials::contents;
+using trials::Exchange;
 using trials::Outcome;
 using trials::Plan;
 using trials::run_steps;
@@ -86,7 +87,7 @@ TEST_P(CompressedRanks, KeepWhatArrivedInFewBytes) {
     const int64_t coded = CompressedAllReduce::coded_bytes(buckets, world.world_size());
     EXPECT_GE(coded, 70001 / 8 + 35 * kHeaderBytes);
     EXPECT_LE(coded, 70001 / 7);
-    CompressedAllReduce all_reduce(world, buckets, {.keep_coded = true, .given_residual = true});
+    Exchange all_reduce(world, buckets, {.keep_coded = true, .given_residual = true});
     EXPECT_TRUE(all_reduce.worker_residual().empty());
     all_reduce.hold_worker_residual(Tensor::zeros(Device{}, DType::kF32, {70001}));
     Context context = Context::cpu(1);
@@ -118,8 +119,7 @@ TEST_P(CompressedRanks, AverageExtras) {
 TEST_P(CompressedRanks, SendWhatTheySay) {
   const Plan plan{.elements = 70001, .steps = 2, .options = {}};
   comm::run_thread_world(GetParam(), [&](Communicator& world) {
-    CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
-                                   plan.options);
+    Exchange all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
     Outcome outcome;
     run_steps(world, plan, all_reduce, outcome);
     EXPECT_EQ(outcome.wire_bytes, all_reduce.wire_bytes());
@@ -134,34 +134,37 @@ TEST_P(CompressedRanks, ReportEachReceivedBucket) {
       const Outcome expected = run_steps(world, plan);
       const comm::Buckets buckets(elements, plan.bucket_bytes);
       std::vector<std::vector<float>> slots(
-          CompressedAllReduce::kBucketsInFlight,
-          std::vector<float>(static_cast<size_t>(buckets.max_elements())));
-      std::vector<int> slot_of(static_cast<size_t>(buckets.count()));
-      std::vector<float> result;
+          comm::kBucketsInFlight, std::vector<float>(static_cast<size_t>(buckets.max_elements())));
+      std::vector<float> values, result;
       std::vector<int64_t> received, in_order;
-      CompressedAllReduce all_reduce(world, buckets, plan.options, [&](Context&, int64_t bucket) {
-        const auto& slot = slots[static_cast<size_t>(slot_of[static_cast<size_t>(bucket)])];
-        const Range range = buckets.range(bucket);
-        std::copy_n(slot.begin(), range.elements(), result.begin() + range.begin);
-        received.push_back(bucket);
-      });
+      CompressedAllReduce all_reduce(world, buckets, plan.options);
+      const auto slot_of = [&](const comm::BucketInFlight& in_flight) -> std::vector<float>& {
+        return slots[static_cast<size_t>(in_flight.slot)];
+      };
+      comm::BucketPipeline pipeline(
+          world, buckets,
+          all_reduce.stations(
+              [&](Context&, const comm::BucketInFlight& in_flight) {
+                const Range range = in_flight.range;
+                std::vector<float>& slot = slot_of(in_flight);
+                std::copy_n(values.begin() + range.begin, range.elements(), slot.begin());
+                return CompressedBucket{
+                    .values = View::of(slot.data(), {range.elements()}), .still = {}, .extras = {}};
+              },
+              [&](Context&, const comm::BucketInFlight& in_flight) {
+                const Range range = in_flight.range;
+                std::copy_n(slot_of(in_flight).begin(), range.elements(),
+                            result.begin() + range.begin);
+                received.push_back(in_flight.bucket);
+              }));
       Context context = Context::cpu(1);
       for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) in_order.push_back(bucket);
       for (int step = 0; step < plan.steps; ++step) {
-        const std::vector<float> values = values_of(world.rank(), step, elements);
+        values = values_of(world.rank(), step, elements);
         result.assign(static_cast<size_t>(elements), 0.0f);
         received.clear();
-        for (const int64_t bucket : in_order) {
-          const Range range = buckets.range(bucket);
-          const int at = all_reduce.next_slot();
-          slot_of[static_cast<size_t>(bucket)] = at;
-          auto& slot = slots[static_cast<size_t>(at)];
-          std::copy_n(values.begin() + range.begin, range.elements(), slot.begin());
-          all_reduce.submit(
-              context, bucket,
-              {.values = View::of(slot.data(), {range.elements()}), .still = {}, .extras = {}});
-        }
-        all_reduce.finish(context);
+        for (const int64_t bucket : in_order) pipeline.submit(context, bucket);
+        pipeline.finish(context);
         EXPECT_EQ(received, in_order);
         EXPECT_EQ(result, expected.averages[static_cast<size_t>(step)]);
       }
@@ -218,8 +221,7 @@ TEST(CompressedAllReduce, ResumesExactly) {
   comm::run_thread_world(3, [&](Communicator& world) {
     const Outcome unbroken = run_steps(world, whole);
     const Outcome saved = run_steps(world, first);
-    CompressedAllReduce resumed(world, comm::Buckets(whole.elements, whole.bucket_bytes),
-                                whole.options);
+    Exchange resumed(world, comm::Buckets(whole.elements, whole.bucket_bytes), whole.options);
     const std::vector<NamedView> state = resumed.state();
     ASSERT_EQ(state.size(), 2u);
     EXPECT_EQ(state[0].name, "worker_residual");
@@ -242,8 +244,7 @@ TEST(CompressedAllReduce, WithoutValuesNothingIsLeft) {
   const Plan plan{.elements = 7000, .options = {.owner_momentum = true}};
   comm::run_thread_world(2, [&](Communicator& world) {
     Context context = Context::cpu(1);
-    CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
-                                   plan.options);
+    Exchange all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
     std::vector<uint8_t> still;
     std::vector<float> extras;
     const auto is_left = [&] {
@@ -296,8 +297,8 @@ TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
   comm::run_thread_world(4, [&](Communicator& world) {
     const Outcome expected = run_steps(world, plan);
     comm::ExchangeThread thread(world.duplicate(), Device{});
-    CompressedAllReduce all_reduce(thread.communicator(),
-                                   comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
+    Exchange all_reduce(thread.communicator(), comm::Buckets(plan.elements, plan.bucket_bytes),
+                        plan.options);
     std::vector<float> values = values_of(world.rank(), 0, plan.elements);
     for (int64_t i = 0; i < all_reduce.buckets().count(); ++i) {
       const Range range = all_reduce.buckets().range(i);
@@ -318,19 +319,20 @@ TEST(CompressedAllReduce, ABypassedBucketHasBeenReceivedAtOnce) {
   Context context = Context::cpu(1);
   std::vector<int64_t> received;
   const comm::Buckets buckets(5000, kBlockElements * 4);
-  CompressedAllReduce all_reduce(*alone, buckets, {.bypass_single_rank = true},
-                                 [&](Context&, int64_t bucket) { received.push_back(bucket); });
+  Exchange all_reduce(*alone, buckets, {.bypass_single_rank = true},
+                      [&](Context&, const comm::BucketInFlight& in_flight) {
+                        received.push_back(in_flight.bucket);
+                      });
   std::vector<float> values(2048);
   const View last = View::of(values.data(), {buckets.range(2).elements()});
   all_reduce.submit(context, 2, {.values = last, .still = {}, .extras = {}});
   EXPECT_EQ(received, std::vector<int64_t>{2});
-  EXPECT_EQ(all_reduce.next_slot(), 0);
 }
 
 TEST(CompressedAllReduce, StepsAllocateNoBuffers) {
   const std::unique_ptr<Communicator> alone = comm::make_single_rank();
   Context context = Context::cpu(1);
-  CompressedAllReduce all_reduce(*alone, comm::Buckets(50000, 3 * kBlockElements * 4), {});
+  Exchange all_reduce(*alone, comm::Buckets(50000, 3 * kBlockElements * 4), {});
   std::vector<float> values = values_of(0, 0, 50000), extras;
   std::vector<uint8_t> still;
   const int64_t before = memory::allocation_count();

@@ -24,6 +24,28 @@ struct Plan {
   CompressionOptions options;
 };
 
+// A compressed all-reduce whose buckets are given one by one.
+class Exchange : public CompressedAllReduce {
+ public:
+  Exchange(comm::Communicator& world, const comm::Buckets& buckets,
+           const CompressionOptions& options, const Deliver& deliver = {})
+      : CompressedAllReduce(world, buckets, options),
+        pipeline_(
+            world, buckets,
+            stations([this](Context&, const comm::BucketInFlight&) { return data_; }, deliver)) {}
+
+  void submit(Context& context, int64_t bucket, const CompressedBucket& data) {
+    data_ = data;
+    pipeline_.submit(context, bucket);
+  }
+  void finish(Context& context) { pipeline_.finish(context); }
+  int64_t wire_bytes() const { return pipeline_.wire_bytes(); }
+
+ private:
+  CompressedBucket data_;
+  comm::BucketPipeline pipeline_;
+};
+
 // The results of a rank.
 struct Outcome {
   std::vector<std::vector<float>> averages;       // [steps][elements]
@@ -58,7 +80,7 @@ inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64
 }
 
 // Runs one step in place, copying values and extras to the context's device and back.
-inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
+inline void exchange(Context& context, Exchange& exchange, std::vector<float>& values,
                      std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0,
                      bool stays_coded = false) {
   const comm::Buckets& buckets = exchange.buckets();
@@ -96,7 +118,7 @@ inline std::vector<float> extras_of(int rank, int64_t elements) {
   return extras;
 }
 
-inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAllReduce& all_reduce,
+inline void run_steps(comm::Communicator& world, const Plan& plan, Exchange& all_reduce,
                       Outcome& outcome) {
   const Device device = world.device();
   Context context = device.is_cpu() ? Context::cpu(plan.threads) : Context::cuda(device.index);
@@ -120,8 +142,7 @@ inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAll
 }
 
 inline Outcome run_steps(comm::Communicator& world, const Plan& plan) {
-  CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
-                                 plan.options);
+  Exchange all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
   Outcome outcome;
   run_steps(world, plan, all_reduce, outcome);
   return outcome;

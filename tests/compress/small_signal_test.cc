@@ -35,8 +35,8 @@ std::array<double, 2> arriving(double beta) {
   std::array<double, 2> share{};
   comm::run_thread_world(kRanks, [&](comm::Communicator& world) {
     Context context = Context::cpu(1);
-    CompressedAllReduce all_reduce(world, comm::Buckets(kElements, 1 << 20),
-                                   {.owner_momentum = beta > 0});
+    trials::Exchange all_reduce(world, comm::Buckets(kElements, 1 << 20),
+                                {.owner_momentum = beta > 0});
     std::vector<uint8_t> still;
     std::vector<float> extras, before(static_cast<size_t>(kElements));
     std::array<double, 2> sum{};

@@ -18,7 +18,7 @@ constexpr int64_t kBucketBytes = int64_t{4} << 20;
 
 void expect_cheap(Communicator& world, const comm::Buckets& buckets) {
   Context context = Context::cpu(1);
-  CompressedAllReduce all_reduce(world, buckets, {});
+  trials::Exchange all_reduce(world, buckets, {});
   std::vector<float> values(static_cast<size_t>(buckets.elements()), 0.25f), extras;
   extras.resize(static_cast<size_t>(blocks_in(buckets.elements())), 1.0f);
   std::vector<uint8_t> still;

@@ -267,7 +267,11 @@ TEST_F(EmbedTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(message_of([&] { train(dealt(lonely, 1), 3); }), HasSubstr("contain one pair"));
 }
 
-TEST_F(EmbedTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(EmbedTest, TheUsualLengthFitsAShortModel) {
+  expect_the_usual_length_fits_a_short_model();
+}
+
+TEST_F(EmbedTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
   expect_refuses_other_tokenizers([&](const Path& model) { TextEncoder(context, model, {}); });
 }

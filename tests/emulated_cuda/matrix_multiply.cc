@@ -54,6 +54,12 @@ std::vector<float> rows_of(const void* data, const EmulatedLayout& layout, bool 
   return result;
 }
 
+// To 11 significant bits, to nearest even.
+float as_tf32(float value) {
+  const float shifted = value * 8193.0f;
+  return std::isfinite(shifted) ? shifted - (shifted - value) : value;
+}
+
 struct Range {
   int64_t begin, end;
 };
@@ -138,8 +144,11 @@ void multiply(const EmulatedProduct& product, const Factors& f, const AddingOrde
   const bool a_transposed = product.a_operation == CUBLAS_OP_T;
   const bool b_transposed = product.b_operation == CUBLAS_OP_T;
   const int64_t k = a_transposed ? f.a_layout.rows : f.a_layout.columns;
-  const std::vector<float> a = rows_of(f.a, f.a_layout, a_transposed);
-  const std::vector<float> b = rows_of(f.b, f.b_layout, b_transposed);
+  std::vector<float> a = rows_of(f.a, f.a_layout, a_transposed);
+  std::vector<float> b = rows_of(f.b, f.b_layout, b_transposed);
+  if (product.tf32) {
+    for (auto* operand : {&a, &b}) std::ranges::transform(*operand, operand->begin(), as_tf32);
+  }
   RowProduct row(b, k, n, order);
   for (int64_t i = 0; i < m; ++i) {
     const std::vector<float>& sums = row.of(a.data() + i * k);

@@ -13,6 +13,7 @@ struct EmulatedProduct {
   void* aux = nullptr;
   int64_t aux_leading = 0;
   cudaDataType_t aux_type = CUDA_R_32F;
+  bool tf32 = false;  // operands are rounded to tf32
 };
 struct EmulatedLayout {
   cudaDataType_t type;

@@ -44,6 +44,7 @@ bool is_known(const EmulatedProduct& p, const EmulatedLayout& a, const EmulatedL
   const int64_t m = a_plain ? a.rows : a.columns, k = a_plain ? a.columns : a.rows;
   const int64_t n = b_plain ? b.columns : b.rows, b_k = b_plain ? b.rows : b.columns;
   if (k != b_k || c.rows != m || c.columns != n) return false;
+  if (p.tf32 && a.type != CUDA_R_32F) return false;
   if (a.type != b.type || (c.type != a.type && c.type != CUDA_R_32F)) return false;
   for (const EmulatedLayout* layout : {&a, &b, &c}) {
     const int64_t stride_bytes = layout->leading * size_of(layout->type);
@@ -105,10 +106,11 @@ const char* cublasLtGetStatusString(cublasStatus_t status) {
                                          : "refused by the emulated cuBLASLt";
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t,
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
   if (scale != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE;
   *product = new EmulatedProduct;
+  (*product)->tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {

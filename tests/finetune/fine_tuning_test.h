@@ -16,24 +16,9 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/finetune/metrics_lines.h"
-#include "tests/finetune/model_folders.h"
+#include "tests/finetune/untaught_bert.h"
 
 namespace onebit::finetune {
-
-// Writes a BERT of random weights with a pooler and pre-training heads.
-inline void write_untaught_bert(const Path& folder) {
-  const auto vocabulary = std::make_shared<text::Vocabulary>(
-      text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
-  write_model(folder,
-              {.vocab_size = vocabulary->size(),
-               .hidden_size = 32,
-               .layers = 2,
-               .heads = 2,
-               .intermediate_size = 64,
-               .max_positions = 128,
-               .initializer_range = 0.1},
-              vocabulary);
-}
 
 // `kRun` trains: run_topic_training().
 template <typename Options,
@@ -184,12 +169,27 @@ class FineTuningTest : public testing::Test {
     EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe.values);
     return again.recipe.values;
   }
+  // The usual length of a sequence is more than the model's positions: nobody asked for it.
+  void expect_the_usual_length_fits_a_short_model() const {
+    write_untaught_bert(folder_ / "short-bert", 64);
+    Options given = options("short");
+    given.model = folder_ / "short-bert";
+    for (const char* name : {"max_sequence_length", "doc_stride", "max_question_length"}) {
+      given.recipe["data"].erase(name);
+    }
+    const Json resolved = expect_resolved_recipe_is_the_same_run(given);
+    EXPECT_FALSE(resolved.at("data").contains("max_sequence_length"));
+    given.recipe["data"]["max_sequence_length"] = 65;
+    EXPECT_THAT(message_of([&] { train(given); }),
+                testing::HasSubstr("the model has 64 positions"));
+  }
   // `open` opens a model for predictions.
   void expect_refuses_other_tokenizers(const std::function<void(const Path& model)>& open) const {
     const Path model = folder_ / "bert";
-    write("bert/tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
+    write("bert/tokenizer_config.json",
+          R"({"do_lower_case": true, "tokenize_chinese_chars": false})");
     const std::string by_prepare = message_of([&] { read_model_vocabulary(model); });
-    EXPECT_THAT(by_prepare, testing::HasSubstr("strip_accents"));
+    EXPECT_THAT(by_prepare, testing::HasSubstr("tokenize_chinese_chars"));
     EXPECT_THAT(error_of([](Options&) {}), testing::HasSubstr(by_prepare));
     EXPECT_EQ(message_of([&] { open(model); }), by_prepare);
   }

@@ -106,9 +106,25 @@ TEST_F(ModelVocabularyTest, AddedTokensArePassedOn) {
               HasSubstr("is not the vocabulary"));
 }
 
-TEST_F(ModelVocabularyTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(ModelVocabularyTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
+  write(model() / "tokenizer_config.json",
+        R"({"do_lower_case": true, "tokenize_chinese_chars": false})");
+  EXPECT_THAT(message_of([&] { read_model_vocabulary(model()); }),
+              HasSubstr("tokenize_chinese_chars"));
+}
+
+TEST_F(ModelVocabularyTest, LowerCasedTextKeepsItsAccentsIfTheModelSaysSo) {
   write(model() / "tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
-  EXPECT_THAT(message_of([&] { read_model_vocabulary(model()); }), HasSubstr("strip_accents"));
+  const corpus::ModelVocabulary found = read_model_vocabulary(model());
+  EXPECT_EQ(found.casing, text::Casing::kLowerCased);
+  corpus::PrepareOptions options;
+  options.inputs = {corpus_.folder("in.txt")};
+  write(options.inputs[0], "a b\n");
+  options.output = corpus_.folder("accented_store");
+  options.model_vocabulary = found;
+  options.format = corpus::TextFormat::kLines;
+  corpus::prepare(options);
+  EXPECT_EQ(read_model_vocabulary(options.output).casing, text::Casing::kLowerCased);
 }
 
 TEST_F(ModelVocabularyTest, AStoreOfAnotherLengthIsRefused) {

@@ -6,34 +6,12 @@
 #include <atomic>
 
 #include "onebit/exchange/compress/bucket_size.h"
-#include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 #include "onebit/math/device/memory.h"
+#include "tests/optim/optimizer_table.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
 namespace {
-
-struct Row {
-  const char* name;
-  std::shared_ptr<const OptimizerRecipe> optimizer;
-  double alone;          // on one rank
-  double fixed, shared;  // on several ranks, which divide `shared` among them
-  double staged = 0;     // up to a MiB, which is all values here
-};
-
-std::vector<Row> table() {
-  const FreezeOptions freeze{.step = 3};
-  const ZeroOneOptions schedule{
-      .variance_freeze = 5, .variance_scaler = 3, .local_scaler = 2, .local_limit = 2};
-  return {{"AdamW", adam_recipe({}), 8, 8, 0},
-          {"Lamb", lamb_recipe({}), 8, 8, 0},
-          {"OneBitAdam", onebit_adam_recipe({.freeze = freeze}), 8, 8, 8},
-          {"OneBitLamb", onebit_lamb_recipe({.freeze = freeze}), 8, 8, 12},
-          {"ZeroOneAdam", zero_one_adam_recipe({.schedule = schedule}), 8, 20, 8, 4}};
-}
 
 // The mean over ranks, as ranks own unequal parts of so few blocks.
 double bytes_of_an_element(const Row& row, int ranks) {
@@ -52,7 +30,7 @@ TEST(StateBytes, AreThoseOfTheTable) {
   const auto world = comm::make_single_rank();
   const Trial trial(*world, {});
   const int64_t elements = trial.places().back() + 1;
-  for (const Row& row : table()) {
+  for (const Row& row : optimizer_table()) {
     for (const int ranks : {1, 2, 4}) {
       const double expected = ranks == 1 ? row.alone : row.fixed + row.shared / ranks + row.staged;
       const bool dense = row.shared == 0;
@@ -73,7 +51,7 @@ TEST(StateBytes, AreThoseOfTheTable) {
 // messages of three buckets and the sums of blocks. A buffer of all elements is four bytes.
 TEST(StateBytes, AreWhatIsHeldInEveryPhase) {
   constexpr int64_t kRows = 512, kColumns = 1024, kElements = kRows * kColumns;
-  for (const Row& row : table()) {
+  for (const Row& row : optimizer_table()) {
     for (const int ranks : {2, 4}) {
       std::atomic<int64_t> before = 0, reserved = 0;
       comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {

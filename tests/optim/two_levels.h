@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/onebit_adam.h"
 #include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 

@@ -70,6 +70,19 @@ TEST(Recipe, CommentsAndLastCommasOfHjsonAreRead) {
             std::string::npos);
   EXPECT_NE(message_of([&] { load("{\"a\": [1,, 2]}"); }).find("not valid JSON"),
             std::string::npos);
+  EXPECT_EQ(message_of([&] { load("{\"a\": [1,, 2]}"); }).find("Hjson"), std::string::npos);
+}
+
+TEST(Recipe, OtherHjsonIsRefusedByName) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "ds.json", "{\n  # DeepSpeed's\n  train_batch_size: 8\n}\n");
+  const std::string error = message_of([&] { load_recipe(folder / "ds.json", {}); });
+  EXPECT_NE(error.find("ds.json:3:5: not valid JSON"), std::string::npos) << error;
+  EXPECT_NE(error.find("the word \"train_batch_size\" without quotes, as in the Hjson"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(message_of([&] { load_recipe("/dev/zero", {}); }).find("the most that a recipe may"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -100,6 +100,35 @@ TEST(Dataset, ReadsVersion2) {
   EXPECT_TRUE(data.questions[1].impossible);
 }
 
+TEST(Dataset, OtherSpellingsOfIsImpossible) {
+  Json one = question("a", {{"Paris", 30}});
+  for (const Json& yes : {Json(1), Json("true"), Json("True")}) {
+    one["is_impossible"] = yes;
+    EXPECT_TRUE(read({one}).questions.at(0).impossible) << yes;
+  }
+  for (const Json& no : {Json(0), Json("false"), Json("False"), Json()}) {
+    one["is_impossible"] = no;
+    EXPECT_FALSE(read({one}).questions.at(0).impossible) << no;
+  }
+  one["is_impossible"] = "no";
+  EXPECT_NE(message_of([&] { read({one}); })
+                .find("is_impossible: true or false was expected, got "
+                      "\"no\""),
+            std::string::npos);
+}
+
+// A double has 53 bits: "18446744073709551616" and the next 2048 numbers would be one id.
+TEST(Dataset, IdsBeyond64BitsAreRefused) {
+  Json one = question("a", {{"Paris", 30}});
+  one["id"] = Json::parse("18446744073709551615");
+  EXPECT_EQ(read({one}).questions.at(0).id, "18446744073709551615");
+  one["id"] = Json::parse("18446744073709551617");
+  EXPECT_NE(message_of([&] { read({one}); })
+                .find("qas[0].id: 1.8446744073709552e+19 is a number "
+                      "beyond 64 bits"),
+            std::string::npos);
+}
+
 TEST(Dataset, ErrorsNameThePlaceInTheFile) {
   const auto error_of = [](const Json& file) {
     return message_of([&] { dataset_from_json(file, "f.json", Use::kTrain); });

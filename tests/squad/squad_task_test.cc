@@ -84,7 +84,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   const auto communicator = comm::make_single_rank();
   const Dataset dataset = squad::read_dataset(given.dev, Use::kPredict);
   SquadPredictionOptions prediction;
-  EXPECT_FALSE(config_of(given.model).is_window_given);
+  EXPECT_FALSE(config_of(given.model).is_length_chosen);
   const SquadConfig recipe = config_of(given.output);
   EXPECT_EQ(recipe.features.max_sequence_length, 128);
   prediction.features = recipe.features;
@@ -260,12 +260,12 @@ TEST_F(SquadTest, TheRunNamesItsTask) {
   EXPECT_EQ(stored.at("task"), "squad");
   const Path checkpoint = given.output / "global_step2";
   EXPECT_EQ(read_json(checkpoint / "state.json").at("client_state").at("recipe"), stored);
-  EXPECT_TRUE(config_of(checkpoint).is_window_given);
+  EXPECT_TRUE(config_of(checkpoint).is_length_chosen);
 
   Json other = stored;
   other["task"] = "pretrain";
   write_file_atomically(given.output / "recipe.json", other.dump());
-  EXPECT_FALSE(config_of(given.output).is_window_given);
+  EXPECT_FALSE(config_of(given.output).is_length_chosen);
 }
 
 TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
@@ -297,7 +297,11 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_TRUE(has(message_of([&] { SquadPredictor(context, folder_ / "bert"); }), "qa_outputs"));
 }
 
-TEST_F(SquadTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(SquadTest, TheUsualLengthFitsAShortModel) {
+  expect_the_usual_length_fits_a_short_model();
+}
+
+TEST_F(SquadTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
   expect_refuses_other_tokenizers([&](const Path& model) { SquadPredictor(context, model); });
 }

@@ -34,6 +34,7 @@ TEST(Scheme, PrefixAndType) {
   EXPECT_EQ(parts("B-LOC"), "B LOC");
   EXPECT_EQ(parts("I-MISC-x"), "I MISC-x");
   EXPECT_EQ(parts("S"), "S _");
+  EXPECT_EQ(parts("B-"), "B _");
   EXPECT_EQ(parts("O"), "O ");
 }
 
@@ -44,6 +45,7 @@ TEST(Scheme, IsFoundInTheTags) {
   EXPECT_EQ(found({{"B-LOC", "E-LOC", "S-PER"}}), Scheme::kIobes);
   EXPECT_EQ(found({{"S-LOC"}}), Scheme::kIobes);
   EXPECT_EQ(found({{"B", "I", "O"}}), Scheme::kIob2);
+  EXPECT_EQ(found({{"B-", "I-", "O"}}), Scheme::kIob2) << "without a type, as in seqeval";
   // One entity with a wrong start does not make a file IOB1.
   EXPECT_EQ(found({{"B-LOC", "O", "I-PER", "O", "B-LOC"}}), Scheme::kIob2);
 }

@@ -303,7 +303,11 @@ TEST_F(TagTest, ADevFileWithOtherTagsCountsThemAsMissed) {
   EXPECT_LT(metrics::value_of(summary.after->record, "loss"), 0.5);
 }
 
-TEST_F(TagTest, ATokenizerThatKeepsAccentsIsRefused) {
+TEST_F(TagTest, TheUsualLengthFitsAShortModel) {
+  expect_the_usual_length_fits_a_short_model();
+}
+
+TEST_F(TagTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
   expect_refuses_other_tokenizers([&](const Path& model) { TagPredictor(context, model, {}); });
 }

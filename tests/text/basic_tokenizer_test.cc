@@ -66,6 +66,17 @@ TEST(BasicTokenizer, FollowsTheLibraryWhereReferencesDiffer) {
   EXPECT_EQ(words("a\u2260b", Casing::kCased), (Words{"a\u2260b"}));
 }
 
+TEST(BasicTokenizer, LowerCasedTextKeepsItsAccents) {
+  const auto lower = [](std::string_view text) { return words(text, Casing::kLowerCased); };
+  EXPECT_EQ(lower("\u00c4RGER \u00fcber CAF\u00c9"),
+            (Words{"\u00e4rger", "\u00fcber", "caf\u00e9"}));
+  // An accent of its own stays one; nothing is composed or decomposed.
+  EXPECT_EQ(lower("E\u0301\u0327"), (Words{"e\u0301\u0327"}));
+  EXPECT_EQ(lower("\ud55c"), (Words{"\ud55c"}));
+  EXPECT_EQ(lower("\u0130stanbul \u1e9e"), (Words{"i\u0307stanbul", "\u00df"}));
+  EXPECT_EQ(lower("a\u2260b"), (Words{"a\u2260b"}));
+}
+
 TEST(BasicTokenizer, MakesIdeographsWords) {
   EXPECT_EQ(words("\u535a\u63a8zz"), (Words{"\u535a", "\u63a8", "zz"}));
   EXPECT_EQ(words("\U00020000x"), (Words{"\U00020000", "x"}));

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/exchange/comm/launch.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 

@@ -8,9 +8,10 @@
 namespace onebit::classify {
 
 void add_classify(commands::Command program, commands::Action& chosen) {
-  const commands::Command classify = program.add_subcommand(
-      "classify",
-      "Labels or numbers for texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
+  const commands::Command classify =
+      program.add_subcommand("classify",
+                             "Labels or numbers for texts and pairs of texts, GLUE included: "
+                             "fine-tune, predict, evaluate");
   classify.require_subcommand();
   add_classify_train(classify, chosen);
   add_classify_predict(classify, chosen);
@@ -54,7 +55,7 @@ ClassifyConfig ClassifyModelOptions::config() const {
 ClassifyPredictionOptions ClassifyModelOptions::prediction(const ClassifyConfig& config) const {
   ClassifyPredictionOptions options = {
       .max_sequence_length = {}, .batch = config.prediction_batch, .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

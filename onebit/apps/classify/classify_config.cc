@@ -37,9 +37,10 @@ void read_columns(Keys& section, ClassifyConfig& config) {
       "text_pair", columns.text_pair,
       {"column of the second text of a pair", "the other name of a usual pair, if present"});
   section.text("label", columns.label, {"column of the label", "label or labels"});
-  section.choice(
-      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  section.choice("header", columns.header,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether TSV and CSV files begin with column names. auto: unless all columns are "
+                 "given by number");
   section.text("label_separator", config.label_format.separator,
                "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
@@ -58,10 +59,11 @@ void read_columns(Keys& section, ClassifyConfig& config) {
 
 void read_data(Keys section, ClassifyConfig& config) {
   read_columns(section, config);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
-                  "tokens of a sequence, special ones included; longer texts are truncated, the "
-                  "longer of a pair first");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 4,
+      "tokens of a sequence, special ones included. Longer texts are truncated, the longer of a "
+      "pair first. The default is at most the model's positions",
+      config.max_sequence_length, config);
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
@@ -149,7 +151,7 @@ training::RecipeFacts inspect_classify_recipe(const Recipe& recipe) {
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
-  checkpoint = finetune::with_recipe(config, config.max_sequence_length, std::move(checkpoint));
+  checkpoint = finetune::with_recipe(config, std::move(checkpoint));
   checkpoint.architecture = model::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;

@@ -23,7 +23,6 @@ struct ClassifyConfig : finetune::FineTuningConfig {
   std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
   finetune::FileLayout layout;
   int64_t max_sequence_length = 128;
-  bool is_length_given = false;
 
   LabelFormat label_format;
   std::vector<std::string> labels;              // empty: those of the training file
@@ -43,8 +42,7 @@ ClassifyConfig parse_classify_recipe(const Recipe& recipe);
 // The facts that `onebit inspect` shows.
 training::RecipeFacts inspect_classify_recipe(const Recipe& recipe);
 
-// A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
-// than max_sequence_length.
+// A classifier's description: the checkpoint's with the recipe's dropout.
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint);
 

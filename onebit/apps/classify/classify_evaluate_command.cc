@@ -111,8 +111,8 @@ void add_classify_evaluate(commands::Command classify, commands::Action& chosen)
   add_classify_model_options(command, keys, given->model);
   command
       .add_option("--data,-d", given->data,
-                  fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
-                              "of the task's files",
+                  fmt::format("Labelled texts: TSV, CSV or JSON lines ({}), or with --glue the "
+                              "folder of the task's files",
                               commands::kPlainOrPacked))
       .required();
   add_glue_option(

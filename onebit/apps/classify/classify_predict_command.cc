@@ -112,11 +112,10 @@ void add_classify_predict(commands::Command classify, commands::Action& chosen) 
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
   const commands::KeyOptions keys(command, read_classify_recipe, given->model.overrides);
   add_classify_model_options(command, keys, given->model);
-  const commands::Option input =
-      command.add_option("--input,-i", given->input,
-                         fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
-                                     "standard input, with --format",
-                                     commands::kPlainOrPacked));
+  const commands::Option input = command.add_option(
+      "--input,-i", given->input,
+      fmt::format("Texts: TSV, CSV or JSON lines ({}), or - for standard input, with --format",
+                  commands::kPlainOrPacked));
   command
       .add_option("--output,-o", given->output,
                   "predictions.tsv or .jsonl to write, with --glue a folder")

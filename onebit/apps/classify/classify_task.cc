@@ -38,6 +38,8 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
+  config_.max_sequence_length = finetune::fitting_length(config_, config_.max_sequence_length,
+                                                         description_, facts_.decisions);
   examples_ = classify::read_labelled(options.train, config_.layout, config_.label_format);
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
   open_train_data(options, context.threads());

@@ -32,15 +32,15 @@ void add_embed_model_options(commands::Command command, const commands::KeyOptio
       .add_option("--model,-m", options.model,
                   "A run of embed train, a model folder of sentence-transformers, or any BERT: a "
                   "folder, a checkpoint or a run. The recipe of a run is the default of options "
-                  "that name a key; without one the model's folder decides")
+                  "that name a key. Without one the model's folder decides")
       .required();
   keys.add("--max-sequence-length", "data.max_sequence_length", "the model's, else 128");
   keys.add("--pooling", "embed.pooling");
   keys.add_flag("--normalize", "embed.normalize", "yes");
   keys.add_flag("--no-normalize", "embed.normalize", "no");
   command.add_option("--prompt", options.prompt,
-                     "Put before every text: the name of one of the model's prompts, or the text "
-                     "itself; default: the model's default prompt, if it has one");
+                     "Text to put before every text: the name of one of the model's prompts, or "
+                     "the text itself (default: the model's default prompt, if it has one)");
   keys.add("--prediction-batch,--batch", "data.prediction_batch");
   commands::add_compute_option(command, options.compute);
   keys.add_set();
@@ -57,7 +57,7 @@ TextEncoderOptions EmbedModelOptions::encoder(const EmbedConfig& config) const {
                                 .prompt = prompt,
                                 .batch = config.prediction_batch,
                                 .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

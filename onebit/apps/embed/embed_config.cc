@@ -44,9 +44,10 @@ void read_columns(Keys& section, FileLayout& layout) {
                {"column of how similar the two texts are", "score or similarity, if present"});
   section.number("score_scale", layout.score_scale, above(0),
                  "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
-  section.choice(
-      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
+  section.choice("header", columns.header,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether TSV and CSV files begin with column names. auto: unless all columns are "
+                 "given by number");
   finetune::read_bad_records(section, layout.left_out);
   forget_columns(section, layout);
   section.require(columns.negative.empty() || columns.score.empty(), "negative",
@@ -55,9 +56,11 @@ void read_columns(Keys& section, FileLayout& layout) {
 
 void read_data(Keys section, EmbedConfig& config) {
   read_columns(section, config.layout);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(3),
-                  "tokens of a text, special ones included; longer texts are truncated");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 3,
+      "tokens of a text, special ones included; longer texts are truncated. The default "
+      "is at most the model's positions",
+      config.max_sequence_length, config);
   finetune::read_training_length(section, "texts of one pass in evaluation", config);
 }
 

@@ -18,7 +18,6 @@ inline constexpr const char* kEmbedTask = "embed";
 struct EmbedConfig : finetune::FineTuningConfig {
   FileLayout layout;
   int64_t max_sequence_length = 128;
-  bool is_length_given = false;
 
   // Absent: as the model's folder specifies for sentence-transformers, else mean and true.
   std::optional<Pooling> pooling;

@@ -98,8 +98,8 @@ void add_embed_encode(commands::Command embed, commands::Action& chosen) {
   add_embed_model_options(command, keys, given->model);
   command
       .add_option("--input,-i", given->input,
-                  fmt::format("Texts: .txt, one per line, or a column of TSV, CSV or JSON lines "
-                              "({}); - for standard input, with --format",
+                  fmt::format("Texts: .txt, one per line, a column of TSV, CSV or JSON lines ({}), "
+                              "or - for standard input, with --format",
                               commands::kPlainOrPacked))
       .required();
   command
@@ -112,8 +112,8 @@ void add_embed_encode(commands::Command embed, commands::Action& chosen) {
       .check(commands::one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
       .default_str("by file extension");
   command.add_option("--text", given->layout.column,
-                     "Column of the text: its name, its number from 1, or a key of JSON lines; "
-                     "default: text, sentence, or the only one");
+                     "Column of the text: its name, its number from 1, or a key of JSON lines "
+                     "(default: text, sentence, or the only one)");
   command.add_flag_callback(
       "--header", [given] { given->layout.header = true; },
       "TSV and CSV begin with column names (the default, unless the column is a number)");

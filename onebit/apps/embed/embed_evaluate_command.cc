@@ -48,11 +48,10 @@ int run(Arguments& given) {
 
 void add_embed_evaluate(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command =
-      embed.add_subcommand("evaluate",
-                           "Judge a model: how its cosines correlate with the scores of pairs "
-                           "(Spearman, Pearson), or how anchors find their positives among those "
-                           "of the file (MRR, accuracy)");
+  const commands::Command command = embed.add_subcommand(
+      "evaluate",
+      "Judge a model by how its cosines correlate with the scores of pairs (Spearman, Pearson), or "
+      "by how anchors find their positives among all positives of the file (MRR, accuracy)");
   const commands::KeyOptions keys(command, read_embed_recipe, given->model.overrides);
   add_embed_model_options(command, keys, given->model);
   command

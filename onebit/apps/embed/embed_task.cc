@@ -31,8 +31,9 @@ EmbedTask::EmbedTask(Context& context, const finetune::FineTuningOptions& option
       communicator_(open_ranks(connection).duplicate()),
       host_(Context::cpu(context.threads())) {
   const Path folder = training::find_model_folder(options.model);
-  description_ = finetune::with_recipe(config_, config_.max_sequence_length,
-                                       training::read_model_description(folder));
+  description_ = finetune::with_recipe(config_, training::read_model_description(folder));
+  config_.max_sequence_length = finetune::fitting_length(config_, config_.max_sequence_length,
+                                                         description_, facts_.decisions);
   description_.architecture = model::kEncoderArchitecture;
   description_.classifier = {};
   describe_vectors(folder);

@@ -43,8 +43,8 @@ void add_pretrain(commands::Command program, commands::Action& chosen) {
       .type_name(kNamedStore);
   command
       .add_option("--initialize-from", given->initialize_from,
-                  "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
-                  "and casing come from it (phase 2 of a recipe: the run of phase 1)")
+                  "Model, checkpoint or run to start from. Shape, vocabulary and casing come from "
+                  "it (for phase 2 of a recipe, give the run of phase 1)")
       .type_name(commands::kInput);
   const commands::KeyOptions keys(command, list_pretraining_keys, given->recipe.overrides);
   commands::add_recipe_options(command, keys, given->recipe);

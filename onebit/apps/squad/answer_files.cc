@@ -4,12 +4,14 @@
 
 #include "onebit/apps/squad/python_json.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/json.h"
 
 namespace onebit::squad {
 namespace {
 
 constexpr int kIndent = 4;
+constexpr FileKind kAnswersFile = {"a file of answers", uint64_t{512} << 20};
 
 // The text of an object with many keys, written one key at a time.
 class ObjectText {
@@ -40,7 +42,7 @@ Json n_best_json(const DecodedAnswer& answer) {
 template <typename Add>
 void read_by_id(const Path& path, bool (Json::*is_right)() const noexcept, const char* wanted,
                 const Add& add) {
-  const Json json = parse_json(read_file(path), path.string());
+  const Json json = parse_json(read_given_file(path, kAnswersFile), path.string());
   require(json.is_object(), "{}: an object of question ids was expected", path.string());
   for (const auto& item : json.items()) {
     require((item.value().*is_right)(), "{}: question {}: {} was expected", path.string(),

@@ -1,5 +1,6 @@
 #include "onebit/apps/squad/dataset.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <unordered_set>
@@ -56,7 +57,15 @@ class Place {
     return value_.get_ref<const std::string&>();
   }
   // Programs for annotation write ids and versions as numbers.
-  std::string text_or_number() const { return value_.is_number() ? json_text(value_) : text(); }
+  std::string text_or_number() const {
+    if (!value_.is_number()) return text();
+    // Two ids could otherwise become one.
+    constexpr double kExact = int64_t{1} << 53;
+    require(!value_.is_number_float() || std::abs(value_.get<double>()) < kExact,
+            "{}: {} is a number beyond 64 bits, which loses digits: write it as a text, in quotes",
+            path_, json_text(value_));
+    return json_text(value_);
+  }
   int64_t integer() const {
     // Some writers write 16 as 16.0.
     const bool whole =
@@ -69,8 +78,14 @@ class Place {
     return whole ? static_cast<int64_t>(size) : value_.get<int64_t>();
   }
   bool boolean() const {
-    require(value_.is_boolean(), "{}: true or false was expected", path_);
-    return value_.get<bool>();
+    // Tables write 0 and 1, or the words as a text, in Python's spelling for example.
+    const auto is_any = [&](std::initializer_list<Json> spellings) {
+      return std::ranges::find(spellings, value_) != spellings.end();
+    };
+    const bool yes = is_any({true, 1, "true", "True", "TRUE"});
+    require(yes || is_any({false, 0, "false", "False", "FALSE"}),
+            "{}: true or false was expected, got {}", path_, shown(value_));
+    return yes;
   }
   // Calls body(Place) for every element.
   template <typename Body>

@@ -39,6 +39,17 @@ std::vector<ContextPiece> context_pieces(text::Tokenizer& tokenizer, std::string
 
 }  // namespace
 
+FeatureOptions within(FeatureOptions options, int64_t tokens) {
+  if (options.max_sequence_length <= tokens) return options;
+  const auto in_proportion = [&](int64_t& size) {
+    size = std::max<int64_t>(1, tokens * size / options.max_sequence_length);
+  };
+  in_proportion(options.max_question_length);
+  in_proportion(options.doc_stride);
+  options.max_sequence_length = tokens;
+  return options;
+}
+
 Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabulary> vocabulary,
                    text::Casing casing, const FeatureOptions& options)
     : dataset_(dataset), vocabulary_(std::move(vocabulary)), casing_(casing), options_(options) {

@@ -32,6 +32,9 @@ struct FeatureOptions {
   int threads = 1;
 };
 
+// The options for windows of at most `tokens`, in the same proportions.
+FeatureOptions within(FeatureOptions options, int64_t tokens);
+
 // A token of a paragraph.
 struct ContextPiece {
   int32_t id;

@@ -1,13 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "onebit/apps/squad/squad_command.h"
-#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
@@ -27,10 +24,8 @@ struct Arguments {
 };
 
 std::string text_of(const std::string& path) {
-  if (path != "-") return read_file(path);
-  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  require(std::ferror(stdin) == 0, "standard input: cannot be read");
-  return text;
+  constexpr FileKind kContext = {"a context", uint64_t{256} << 20};
+  return path == "-" ? read_standard_input(kContext) : read_given_file(path, kContext);
 }
 
 // The model's training decides. A model that does not say gives an answer.

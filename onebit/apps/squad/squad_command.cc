@@ -34,7 +34,7 @@ SquadConfig config_of_model(const Path& model, const commands::Overrides& overri
 
 SquadPredictionOptions prediction_of(const SquadConfig& config) {
   return {.features = config.features,
-          .is_window_chosen = config.is_window_given,
+          .is_window_chosen = config.is_length_chosen,
           .decode = config.decode,
           .batch = config.prediction_batch};
 }

@@ -7,14 +7,17 @@ using Windows = std::optional<squad::WindowsWithoutAnswer>;
 
 void read_data(Keys section, SquadConfig& config) {
   FeatureOptions& features = config.features;
-  section.integer("max_sequence_length", features.max_sequence_length, at_least(1),
-                  "tokens of a window, question and special tokens included");
+  finetune::read_sequence_length(
+      section, 1,
+      "tokens of a window, question and special tokens included. Where this key and the two below "
+      "are absent and the model has fewer positions, all three are as much smaller",
+      features.max_sequence_length, config);
   section.integer("doc_stride", features.doc_stride, at_least(1),
-                  "tokens from the start of a window to that of the next");
+                  "tokens from the start of a window to the start of the next");
   section.integer("max_question_length", features.max_question_length, at_least(1),
-                  "tokens of a question; longer ones are truncated");
-  config.is_window_given = section.has("max_sequence_length") || section.has("doc_stride") ||
-                           section.has("max_question_length");
+                  "tokens of a question. Longer ones are truncated");
+  config.is_length_chosen =
+      config.is_length_chosen || section.has("doc_stride") || section.has("max_question_length");
   section.choice("windows_without_answer", config.without_answer,
                  {{"auto", Windows()},
                   {"drop", Windows(WindowsWithoutAnswer::kDrop)},

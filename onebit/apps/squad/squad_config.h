@@ -19,7 +19,6 @@ struct SquadConfig : finetune::FineTuningConfig {
   SquadConfig() { epochs = 2; }
 
   FeatureOptions features;
-  bool is_window_given = false;  // the recipe has a size of windows
   // Absent: they point to [CLS] if the training file has unanswerable questions, else are dropped.
   std::optional<WindowsWithoutAnswer> without_answer;
   DecodeOptions decode;

@@ -94,10 +94,9 @@ void add_squad_evaluate(commands::Command squad, commands::Action& chosen) {
       .needs(null_odds)
       .capture_default_str();
   command
-      .add_option(
-          "--rules", given->rules,
-          "Rules of version 1.1 or 2.0; auto: 2.0 with --na-probs, else as the answers in the "
-          "file are")
+      .add_option("--rules", given->rules,
+                  "Rules of version 1.1 or 2.0. auto: 2.0 with --na-probs, else as the answers in "
+                  "the file are")
       .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   command.add_flag("--json", given->json, "Print the same text as the official script");

@@ -130,8 +130,8 @@ void add_squad_predict(commands::Command squad, commands::Action& chosen) {
                      "Also write the logits of every window, one JSON line each");
   command
       .add_option("--rules", given->rules,
-                  "Rules of version 1.1 or 2.0 (a question may have no answer); auto: as the model "
-                  "was trained, or for a model that does not say, detected from the file")
+                  "Rules of version 1.1 or 2.0 (a question may have no answer). auto: as the model "
+                  "was trained, or detected from the file for a model that does not say")
       .check(commands::one_of({"auto", "1.1", "2.0"}))
       .capture_default_str();
   const commands::KeyOptions keys(command, read_squad_recipe, given->overrides);

@@ -36,15 +36,7 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
   wanted.use = Use::kPredict;
   wanted.threads = context_.threads();
   const int64_t positions = description_.config.max_positions;
-  if (!options.is_window_chosen && wanted.max_sequence_length > positions) {
-    // The usual proportions of a window.
-    const auto in_proportion = [&](int64_t& size) {
-      size = std::max<int64_t>(1, positions * size / wanted.max_sequence_length);
-    };
-    in_proportion(wanted.max_question_length);
-    in_proportion(wanted.doc_stride);
-    wanted.max_sequence_length = positions;
-  }
+  if (!options.is_window_chosen) wanted = within(wanted, positions);
   require(wanted.max_sequence_length <= positions,
           "a sequence length of {} was requested, the model has {} positions",
           wanted.max_sequence_length, positions);

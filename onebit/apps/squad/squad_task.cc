@@ -17,9 +17,8 @@ namespace onebit::squad {
 namespace {
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
-  training::ModelDescription description =
-      finetune::with_recipe(config, config.features.max_sequence_length,
-                            training::read_model_description(training::find_model_folder(model)));
+  training::ModelDescription description = finetune::with_recipe(
+      config, training::read_model_description(training::find_model_folder(model)));
   description.architecture = model::kAnswerArchitecture;
   return description;
 }
@@ -35,6 +34,9 @@ SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& option
                      const training::Connection& connection)
     : FineTuningTask(options.model, parse_squad_recipe(options.recipe)) {
   description_ = describe_model(options.model, config_);
+  config_.features = squad::within(
+      config_.features, finetune::fitting_length(config_, config_.features.max_sequence_length,
+                                                 description_, facts_.decisions));
   const comm::Communicator& communicator = open_ranks(connection);
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);

@@ -68,8 +68,9 @@ void add_squad_windows(commands::Command squad, commands::Action& chosen) {
       .add_option("--model,-m", given->model,
                   "Model folder or run: its vocabulary and casing, and the sizes of a run")
       .required();
-  command.add_flag("--training", given->training,
-                   "With the answer's first and last position; 0 and 0 where it is not inside");
+  command.add_flag(
+      "--training", given->training,
+      "Also print the answer's first and last position, 0 and 0 where it is not inside");
   const commands::KeyOptions keys(command, read_squad_recipe, given->overrides);
   add_window_options(keys);
   keys.add_set();

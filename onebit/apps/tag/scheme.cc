@@ -16,8 +16,10 @@ std::optional<EntityTag> typed_tag(std::string_view tag, std::string_view prefix
   return entity_tag(tag);
 }
 
+// A tag without a type: "B", or "B-", whose type a program left out.
 bool is_bare(const std::string& tag) {
-  return tag.size() == 1 && std::string_view("OBIES").find(tag[0]) != std::string_view::npos;
+  const bool ends = tag.size() == 1 || (tag.size() == 2 && tag[0] != 'O' && tag[1] == '-');
+  return ends && std::string_view("OBIES").find(tag[0]) != std::string_view::npos;
 }
 
 bool all_of(const std::set<std::string>& tags, std::string_view prefixes) {
@@ -98,7 +100,11 @@ bool are_entities(const std::set<std::string>& tags, const std::string& source) 
   if (tags.empty() || has_outside_only) return false;
   if (all_of(tags, "BIES")) return true;
   const bool are_bare = std::all_of(tags.begin(), tags.end(), is_bare);
-  if (are_bare && (tags.contains("B") || (tags.contains("I") && tags.contains("E")))) return true;
+  const auto has = [&](char prefix) {
+    return std::any_of(tags.begin(), tags.end(),
+                       [&](const std::string& tag) { return tag[0] == prefix; });
+  };
+  if (are_bare && (has('B') || (has('I') && has('E')))) return true;
   refuse_other_spelling(tags, source);
   refuse_other_schemes(tags, source);
   return false;

@@ -6,7 +6,7 @@
 namespace onebit::tag {
 void add_tag(commands::Command program, commands::Action& chosen) {
   const commands::Command tag = program.add_subcommand(
-      "tag", "Tags of words, such as names or parts of speech: fine-tune, predict, evaluate");
+      "tag", "Tags of words, for example names or parts of speech: fine-tune, predict, evaluate");
   tag.require_subcommand();
   add_tag_train(tag, chosen);
   add_tag_predict(tag, chosen);
@@ -44,7 +44,7 @@ TagPredictionOptions TagModelOptions::prediction(const TagConfig& config) const 
                                   .stride = config.stride,
                                   .batch = config.prediction_batch,
                                   .compute = compute};
-  if (config.is_length_given) options.max_sequence_length = config.max_sequence_length;
+  if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 

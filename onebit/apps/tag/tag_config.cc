@@ -26,7 +26,7 @@ void read_columns(Keys& section, FileLayout& layout) {
                "key of the list of entities in it: start, end and label each");
   section.choice("comments", layout.comments,
                  {{"auto", Comments::kAuto}, {"yes", Comments::kYes}, {"no", Comments::kNo}},
-                 "whether lines that begin with # before a sentence are comments; auto: if they "
+                 "whether lines that begin with # before a sentence are comments. auto: if they "
                  "cannot be a word's row");
   finetune::read_bad_records(section, layout.left_out);
   layout.remembered = {.format = section.is_remembered("format"),
@@ -36,12 +36,13 @@ void read_columns(Keys& section, FileLayout& layout) {
 
 void read_data(Keys section, TagConfig& config) {
   read_columns(section, config.layout);
-  section.integer(
-      "max_sequence_length", config.max_sequence_length, at_least(4),
-      "tokens of a sequence, special ones included; a longer sentence is split into several");
-  config.is_length_given = section.has("max_sequence_length");
+  finetune::read_sequence_length(
+      section, 4,
+      "tokens of a sequence, special ones included; a longer sentence is split into several. "
+      "The default is at most the model's positions",
+      config.max_sequence_length, config);
   section.integer("stride", config.stride, at_least(1),
-                  {"tokens from a sequence of a long sentence to the next; they overlap",
+                  {"tokens from a sequence of a long sentence to the next, which overlaps it",
                    "half of max_sequence_length"});
   finetune::read_training_length(section, "sequences of one pass in evaluation", config);
 }
@@ -60,8 +61,8 @@ void read_tags(Keys section, TagConfig& config) {
                   {"iobes", Scheme::kIobes},
                   {"ioe1", Scheme::kIoe1},
                   {"ioe2", Scheme::kIoe2}},
-                 "how tags write entities; the tags of all files are rewritten in it. auto: as in "
-                 "the training file; none: plain tags");
+                 "how tags write entities. The tags of all files are rewritten in it. auto: as in "
+                 "the training file. none: plain tags");
   section.texts("labels", config.labels,
                 {"the tags, in the order of the model's outputs", "the tags of the training file"});
   section.word(

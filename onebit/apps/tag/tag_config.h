@@ -19,7 +19,6 @@ inline constexpr const char* kTagTask = "tag";
 struct TagConfig : finetune::FineTuningConfig {
   FileLayout layout;  // its scheme is the key tag.scheme
   int64_t max_sequence_length = 128;
-  bool is_length_given = false;
   std::optional<int64_t> stride;  // absent: half of max_sequence_length
 
   std::vector<std::string> labels;  // empty: those of the training file

@@ -52,8 +52,8 @@ void add_tag_predict(commands::Command tag, commands::Action& chosen) {
   add_tag_model_options(command, keys, given->model);
   command
       .add_option("--input,-i", given->input,
-                  fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
-                              "- for standard input, with --format",
+                  fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), whose tags are not "
+                              "read, or - for standard input, with --format",
                               commands::kPlainOrPacked))
       .required();
   command.add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")

@@ -31,7 +31,9 @@ TagTask::TagTask(Context& context, const finetune::FineTuningOptions& options,
     : FineTuningTask(options.model, parse_tag_recipe(options.recipe)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
-  description_ = finetune::with_recipe(config_, config_.max_sequence_length, checkpoint);
+  description_ = finetune::with_recipe(config_, checkpoint);
+  config_.max_sequence_length = finetune::fitting_length(config_, config_.max_sequence_length,
+                                                         description_, facts_.decisions);
   description_.architecture = model::kTaggerArchitecture;
   description_.classifier.problem_type.clear();
   name_tags(checkpoint);

@@ -1,5 +1,6 @@
 #include "onebit/data/corpus/store_head.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/ground/base/error.h"
@@ -48,6 +49,13 @@ text::SpecialNames names_from_json(JsonReader reader) {
   names.mask = reader.text("mask", names.mask);
   reader.finish();
   return names;
+}
+
+text::Casing casing_at(JsonReader& reader) {
+  std::vector<std::string> names;
+  for (const text::Casing casing : text::kCasings) names.emplace_back(name_of(casing));
+  const std::string found = reader.choice("casing", "", names);
+  return text::kCasings[static_cast<size_t>(std::ranges::find(names, found) - names.begin())];
 }
 
 }  // namespace
@@ -104,8 +112,7 @@ JsonReader read_head(const Json& json, const std::string& source, const StoreKin
           version, kind.version, kind.made_of);
   head.token_size_bytes = reader.choice("token_type", "", {"u16", "u32"}) == "u16" ? 2 : 4;
   head.format = reader.text(kind.of_sources, "");
-  const bool cased = reader.choice("casing", "", {"cased", "uncased"}) == "cased";
-  head.casing = cased ? text::Casing::kCased : text::Casing::kUncased;
+  head.casing = casing_at(reader);
   head.vocabulary_size = vocabulary_size_at(reader);
   head.vocabulary_checksum = checksum_at(reader, "vocabulary_checksum");
   std::vector<std::string> files = kind.files;

@@ -335,14 +335,13 @@ TokenizerFiles read_tokenizer_alone(const Path& vocabulary) {
 }
 
 text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
-  const bool usual = config.strip_accents.value_or(config.lower_case) == config.lower_case &&
-                     config.tokenize_chinese_chars;
-  require(usual,
-          "{}: its tokenizer keeps accents while it lower-cases, strips them without lower-casing, "
-          "or does not split Chinese characters (strip_accents, tokenize_chinese_chars): onebit's "
-          "does not do that",
+  const bool strips = config.strip_accents.value_or(config.lower_case);
+  require(config.tokenize_chinese_chars && (config.lower_case || !strips),
+          "{}: its tokenizer strips accents without lower-casing, or does not split Chinese "
+          "characters (strip_accents, tokenize_chinese_chars): onebit's does not do that",
           place);
-  return config.lower_case ? text::Casing::kUncased : text::Casing::kCased;
+  if (!config.lower_case) return text::Casing::kCased;
+  return strips ? text::Casing::kUncased : text::Casing::kLowerCased;
 }
 
 std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {

@@ -19,7 +19,15 @@ bool in_brackets(const std::string& token) {
 }  // namespace
 
 const char* name_of(Casing casing) {
-  return casing == Casing::kUncased ? "uncased" : "cased";
+  switch (casing) {
+    case Casing::kUncased:
+      return "uncased";
+    case Casing::kCased:
+      return "cased";
+    case Casing::kLowerCased:
+      return "lower-cased";
+  }
+  return "";
 }
 
 CasingEvidence casing_of(const Vocabulary& vocabulary) {

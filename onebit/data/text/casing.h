@@ -5,10 +5,15 @@ namespace onebit::text {
 
 class Vocabulary;
 
-// kUncased lower-cases and strips accents; kCased keeps words as they are written.
-enum class Casing { kUncased, kCased };
+enum class Casing {
+  kUncased,     // lower-cases and strips accents
+  kCased,       // keeps words as they are written
+  kLowerCased,  // lower-cases and keeps accents, as the uncased German BERT does
+};
 
-// "uncased", "cased".
+inline constexpr Casing kCasings[] = {Casing::kUncased, Casing::kCased, Casing::kLowerCased};
+
+// "uncased", "cased", "lower-cased".
 const char* name_of(Casing casing);
 
 enum class CasingEvidence {

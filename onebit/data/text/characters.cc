@@ -1,10 +1,8 @@
 #include "onebit/data/text/characters.h"
 
 #include <algorithm>
-#include <span>
 
 #include "onebit/data/text/unicode_classes.h"
-#include "onebit/data/text/unicode_mapping.h"
 
 namespace onebit::text {
 namespace {
@@ -46,28 +44,50 @@ CharacterKind kind_from_ranges(Casing casing, char32_t code_point) {
 
 const Characters& Characters::get(Casing casing) {
   static const Characters uncased(Casing::kUncased), cased(Casing::kCased);
-  return casing == Casing::kUncased ? uncased : cased;
+  if (casing == Casing::kUncased) return uncased;
+  if (casing == Casing::kCased) return cased;
+  static const Characters lower_cased(Casing::kLowerCased);
+  return lower_cased;
 }
 
 Characters::Characters(Casing casing) : casing_(casing), kinds_(kTableSize) {
   for (char32_t c = 0; c < kTableSize; ++c) kinds_[c] = kind_from_ranges(casing, c);
-  if (casing == Casing::kUncased) fill_mapping();
+  if (casing == Casing::kUncased) fill_uncased();
+  if (casing == Casing::kLowerCased) fill_lower_case();
 }
 
-void Characters::fill_mapping() {
-  for (const MappingRun& run : mapping_runs()) {
+void Characters::add_runs(std::span<const MappingRun> runs) {
+  for (const MappingRun& run : runs) {
     char32_t to = run.to;
     for (char32_t from = run.first; from <= run.last; from += run.stride, to += run.step) {
       mapping_[from] = {{to, 0, 0}, 1};
     }
   }
-  for (const MappingPair& pair : mapping_pairs()) mapping_[pair.from] = {{pair.to, 0, 0}, 1};
-  for (const MappingExpansion& e : mapping_expansions()) {
+}
+
+void Characters::add_pairs(std::span<const MappingPair> pairs) {
+  for (const MappingPair& pair : pairs) mapping_[pair.from] = {{pair.to, 0, 0}, 1};
+}
+
+void Characters::add_expansions(std::span<const MappingExpansion> expansions) {
+  for (const MappingExpansion& e : expansions) {
     mapping_[e.from] = {{e.to[0], e.to[1], e.to[2]}, e.to[2] == 0 ? 2 : 3};
   }
+}
+
+void Characters::fill_uncased() {
+  add_runs(mapping_runs());
+  add_pairs(mapping_pairs());
+  add_expansions(mapping_expansions());
   for (const CodePointRange& range : stripped()) {
     for (char32_t c = range.first; c <= range.last; ++c) mapping_[c] = {{}, 0};
   }
+}
+
+void Characters::fill_lower_case() {
+  add_runs(lower_case_runs());
+  add_pairs(lower_case_pairs());
+  add_expansions(lower_case_expansions());
 }
 
 CharacterKind Characters::kind_of_high(char32_t code_point) const {
@@ -75,8 +95,9 @@ CharacterKind Characters::kind_of_high(char32_t code_point) const {
 }
 
 NormalForm Characters::normal_form(char32_t code_point) const {
-  if (casing_ == Casing::kUncased) {
-    if (code_point >= kHangulFirst && code_point <= kHangulLast) return hangul_form(code_point);
+  if (casing_ != Casing::kCased) {
+    const bool is_hangul = code_point >= kHangulFirst && code_point <= kHangulLast;
+    if (is_hangul && casing_ == Casing::kUncased) return hangul_form(code_point);
     const auto found = mapping_.find(code_point);
     if (found != mapping_.end()) return found->second;
   }

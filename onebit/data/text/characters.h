@@ -1,12 +1,14 @@
-// How the basic tokenizer treats a character, for both casings.
+// How the basic tokenizer treats a character, for each casing.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "onebit/data/text/casing.h"
+#include "onebit/data/text/unicode_mapping.h"
 
 namespace onebit::text {
 
@@ -43,7 +45,11 @@ class Characters {
 
   explicit Characters(Casing casing);
   CharacterKind kind_of_high(char32_t code_point) const;
-  void fill_mapping();
+  void fill_uncased();
+  void fill_lower_case();
+  void add_runs(std::span<const MappingRun> runs);
+  void add_pairs(std::span<const MappingPair> pairs);
+  void add_expansions(std::span<const MappingExpansion> expansions);
 
   Casing casing_;
   std::vector<CharacterKind> kinds_;

@@ -1,5 +1,5 @@
-// The uncased form of code points (canonical decomposition, accents removed, lower-cased), as
-// tables in ascending order. Other code points map to themselves; Hangul is handled by rule.
+// The normal forms of code points, as tables in ascending order. Other code points map to
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,14 @@ struct MappingExpansion {
   char32_t from, to[3];
 };
 
+// Uncased: canonical decomposition, accents removed, lower-cased. Hangul is handled by rule.
 std::span<const MappingRun> mapping_runs();
 std::span<const MappingPair> mapping_pairs();
 std::span<const MappingExpansion> mapping_expansions();
+
+// Lower-cased only.
+std::span<const MappingRun> lower_case_runs();
+std::span<const MappingPair> lower_case_pairs();
+std::span<const MappingExpansion> lower_case_expansions();
 
 }  // namespace onebit::text

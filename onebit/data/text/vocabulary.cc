@@ -9,11 +9,14 @@
 #include "onebit/data/text/special_tokens.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 
 namespace onebit::text {
 namespace {
+
+constexpr FileKind kVocabularyFile = {"a vocabulary", uint64_t{64} << 20};
 
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
@@ -100,7 +103,7 @@ TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& so
 }
 
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt) {
-  std::vector<std::string> tokens = split_lines(read_file(vocab_txt));
+  std::vector<std::string> tokens = split_lines(read_given_file(vocab_txt, kVocabularyFile));
   token_ids(tokens, vocab_txt.string());
   return tokens;
 }
@@ -112,7 +115,7 @@ std::string vocabulary_text(const std::vector<std::string>& tokens) {
 }
 
 Vocabulary Vocabulary::load(const Path& vocab_txt) {
-  return from_tokens(split_lines(read_file(vocab_txt)), vocab_txt.string());
+  return from_tokens(split_lines(read_given_file(vocab_txt, kVocabularyFile)), vocab_txt.string());
 }
 
 Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::string& source) {

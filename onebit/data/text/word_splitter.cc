@@ -35,7 +35,7 @@ SplitterModel::SplitterModel(std::shared_ptr<const Vocabulary> v, Casing casing)
 }
 
 WordSplitter::WordSplitter(std::shared_ptr<const SplitterModel> model)
-    : model_(std::move(model)), uncased_(model_->characters.casing() == Casing::kUncased) {}
+    : model_(std::move(model)), lower_cases_(model_->characters.casing() != Casing::kCased) {}
 
 void WordSplitter::split(std::string_view raw) {
   normalized_.assign(raw, model_->characters);

@@ -41,7 +41,7 @@ class WordSplitter {
   // The packed ids of a short word; ids in the arena are valid until the next call. Leaves
   // normalized() and parts() undefined.
   PackedIds short_word(size_t size, ShortWord word) {
-    if (uncased_) word = {lower_case(word.low), lower_case(word.high)};
+    if (lower_cases_) word = {lower_case(word.low), lower_case(word.high)};
     const PackedIds ids = word.high == 0 ? cache_.find(word.low) : cache_.find(word.low, word.high);
     return ids.present() ? ids : new_short_word(size, word);
   }
@@ -60,7 +60,7 @@ class WordSplitter {
   std::span<const int32_t> part_ids();
 
   std::shared_ptr<const SplitterModel> model_;
-  bool uncased_;
+  bool lower_cases_;
   WordCache cache_;
   NormalizedWord normalized_;
   std::vector<WordPart> parts_;

@@ -69,7 +69,7 @@ Checkpoints::Checkpoints(comm::Communicator& communicator, Path folder, int64_t 
 
 void Checkpoints::save(const engine::Engine& engine, const Json& client_state,
                        std::function<void(const Path&)> write_model) {
-  writer_.settle();  // so that there is never more than one copy of the state
+  writer_.wait_for_previous();  // so that there is never more than one copy of the state
   auto shard = std::make_shared<StateShard>(rank_, world_size_);
   engine.save(*shard);
   Json state = {{"format", kFormatVersion},

@@ -59,7 +59,7 @@ class Checkpoints {
   void save(const engine::Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
   // Returns when no write is in progress; errors as for save().
-  void settle() { writer_.settle(); }
+  void wait_for_previous() { writer_.wait_for_previous(); }
   // Returns when everything is on disk. Errors are those of the last write.
   void wait() { writer_.wait(); }
 

@@ -36,7 +36,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::start(CheckpointJob job) {
-  settle();
+  wait_for_previous();
   running_ = std::async(std::launch::async, [this, job = std::move(job)]() mutable {
     // The future keeps this function until the next checkpoint: the move frees the copies earlier.
     const CheckpointJob written = std::move(job);
@@ -44,7 +44,7 @@ void CheckpointWriter::start(CheckpointJob job) {
   });
 }
 
-void CheckpointWriter::settle() {
+void CheckpointWriter::wait_for_previous() {
   const bool failed_before = last_failed_;
   try {
     wait();

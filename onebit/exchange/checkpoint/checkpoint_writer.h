@@ -40,12 +40,12 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits as settle() does, then begins this write and returns. Every rank calls it in the same
-  // order.
+  // Waits as wait_for_previous() does, then begins this write and returns. Every rank calls it in
+  // the same order.
   void start(CheckpointJob job);
   // Returns when no write is in progress. If the last one failed, a warning says so, and the next
   // checkpoint takes its place. Errors: those of the last write, if the one before it failed too.
-  void settle();
+  void wait_for_previous();
   // Returns when no write is in progress. Errors (of the last write, identical on every rank, with
   // the failed rank): a full disk and the like.
   void wait();

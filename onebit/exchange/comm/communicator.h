@@ -100,7 +100,7 @@ class Communicator {
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
   // agreements (norms, flags, counts), as each rank sends all its values to every other. Long f32
-  // buffers are averaged by DenseExchange or summed by chunked.h. kMax and kMin of NaN are NaN.
+  // buffers are averaged by dense_exchange.h or summed by chunked.h. kMax and kMin of NaN are NaN.
   void all_reduce(std::span<float> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
   void all_reduce(std::span<int64_t> values, Reduction reduction);

@@ -5,45 +5,41 @@
 #include <limits>
 #include <vector>
 
-#include "onebit/exchange/comm/bucket_exchange.h"
+#include "onebit/exchange/comm/bucket_pipeline.h"
 #include "onebit/ground/base/clock.h"
 
 namespace onebit::comm {
 namespace {
 
 // Exchanges buckets of arbitrary bytes: an element is a byte, and no data is packed or reduced.
-class ProbeExchange final : public BucketExchange {
+class ProbeExchange {
  public:
   ProbeExchange(Communicator& communicator, int64_t bucket_bytes)
-      : BucketExchange(communicator, {kSlots * bucket_bytes, bucket_bytes * 4}) {
-    reserve();
-  }
+      : pipeline_(communicator, {kBucketsInFlight * bucket_bytes, bucket_bytes * 4},
+                  {.chunk_bytes = [](Range chunk) { return chunk.elements(); }}) {}
 
   // Bytes of one bucket sent by each rank; the mean if blocks do not divide evenly.
   double sent_bytes() const {
-    const double world = communicator().world_size();
-    return 2 * static_cast<double>(buckets().max_elements()) * (world - 1) / world;
+    const double world = pipeline_.communicator().world_size();
+    return 2 * static_cast<double>(pipeline_.buckets().max_elements()) * (world - 1) / world;
   }
 
   // Collective.
   Stream stream(Context& context, int64_t count) {
-    communicator().barrier();
+    pipeline_.communicator().barrier();
     const Stopwatch stopwatch;
     const double before = thread_processor_seconds();
-    for (int64_t i = 0; i < count; ++i) advance(context, i % buckets().count());
-    finish(context);
+    for (int64_t i = 0; i < count; ++i) pipeline_.submit(context, i % pipeline_.buckets().count());
+    pipeline_.finish(context);
     std::array<double, 2> seconds{stopwatch.seconds(), thread_processor_seconds() - before};
-    communicator().all_reduce(std::span<double>(seconds), Reduction::kMax);
+    pipeline_.communicator().all_reduce(std::span<double>(seconds), Reduction::kMax);
     return {.buckets = static_cast<double>(count),
             .seconds = seconds[0],
             .processor_seconds = seconds[1]};
   }
 
- protected:
-  int64_t chunk_bytes(Range chunk) const override { return chunk.elements(); }
-  void pack(Context&, InFlightBucket&) override {}
-  void reduce(Context&, InFlightBucket&) override {}
-  void unpack(Context&, InFlightBucket&) override {}
+ private:
+  BucketPipeline pipeline_;
 };
 
 // Buckets are cut at blocks, and every rank must own a part of each.

@@ -1,5 +1,5 @@
 // Measures the network between the ranks for the prediction printed at start-up. The traffic is
-// that of training: buckets, each with its two collectives, pipelined as in BucketExchange.
+// that of training: buckets, each with its two collectives, pipelined as in BucketPipeline.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "onebit/exchange/comm/overlapped_exchange.h"
 
+#include <utility>
+
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/profile.h"
@@ -7,20 +9,23 @@
 namespace onebit::comm {
 
 OverlappedExchange::OverlappedExchange(Communicator& communicator, const Buckets& buckets,
-                                       Device device, const Buckets& announced)
-    : communicator_(communicator), buckets_(buckets), ready_(announced) {
+                                       Device device, const Buckets& announced,
+                                       BucketStations stations)
+    : ready_(announced) {
   ONEBIT_INVARIANT(announced.count() == buckets.count());
-  if (communicator.world_size() == 1) return;
-  thread_ = std::make_unique<ExchangeThread>(communicator.duplicate(), device);
+  if (communicator.world_size() > 1) {
+    thread_ = std::make_unique<ExchangeThread>(communicator.duplicate(), device);
+  }
+  pipeline_ = std::make_unique<BucketPipeline>(thread_ ? thread_->communicator() : communicator,
+                                               buckets, std::move(stations));
 }
 
 OverlappedExchange::~OverlappedExchange() {
   if (thread_) thread_->stop();
 }
 
-void OverlappedExchange::begin(const Context& computing, Send send) {
+void OverlappedExchange::begin(const Context& computing) {
   computing_ = &computing;
-  send_ = std::move(send);
   ready_.restart();
   overlaps_ = false;
 }
@@ -37,9 +42,8 @@ void OverlappedExchange::ready(Range range) {
     thread_->submit([this, bucket, made = computing_->milestone(), track = exchange_track()](
                         Context& context, Communicator&) {
       context.set_profile_track(track);
-      const PhaseSpan phase(context, "exchange prepare", bucket);
       context.wait_for(made);
-      send_(context, bucket);
+      pipeline_->submit(context, bucket);
     });
   }
 }
@@ -51,19 +55,19 @@ void OverlappedExchange::finish(Context& context) {
     ready_.require_all();
     thread_->submit([this, track = exchange_track()](Context& own, Communicator&) {
       own.set_profile_track(track);
-      exchange_->finish(own);
+      pipeline_->finish(own);
       own.synchronize();
     });
     thread_->wait();
   } else {
-    for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-      const PhaseSpan phase(context, "exchange prepare", bucket);
-      send_(context, bucket);
+    for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+      pipeline_->submit(context, bucket);
     }
-    exchange_->finish(context);
+    pipeline_->finish(context);
   }
-  const ExchangeSeconds after = exchange_->seconds();
-  step_seconds_ = {.compute = after.compute - seconds_before_.compute,
+  const ExchangeSeconds after = pipeline_->seconds();
+  step_seconds_ = {.fill = after.fill - seconds_before_.fill,
+                   .compute = after.compute - seconds_before_.compute,
                    .wait = overlaps_ ? watch.seconds() : after.wait - seconds_before_.wait};
   seconds_before_ = after;
 }

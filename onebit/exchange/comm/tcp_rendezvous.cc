@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -40,6 +41,7 @@ class Meeting {
   double left() const { return std::max(0.0, options_.start_seconds - waited_.seconds()); }
   bool is_local_only() const;
 
+  std::vector<TcpAddress> master_addresses() const;
   std::vector<Socket> listen_as_master() const;
   std::vector<Socket> listen_for_peers(std::span<const TcpAddress> addresses,
                                        std::vector<TcpEndpoint>& endpoints) const;
@@ -65,11 +67,28 @@ bool Meeting::is_local_only() const {
   return options_.master.starts_with("127.") || options_.master == "::1";
 }
 
+// MASTER_ADDR may be a list, of which not all names need to exist on every machine.
+std::vector<TcpAddress> Meeting::master_addresses() const {
+  std::vector<TcpAddress> found;
+  std::string reason;
+  std::istringstream list(options_.master);
+  for (std::string one; std::getline(list, one, ',');) {
+    try {
+      const std::vector<TcpAddress> more = resolve(one, options_.port);
+      found.insert(found.end(), more.begin(), more.end());
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+  }
+  require(!found.empty(), "{}", reason.empty() ? "MASTER_ADDR names no machine" : reason);
+  return found;
+}
+
 // At the addresses of MASTER_ADDR, as far as they are this machine's: "localhost" has two.
 std::vector<Socket> Meeting::listen_as_master() const {
   std::vector<Socket> listeners;
   std::string reason;
-  for (const TcpAddress& address : resolve(options_.master, options_.port)) {
+  for (const TcpAddress& address : master_addresses()) {
     // The own name is often written in /etc/hosts as an address that only this machine has, and
     // the address may be one that a gateway translates.
     const bool is_hidden = address.is_loopback() && !is_local_only();
@@ -107,7 +126,7 @@ Socket Meeting::reach_master() const {
   for (;;) {
     std::string reason;
     try {
-      for (const TcpAddress& address : resolve(options_.master, options_.port)) {
+      for (const TcpAddress& address : master_addresses()) {
         Socket socket = begin_connecting(address);
         const int error =
             socket.is_open() ? finish_connecting(socket, std::min(kTrySeconds, left())) : errno;

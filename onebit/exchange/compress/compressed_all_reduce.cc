@@ -1,4 +1,4 @@
-// The processing of a bucket between its two collectives, which are in comm/bucket_exchange.cc.
+// The processing of a bucket between its two collectives, which are in comm/bucket_pipeline.cc.
 #include "onebit/exchange/compress/compressed_all_reduce.h"
 
 #include <algorithm>
@@ -47,21 +47,31 @@ double norm_of(const Tensor& squares, int64_t column) {
   return std::sqrt(sum);
 }
 
+int64_t bytes_on_the_wire(Range bucket, int world_size) {
+  int64_t bytes = 0;
+  for (int rank = 0; rank < world_size; ++rank) {
+    bytes += chunk_bytes(comm::chunk_of(bucket, world_size, rank).elements());
+  }
+  return bytes;
+}
+
 }  // namespace
 
-CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
+CompressedAllReduce::CompressedAllReduce(const comm::Communicator& communicator,
                                          const comm::Buckets& buckets,
-                                         const CompressionOptions& options, Received received)
-    : BucketExchange(communicator, buckets), options_(options), received_(std::move(received)) {
+                                         const CompressionOptions& options)
+    : buckets_(buckets),
+      world_size_(communicator.world_size()),
+      rank_(communicator.rank()),
+      options_(options) {
   if (bypassed()) return;
   const Device device = communicator.device();
-  const int world = communicator.world_size(), self = communicator.rank();
-  const int64_t owned = buckets.owned_elements(world, self);
+  const int64_t owned = buckets.owned_elements(world_size_, rank_);
   int64_t owned_blocks = 0;
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
-    owned_offsets_.push_back(buckets.owned_offset(bucket, world, self));
+    owned_offsets_.push_back(buckets.owned_offset(bucket, world_size_, rank_));
     owned_block_offsets_.push_back(owned_blocks);
-    owned_blocks += blocks_in(comm::chunk_of(buckets.range(bucket), world, self).elements());
+    owned_blocks += blocks_in(comm::chunk_of(buckets.range(bucket), world_size_, rank_).elements());
   }
   if (!options.given_residual) {
     worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
@@ -72,35 +82,51 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
   worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
   server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
-  reserve();
-}
-
-bool CompressedAllReduce::bypassed() const {
-  return options_.bypass_single_rank && communicator().world_size() == 1;
-}
-
-int64_t CompressedAllReduce::chunk_bytes(Range chunk) const {
-  return compress::chunk_bytes(chunk.elements());
-}
-
-void CompressedAllReduce::submit(Context& context, int64_t bucket, const CompressedBucket& data) {
-  const int64_t elements = buckets().range(bucket).elements();
-  ONEBIT_INVARIANT(data.values.elements() == elements && data.values.shape().rank() == 1);
-  if (bypassed()) {
-    if (received_) received_(context, bucket);
-    return;
+  if (!options.keep_coded) return;
+  coded_offsets_ = {0};
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    coded_offsets_.push_back(coded_offsets_.back() +
+                             bytes_on_the_wire(buckets.range(bucket), world_size_));
   }
-  ONEBIT_INVARIANT(worker_residual().elements() == buckets().elements());
-  data_[static_cast<size_t>(next_slot())] = data;
-  advance(context, bucket);
+  coded_ = Buffer(device, coded_offsets_.back());
+  coded_.fill_zero();
 }
 
-void CompressedAllReduce::pack(Context& context, InFlightBucket& in_flight) {
+comm::BucketStations CompressedAllReduce::stations(Fill fill, Deliver deliver) {
+  using comm::BucketInFlight;
+  return {
+      .chunk_bytes = [](Range chunk) { return compress::chunk_bytes(chunk.elements()); },
+      .fill_provides = options_.keep_coded ? comm::BucketStations::Provides::kGathered
+                                           : comm::BucketStations::Provides::kNothing,
+      .exchanges_alone = !bypassed(),
+      .fill =
+          [this, fill = std::move(fill)](Context& context, BucketInFlight& in_flight) {
+            const CompressedBucket data = fill(context, in_flight);
+            ONEBIT_INVARIANT(data.values.elements() == in_flight.range.elements());
+            data_[static_cast<size_t>(in_flight.slot)] = data;
+            if (coded_.size_bytes() > 0) in_flight.gathered = coded(in_flight.bucket);
+          },
+      .pack = [this](Context& context, BucketInFlight& in_flight) { pack(context, in_flight); },
+      .reduce = [this](Context& context, BucketInFlight& in_flight) { reduce(context, in_flight); },
+      .deliver =
+          [this, deliver = std::move(deliver)](Context& context, BucketInFlight& in_flight) {
+            if (!bypassed()) unpack(context, in_flight);
+            if (deliver) deliver(context, in_flight);
+          }};
+}
+
+std::span<std::byte> CompressedAllReduce::coded(int64_t bucket) const {
+  const auto index = static_cast<size_t>(bucket);
+  const int64_t begin = coded_offsets_[index], end = coded_offsets_[index + 1];
+  return {coded_.data() + begin, static_cast<size_t>(end - begin)};
+}
+
+void CompressedAllReduce::pack(Context& context, comm::BucketInFlight& in_flight) {
   const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
-  const Range range = buckets().range(in_flight.bucket);
+  const Range range = in_flight.range;
   size_t offset = 0;
-  for (int rank = 0; rank < communicator().world_size(); ++rank) {
-    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const Range chunk = comm::chunk_of(range, world_size_, rank);
     const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     const int64_t blocks = blocks_in(elements);
@@ -116,22 +142,21 @@ void CompressedAllReduce::pack(Context& context, InFlightBucket& in_flight) {
     in_pieces(context, elements, [&](BlockRange blocks_now) {
       args.blocks = blocks_now;
       encode(context, args);
-      poll();
+      in_flight.poll();
     });
     offset += size_bytes;
   }
 }
 
-void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
+void CompressedAllReduce::reduce(Context& context, comm::BucketInFlight& in_flight) {
   const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
   const int64_t elements = in_flight.chunk.elements(), blocks = blocks_in(elements);
   if (elements == 0) return;
-  const int64_t place = in_flight.chunk.begin - buckets().range(in_flight.bucket).begin;
+  const int64_t place = in_flight.chunk.begin - in_flight.range.begin;
   const auto bucket = static_cast<size_t>(in_flight.bucket);
-  const int world = communicator().world_size();
   Average args{
       .chunks = bytes_view(in_flight.received, context.device())
-                    .reshaped({world, static_cast<int64_t>(in_flight.result.size())}),
+                    .reshaped({world_size_, static_cast<int64_t>(in_flight.result.size())}),
       .residual = part_of(server_residual_.view(), owned_offsets_[bucket], elements),
       .still = part_of(data.still, place / 8, sign_bytes(elements)),
       .chunk = bytes_view(in_flight.result, context.device()),
@@ -144,16 +169,16 @@ void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
   in_pieces(context, elements, [&](BlockRange blocks_now) {
     args.blocks = blocks_now;
     average(context, args);
-    poll();
+    in_flight.poll();
   });
 }
 
-void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
+void CompressedAllReduce::unpack(Context& context, comm::BucketInFlight& in_flight) {
   const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
-  const Range range = buckets().range(in_flight.bucket);
+  const Range range = in_flight.range;
   size_t offset = 0;
-  for (int rank = 0; rank < communicator().world_size(); ++rank) {
-    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const Range chunk = comm::chunk_of(range, world_size_, rank);
     const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     if (elements == 0) continue;
@@ -174,21 +199,19 @@ void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
       args.values = data.values.rows(place + now.begin, place + now.end);
       args.blocks = blocks_now;
       compress::decode(context, args);
-      poll();
+      in_flight.poll();
     });
   }
-  if (received_) received_(context, in_flight.bucket);
 }
 
 void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange blocks,
                                  ConstView still, View values) {
   ONEBIT_INVARIANT(options_.keep_coded && !bypassed());
   const Range range = buckets().range(bucket);
-  const int world = communicator().world_size();
-  const std::span<const std::byte> coded = gathered_of(bucket);
+  const std::span<const std::byte> bytes = coded(bucket);
   size_t offset = 0;
-  for (int rank = 0; rank < world; ++rank) {
-    const Range chunk = comm::chunk_of(range, world, rank);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const Range chunk = comm::chunk_of(range, world_size_, rank);
     const int64_t elements = chunk.elements();
     const auto size_bytes = static_cast<size_t>(compress::chunk_bytes(elements));
     const int64_t place = chunk.begin - range.begin, first = place / kBlockElements;
@@ -198,7 +221,7 @@ void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange bl
       const Range now = elements_of(inside, elements);
       const int64_t shift = place - blocks.begin * kBlockElements;
       compress::decode(context,
-                       {.chunk = bytes_view(coded.subspan(offset, size_bytes), context.device()),
+                       {.chunk = bytes_view(bytes.subspan(offset, size_bytes), context.device()),
                         .elements = elements,
                         .still = part_of(still, place / 8, sign_bytes(elements)),
                         .values = values.rows(now.begin + shift, now.end + shift),
@@ -212,10 +235,7 @@ void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange bl
 int64_t CompressedAllReduce::coded_bytes(const comm::Buckets& buckets, int world_size) {
   int64_t bytes = 0;
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
-    for (int rank = 0; rank < world_size; ++rank) {
-      const Range chunk = comm::chunk_of(buckets.range(bucket), world_size, rank);
-      bytes += compress::chunk_bytes(chunk.elements());
-    }
+    bytes += bytes_on_the_wire(buckets.range(bucket), world_size);
   }
   return bytes;
 }

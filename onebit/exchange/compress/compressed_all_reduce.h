@@ -12,11 +12,12 @@
 
 #include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "onebit/exchange/comm/bucket_exchange.h"
+#include "onebit/exchange/comm/bucket_pipeline.h"
 #include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/tensor/tensor.h"
@@ -32,7 +33,7 @@ struct CompressionOptions {
   bool owner_momentum = false;
   // The received signs are kept coded, one bit per element, until their bucket is exchanged again;
   // decode() decodes the part that is used, so the values never exist all at once. The memory of a
-  // bucket's values belongs to the caller again when submit() returns.
+  // bucket's values belongs to the caller again once it is packed.
   bool keep_coded = false;
   // The caller provides the memory of the worker residual through hold_worker_residual().
   bool given_residual = false;
@@ -60,42 +61,39 @@ struct NamedView {
   View view;
 };
 
-class CompressedAllReduce final : public comm::BucketExchange {
+// The state of a rank in the exchange, and its table of stations. It outlives the pipeline.
+class CompressedAllReduce {
  public:
-  // The number of buffers, each for the largest bucket, of a caller that keeps a bucket's values in
-  // the buffer of its slot (next_slot() before submit()) instead of one buffer of all elements.
-  static constexpr int kBucketsInFlight = kSlots;
-  using BucketExchange::next_slot;
-
+  // Computes a bucket's data and returns where they are. Values must be finite.
+  using Fill = std::function<CompressedBucket(Context&, const comm::BucketInFlight&)>;
   // Called when the extras of a bucket, and its values unless they are kept coded, have been
-  // decoded, on the thread that called submit() or finish() and with its context, in whose order of
-  // work they are complete. Buckets arrive in the order of submission. When the call returns, the
-  // bucket's memory belongs to the caller again: use it here if another bucket will take the slot.
-  using Received = std::function<void(Context&, int64_t bucket)>;
+  // decoded. When the call returns, the bucket's memory belongs to the caller again: use it here if
+  // another bucket will take the slot.
+  using Deliver = std::function<void(Context&, const comm::BucketInFlight&)>;
 
-  // Residuals start at zero. Reserves all memory here: a step allocates nothing. `received` may be
-  // empty.
-  CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
-                      const CompressionOptions& options, Received received = {});
+  // Reserves all memory, for the ranks and the device of `communicator`. Residuals start at zero.
+  CompressedAllReduce(const comm::Communicator& communicator, const comm::Buckets& buckets,
+                      const CompressionOptions& options);
+  CompressedAllReduce(const CompressedAllReduce&) = delete;
+  CompressedAllReduce& operator=(const CompressedAllReduce&) = delete;
 
-  // Compresses a bucket and sends it. Buckets must come in the same order on all ranks, each at
-  // most once between two calls of finish(). Values must be finite. A bypassed bucket is received
-  // immediately.
-  void submit(Context& context, int64_t bucket, const CompressedBucket& data);
+  // The stations of this exchange, for a pipeline of buckets(). `deliver` may be empty.
+  comm::BucketStations stations(Fill fill, Deliver deliver = {});
+  const comm::Buckets& buckets() const { return buckets_; }
 
-  // With keep_coded, between finish() and the next submit(): decodes some blocks of what was last
+  // With keep_coded, between two exchanges: decodes some blocks of what was last
   // received of a bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty;
   // it may differ from that of the exchange.
   void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
 
   // The state that this rank must save to resume exactly: the worker residual f32 [elements] and
   // the server residual f32 [owned elements], chunks in the order of buckets. To load, write into
-  // the views. Only between finish() and the next submit().
+  // the views. Only between two exchanges.
   std::vector<NamedView> state();
   View worker_residual() const {
     return worker_residual_.empty() ? View() : worker_residual_.view();
   }
-  // With given_residual, before the first submit(): lends f32 [elements]; and takes it back.
+  // With given_residual, before the first exchange: lends f32 [elements], and takes it back.
   void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
   Tensor release_worker_residual() { return std::move(worker_residual_); }
   View server_residual() const { return server_residual_.view(); }
@@ -105,30 +103,30 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // Sets both residuals to zero.
   void clear_residuals();
 
-  // Only between finish() and the next submit().
+  // Only between two exchanges.
   ResidualNorms norms();
 
   // Bytes of the signs that are kept coded, for all of `buckets`.
   static int64_t coded_bytes(const comm::Buckets& buckets, int world_size);
 
- protected:
-  int64_t chunk_bytes(Range chunk) const override;
-  bool keeps_gathered() const override { return options_.keep_coded; }
-  void pack(Context& context, InFlightBucket& in_flight) override;
-  void reduce(Context& context, InFlightBucket& in_flight) override;
-  void unpack(Context& context, InFlightBucket& in_flight) override;
-
  private:
-  bool bypassed() const;
+  bool bypassed() const { return options_.bypass_single_rank && world_size_ == 1; }
+  void pack(Context& context, comm::BucketInFlight& in_flight);
+  void reduce(Context& context, comm::BucketInFlight& in_flight);
+  void unpack(Context& context, comm::BucketInFlight& in_flight);
+  std::span<std::byte> coded(int64_t bucket) const;
 
+  comm::Buckets buckets_;
+  int world_size_, rank_;
   CompressionOptions options_;
-  Received received_;
   Tensor worker_residual_, server_residual_, owner_momentum_;
   Tensor worker_squares_on_host_, server_squares_on_host_;
   Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer; of owned chunks
   // The offset of each bucket's owned chunk among the owned elements.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;
-  std::array<CompressedBucket, kSlots> data_;
+  Buffer coded_;                        // with keep_coded: the results of all buckets
+  std::vector<int64_t> coded_offsets_;  // of every bucket in coded_, and its end
+  std::array<CompressedBucket, comm::kBucketsInFlight> data_;  // of the bucket in each slot
 };
 
 }  // namespace onebit::compress

@@ -21,63 +21,65 @@ int64_t divided_upwards(int64_t a, int64_t b) {
 }
 
 // Lists only the sizes that the recipe gives.
-std::string describe(const BatchSizes& given, int64_t world) {
+std::string describe(const BatchSizes& requested, int64_t world) {
   std::string text;
   const std::pair<const char*, int64_t> keys[] = {
-      {"train_batch_size", given.train},
-      {"train_micro_batch_size_per_gpu", given.micro},
-      {"gradient_accumulation_steps", given.accumulation}};
+      {"train_batch_size", requested.train},
+      {"train_micro_batch_size_per_gpu", requested.micro},
+      {"gradient_accumulation_steps", requested.accumulation}};
   for (const auto& [key, value] : keys) {
     if (value > 0) text += fmt::format("{} {}, ", key, value);
   }
   return text + counted(world, "rank");
 }
 
-BatchSizes solve_uneven(const BatchSizes& given, int64_t world, const std::string& place) {
-  BatchSizes solved = given;
+BatchSizes solve_uneven(const BatchSizes& requested, int64_t world, const std::string& place) {
+  BatchSizes solved = requested;
   if (solved.accumulation == 0) {
-    solved.accumulation = given.micro > 0 ? divided_upwards(given.train, given.micro * world) : 1;
+    solved.accumulation =
+        requested.micro > 0 ? divided_upwards(requested.train, requested.micro * world) : 1;
   }
-  solved.micro = divided_upwards(given.train, solved.accumulation * world);
-  const bool fits = given.micro == 0 || solved.micro <= given.micro;
+  solved.micro = divided_upwards(requested.train, solved.accumulation * world);
+  const bool fits = requested.micro == 0 || solved.micro <= requested.micro;
   const bool each_has_some =
-      given.train >= world && given.train > (solved.accumulation - 1) * world;
+      requested.train >= world && requested.train > (solved.accumulation - 1) * world;
   require(fits && each_has_some, "{}: the batch cannot be distributed over the ranks: {}. {}",
-          place, describe(given, world), kFixOfUneven);
+          place, describe(requested, world), kFixOfUneven);
   return solved;
 }
 
 }  // namespace
 
-int ranks_of(const BatchSizes& given) {
-  const int64_t of_one_rank = given.micro * given.accumulation;
-  if (given.train == 0 || of_one_rank == 0) return 1;
-  if (given.uneven) return static_cast<int>(divided_upwards(given.train, of_one_rank));
-  return given.train % of_one_rank == 0 ? static_cast<int>(given.train / of_one_rank) : 1;
+int ranks_of(const BatchSizes& requested) {
+  const int64_t of_one_rank = requested.micro * requested.accumulation;
+  if (requested.train == 0 || of_one_rank == 0) return 1;
+  if (requested.uneven) return static_cast<int>(divided_upwards(requested.train, of_one_rank));
+  return requested.train % of_one_rank == 0 ? static_cast<int>(requested.train / of_one_rank) : 1;
 }
 
-BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place) {
+BatchSizes solve_batch_sizes(BatchSizes requested, int world_size, const std::string& place) {
   const int64_t world = world_size;
-  for (const int64_t value : {given.train, given.micro, given.accumulation}) {
+  for (const int64_t value : {requested.train, requested.micro, requested.accumulation}) {
     require(value >= 0, "{}: a batch size is {}; batch sizes must be positive. {}", place, value,
             kFix);
   }
-  BatchSizes solved = given;
-  require(given.train > 0 || given.micro > 0,
+  BatchSizes solved = requested;
+  require(requested.train > 0 || requested.micro > 0,
           "{}: neither train_batch_size nor train_micro_batch_size_per_gpu is given. {}", place,
           kFix);
-  if (given.uneven && given.train > 0) return solve_uneven(given, world, place);
+  if (requested.uneven && requested.train > 0) return solve_uneven(requested, world, place);
   require(
-      given.train == 0 || given.train >= world,
+      requested.train == 0 || requested.train >= world,
       "{}: some ranks would have no sequence in a step: {}. Raise train_batch_size, or use fewer "
       "ranks",
-      place, describe(given, world));
-  if (solved.accumulation == 0 && (given.train == 0 || given.micro == 0)) solved.accumulation = 1;
+      place, describe(requested, world));
+  if (solved.accumulation == 0 && (requested.train == 0 || requested.micro == 0))
+    solved.accumulation = 1;
   if (solved.train == 0) solved.train = solved.micro * solved.accumulation * world;
   if (solved.accumulation == 0) solved.accumulation = solved.train / (solved.micro * world);
   if (solved.micro == 0) solved.micro = solved.train / (solved.accumulation * world);
   require(solved.micro > 0 && solved.accumulation > 0 && solved.are_equal(world_size),
-          "{}: the batch does not divide evenly: {}. {}{}", place, describe(given, world), kFix,
+          "{}: the batch does not divide evenly: {}. {}{}", place, describe(requested, world), kFix,
           kFixOfRemainder);
   return solved;
 }

@@ -20,14 +20,14 @@ struct BatchSizes {
 
 // The number of ranks to which three sizes belong, the smallest possible for unequal micro-batches;
 // 1 if they do not determine it.
-int ranks_of(const BatchSizes& given);
+int ranks_of(const BatchSizes& requested);
 
 // Any two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps (0:
 // absent) give the third; with one, accumulation is 1. If they may be uneven, train_batch_size is
-// kept, a given micro-batch is the maximum of a rank, and accumulation is as small as possible.
-// Errors: none given, a remainder, three that disagree, a rank without a sample; each with the
+// kept, a requested micro-batch is the maximum of a rank, and accumulation is as small as possible.
+// Errors: none requested, a remainder, three that disagree, a rank without a sample; each with the
 // values and the fix. `place` names the recipe.
-BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place);
+BatchSizes solve_batch_sizes(BatchSizes requested, int world_size, const std::string& place);
 
 // How solved sizes are distributed: "8 per rank x 2 micro-steps x 3 ranks", or if these are unequal
 // "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6 per rank".

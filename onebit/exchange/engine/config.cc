@@ -121,13 +121,16 @@ void read_watch(Keys& run, EngineConfig& engine) {
 // DeepSpeed has these keys only in its 1-bit optimizers. Here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
-                 "pass device memory to MPI directly; no effect on CPUs");
+                 "pass device memory to MPI directly (no effect on CPUs)");
   params.word("comm_backend_name", transport.backend, {"nccl", "mpi", "tcp"},
-              {"transport between CUDA devices; no effect on CPUs",
+              {"transport between CUDA devices (no effect on CPUs)",
                "NCCL where every rank has its own device, otherwise what connects the processes"});
 }
 
-void read_packing(Keys& run, RunConfig& config) {
+void read_products(Keys& run, RunConfig& config) {
+  run.boolean("tf32", config.tf32,
+              "on CUDA devices, round the operands of f32 products to tf32, which tensor cores "
+              "multiply: faster and less exact. It has no effect on CPUs, in bf16 and in fp16");
   run.boolean(
       "pack_weights", config.pack_weights,
       About("on CPUs with bf16 instructions, keep copies of the matrices in the layout of their "
@@ -336,7 +339,7 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   read_dealing(run, config.batch);
   read_watch(run, config);
   read_exchange(run, config);
-  read_packing(run, config.run);
+  read_products(run, config.run);
   accept_without_effect(recipe);
   refuse_unsupported(recipe, listed_by_caller);
   recipe.accepted("comment", "a remark for readers of the recipe");

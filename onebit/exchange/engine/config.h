@@ -24,7 +24,7 @@ enum class Clip {
   kExact      // all by the norm of the whole, which is known after the backward pass
 };
 
-// Which ranks exchange what in the compressed phase (optim/levels.h).
+// Which ranks exchange what in the compressed phase (optim/topology.h).
 enum class LevelsWanted {
   kOne,    // every rank exchanges with every other one
   kTwo,    // nodes exchange with each other, after the ranks of each have averaged theirs
@@ -49,6 +49,7 @@ struct RunConfig {
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
   LevelsWanted levels = LevelsWanted::kOne;
+  bool tf32 = false;         // f32 products on CUDA devices round their operands to tf32
   bool pack_weights = true;  // keep copies in the layout of the products (packed_matrices.h)
 };
 

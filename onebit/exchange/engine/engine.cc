@@ -10,6 +10,7 @@
 #include "onebit/exchange/optim/compute_copy.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/math/device/device_stream.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/linear.h"
@@ -32,6 +33,7 @@ Engine::Engine(Context& context, ParameterTable& table, const EngineConfig& conf
       clipper_(config.gradient_clipping),
       scaler_(config.loss_scale) {
   ONEBIT_INVARIANT(config.optimizer != nullptr);
+  if (!context.device().is_cpu()) context.cuda().allow_tf32(config.run.tf32);
   const bool multiplies_bf16 = context.device().is_cpu() && ops::bf16_is_native(context);
   if (config.packs_weights(batch_.accumulation, multiplies_bf16)) {
     packed_ = PackedMatrices(context, table);

@@ -10,22 +10,23 @@ namespace onebit::engine {
 GradientExchange::GradientExchange(comm::Communicator& communicator, const ParameterTable& table,
                                    int64_t bucket_bytes, DType wire)
     : table_(table),
-      overlapped_(communicator, comm::Buckets(table.size_elements(), bucket_bytes),
-                  table.device()) {
-  exchange_ = &overlapped_.make<comm::DenseExchange>(wire);
-}
+      overlapped_(
+          communicator, comm::Buckets(table.size_elements(), bucket_bytes), table.device(),
+          comm::dense_stations(wire, communicator.world_size(),
+                               [this](Context& context, const comm::BucketInFlight& in_flight) {
+                                 return fill(context, in_flight.range);
+                               })) {}
 
 void GradientExchange::begin(const Context& computing, BeforeSend before_send) {
   before_send_ = std::move(before_send);
   local_ = {};
-  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
+  overlapped_.begin(computing);
 }
 
-void GradientExchange::send(Context& context, int64_t bucket) {
-  const Range range = overlapped_.buckets().range(bucket);
+View GradientExchange::fill(Context& context, Range range) {
   inspect(context, range);
   if (before_send_) before_send_(context, range);
-  exchange_->submit(context, bucket, table_.gradients().rows(range.begin, range.end));
+  return table_.gradients().rows(range.begin, range.end);
 }
 
 void GradientExchange::inspect(Context& context, Range range) {

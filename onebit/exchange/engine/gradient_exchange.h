@@ -36,17 +36,16 @@ class GradientExchange {
   const LocalGradients& local() const { return local_; }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   // Seconds since construction: packing and reducing; blocked on the network.
-  const comm::ExchangeSeconds& seconds() const { return exchange_->seconds(); }
+  const comm::ExchangeSeconds& seconds() const { return overlapped_.seconds(); }
 
  private:
-  void send(Context& context, int64_t bucket);
+  View fill(Context& context, Range range);
   void inspect(Context& context, Range range);
 
   const ParameterTable& table_;
   BeforeSend before_send_;
   LocalGradients local_;
-  comm::DenseExchange* exchange_ = nullptr;  // overlapped_ keeps it
-  comm::OverlappedExchange overlapped_;      // last: its thread uses the members above
+  comm::OverlappedExchange overlapped_;  // last: its thread uses the members above
 };
 
 }  // namespace onebit::engine

@@ -18,11 +18,8 @@ class AdamRecipe : public OptimizerRecipe {
                                   const RunFacts&) const override {
     return std::make_unique<Adam>(options_, table);
   }
-  int64_t state_bytes(const ParameterTable& table, int, const RunFacts&) const override {
-    return Moments::size_bytes_of(table);
-  }
-  int64_t most_saved_bytes(const ParameterTable& table, int, const RunFacts&) const override {
-    return Moments::size_bytes_of(table);
+  StateLayout state_layout(const ParameterTable&, const StateDivision&) const override {
+    return Moments::layout();
   }
   std::string describe() const override { return optim::describe(options_); }
   const AdamOptions* followed_adam() const override { return &options_; }
@@ -34,7 +31,9 @@ class AdamRecipe : public OptimizerRecipe {
 }  // namespace
 
 Adam::Adam(const AdamOptions& options, const ParameterTable& table)
-    : rule_(options, table), moments_(Moments::zeros(table)) {}
+    : rule_(options, table),
+      moments_(Moments::zeros(table)),
+      sizes_{Moments::layout(), StateDivision::whole(table.size_elements())} {}
 
 StepReport Adam::step(Context& context, ParameterTable& table, const StepInput& input) {
   const Stopwatch watch;

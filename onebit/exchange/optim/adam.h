@@ -17,12 +17,13 @@ class Adam : public Optimizer {
   StepReport step(Context&, ParameterTable&, const StepInput&) override;
   void save(StateWriter&) const override;
   void load(Context&, ParameterTable&, const StateReader&) override;
-  int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
-  int64_t state_bytes() const override { return moments_.size_bytes(); }
+  int64_t saved_bytes(Phase phase) const override { return sizes_.saved_bytes(phase); }
+  int64_t state_bytes() const override { return sizes_.memory_bytes(phase()); }
 
  private:
   AdamRule rule_;
   Moments moments_;
+  StateSizes sizes_;
 };
 
 std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options);

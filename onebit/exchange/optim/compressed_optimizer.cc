@@ -43,6 +43,11 @@ void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
   args.sketch_shift = in_buffer.begin;
 }
 
+StateSizes sizes_of(const CompressedOptions& options, const ParameterTable& table,
+                    const StateDivision& division) {
+  return {CompressedOptimizer::layout(options, table, division), division};
+}
+
 }  // namespace
 
 CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
@@ -50,17 +55,18 @@ CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
                                          comm::Communicator& communicator, const RunFacts& run)
     : options_(options),
       communicator_(communicator),
-      levels_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
-              table.device()),
+      topology_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
+                table.device()),
+      sizes_(sizes_of(options, table, {topology_.ownership(), communicator.rank()})),
       rule_(options.adam, table),
       state_(Moments::zeros(table)),
       freeze_rule_(options.freeze, options.adam.beta2, run),
       still_(table, options.exchange.moving_rows),
-      level_(table, levels_),
-      agreement_(levels_, table.device()),
-      exchange_(levels_, still_.bitmap()) {
+      variance_sums_(table, topology_),
+      agreement_(topology_, table.device()),
+      exchange_(topology_, still_.bitmap()) {
   if (options.schedule) {
-    local_ = std::make_unique<LocalUpdates>(*options.schedule, table, levels_);
+    local_ = std::make_unique<LocalUpdates>(*options.schedule, table, topology_);
   }
   values_ = options.values(table, exchange_);
 }
@@ -80,7 +86,7 @@ bool CompressedOptimizer::observes_local_gradients() const {
 
 std::optional<comm::Buckets> CompressedOptimizer::limited_buckets() const {
   if (alone()) return std::nullopt;
-  return levels_.ownership().buckets;
+  return topology_.ownership().buckets;
 }
 
 void CompressedOptimizer::skip_step() {
@@ -91,11 +97,12 @@ void CompressedOptimizer::skip_step() {
 std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context,
                                                                 ParameterTable& table) {
   std::vector<Range> ranges;
-  for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
-    levels_.average(context, table.gradients(), bucket);
+  for (int64_t bucket = 0; topology_.two_levels() && bucket < topology_.buckets().count();
+       ++bucket) {
+    topology_.average(context, table.gradients(), bucket);
   }
-  prepared_ = levels_.two();
-  for (const auto& share : levels_.shares()) {
+  prepared_ = topology_.two_levels();
+  for (const auto& share : topology_.shares()) {
     ranges.push_back(share.range);
   }
   return ranges;
@@ -149,15 +156,15 @@ void CompressedOptimizer::freeze(Context& context, ParameterTable& table) {
 // The memory of the first moment is passed to the exchange: owners keep the momentum from now on.
 void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
   if (local_) local_->freeze(moments.momentum.view());
-  exchange_.hold(share_in_memory_of(std::move(moments.momentum), levels_, scratch));
-  state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), levels_, scratch)};
+  exchange_.hold(share_in_memory_of(std::move(moments.momentum), topology_, scratch));
+  state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), topology_, scratch)};
   values_->restart();
 }
 
 Moments CompressedOptimizer::release_normalized() {
   Tensor variance = std::get<OwnVariance>(std::move(state_)).tensor;
-  return {.momentum = whole_in_memory_of(exchange_.release(), levels_),
-          .variance = whole_in_memory_of(std::move(variance), levels_)};
+  return {.momentum = whole_in_memory_of(exchange_.release(), topology_),
+          .variance = whole_in_memory_of(std::move(variance), topology_)};
 }
 
 UpdatePlan CompressedOptimizer::next_plan() const {
@@ -166,15 +173,15 @@ UpdatePlan CompressedOptimizer::next_plan() const {
 }
 
 void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
-                                     const StepInput& given) {
+                                     const StepInput& step_input) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
   // The exchange thread reads the limits until it stops, which may be later than their owner's end.
-  norm_limits_.assign(given.norm_limits.begin(), given.norm_limits.end());
-  StepInput input = given;
+  norm_limits_.assign(step_input.norm_limits.begin(), step_input.norm_limits.end());
+  StepInput input = step_input;
   input.norm_limits = norm_limits_;
   plan_ = next_plan();
-  level_.begin_update();
+  variance_sums_.begin_update();
   if (!plan_.exchanges) return;
   exchange_.scale_owner_residuals(plan_.updates);
   exchange_.begin(
@@ -229,19 +236,20 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& 
   const Stopwatch watch;
   const compress::ResidualNorms norms = exchange_.norms();
   const auto of_source = [&](double norm) {
-    return levels_.two() ? std::sqrt(levels_.sum(norm * norm)) : norm;
+    return topology_.two_levels() ? std::sqrt(topology_.sum(norm * norm)) : norm;
   };
   report.sent_norm = of_source(norms.values);
   report.residual_norm = of_source(norms.worker_residual);
-  report.compress_seconds = exchange_.compress_seconds();
-  report.wait_seconds = exchange_.wait_seconds();
+  const comm::ExchangeSeconds& seconds = exchange_.step_seconds();
+  report.compress_seconds = seconds.fill + seconds.compute;
+  report.wait_seconds = seconds.wait;
   return watch;
 }
 
 // Called before a bucket's gradients are read: on two levels they become the mean over the node.
 void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
                                       const StepInput& input, const Bucket& bucket) {
-  if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
+  if (!prepared_ && !plan_.averages) topology_.average(context, table.gradients(), bucket.index);
   normalize(context, table, input, bucket);
 }
 
@@ -250,7 +258,8 @@ void CompressedOptimizer::normalize(Context& context, const ParameterTable& tabl
   std::span<const ops::UpdateRange> decays;  // those that are part of the gradient
   if (!options_.adam.decoupled_decay) decays = rule_.ranges();
   std::vector<ops::UpdateRange> own_decays;
-  if (levels_.two() && !decays.empty()) decays = own_decays = rule_.ranges_in(bucket.in_buffer);
+  if (topology_.two_levels() && !decays.empty())
+    decays = own_decays = rule_.ranges_in(bucket.in_buffer);
   ops::OnebitNormalize args{
       .gradient = table.gradients(),
       .value = table.values(),
@@ -267,17 +276,17 @@ void CompressedOptimizer::normalize(Context& context, const ParameterTable& tabl
     args.beta2 = plan_.variance_memory;
     ops::fill(context, bucket.extra, 0.0f);
   } else {
-    level_.prepare(args, plan_.variance_memory, plan_.exchanges);
+    variance_sums_.prepare(args, plan_.variance_memory, plan_.exchanges);
   }
   agreement_.prepare(args);
-  if (levels_.two()) cut_to_bucket(args, bucket.in_buffer);
+  if (topology_.two_levels()) cut_to_bucket(args, bucket.in_buffer);
   ops::onebit_normalize(context, args);
 }
 
 void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
                                          const Bucket& bucket) {
   if (alone()) return move_momentum(context, input, bucket);
-  if (!plan_.averages) level_.receive(context, bucket.extra, bucket.range.begin);
+  if (!plan_.averages) variance_sums_.receive(context, bucket.extra, bucket.range.begin);
 }
 
 void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
@@ -303,7 +312,7 @@ CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
                                                        const StepInput& input, StepReport& report) {
   std::span<const uint8_t> flags = agreement_.read_flags();
   std::vector<uint8_t> whole_flags;
-  if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);
+  if (topology_.two_levels()) flags = whole_flags = topology_.spread_blocks(flags);
   std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), flags);
   GradientAgreement::Result agreed = agreement_.agree(input, !touched.empty());
   report.local_gradient_square = agreed.square;
@@ -312,7 +321,7 @@ CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
     report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
   }
   end_variance_update(context, agreed.finite);
-  report.norm_ratio = level_.norm_ratio();
+  report.norm_ratio = variance_sums_.norm_ratio();
   const int64_t still_before = still_.count();
   Agreed result{.finite = agreed.finite, .woken = {}};
   if (agreed.finite && agreed.touched) result.woken = wake(table, input, std::move(touched));
@@ -324,11 +333,11 @@ CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
 void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
   if (plan_.averages) return;
   if (!finite) {
-    level_.take_back_update();
+    variance_sums_.take_back_update();
   } else if (plan_.exchanges) {
-    level_.end_exchange(context, variance(), plan_.variance_memory);
+    variance_sums_.end_exchange(context, variance(), plan_.variance_memory);
   } else {
-    level_.end_update();
+    variance_sums_.end_update();
   }
 }
 
@@ -341,7 +350,7 @@ void CompressedOptimizer::restore_own_values(Context& context, ParameterTable& t
 }
 
 int64_t CompressedOptimizer::wire_bytes_sent() const {
-  return exchange_.wire_bytes_sent() + levels_.wire_bytes_sent();
+  return exchange_.wire_bytes_sent() + topology_.wire_bytes_sent();
 }
 
 }  // namespace onebit::optim

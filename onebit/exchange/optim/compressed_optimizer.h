@@ -9,7 +9,7 @@
 // An update of the warm-up is made by the value rule; after it the freeze rule may end the warm-up.
 // An update of the compressed phase consists of
 //
-//   plan             what it exchanges (update_plan.h)
+//   plan             what it exchanges (local_updates.h)
 //   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
 //                    then y = g / d, to which local updates add their sum
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
@@ -32,15 +32,14 @@
 #include "onebit/exchange/optim/exchange_options.h"
 #include "onebit/exchange/optim/freeze_rule.h"
 #include "onebit/exchange/optim/gradient_agreement.h"
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/local_updates.h"
+#include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"
-#include "onebit/exchange/optim/own_variance.h"
 #include "onebit/exchange/optim/sign_exchange.h"
 #include "onebit/exchange/optim/still_entries.h"
-#include "onebit/exchange/optim/update_plan.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/exchange/optim/value_rule.h"
-#include "onebit/exchange/optim/variance_level.h"
+#include "onebit/exchange/optim/variance_sums.h"
 #include "onebit/ground/base/clock.h"
 
 namespace onebit::optim {
@@ -52,11 +51,9 @@ struct CompressedOptions {
   ExchangeOptions exchange;
   std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
   ValueRuleMaker values = make_adam_values;
-  // Its size_bytes() for a table that may be unallocated, for a rank that owns `owned_elements`.
-  std::function<int64_t(const ParameterTable&, int64_t owned_elements)> values_bytes =
-      [](const ParameterTable&, int64_t) { return int64_t{0}; };
-  // Its saved_bytes() per element if there are several ranks.
-  int64_t values_saved_bytes = 0;
+  // The state of the value rule, in its order.
+  std::function<StateLayout(const ParameterTable&, int sources)> values_layout =
+      [](const ParameterTable&, int) { return StateLayout(); };
 };
 
 class CompressedOptimizer final : public Optimizer {
@@ -79,17 +76,16 @@ class CompressedOptimizer final : public Optimizer {
   void restore_own_values(Context&, ParameterTable&) override;
   void save(StateWriter&) const override;
   void load(Context&, ParameterTable&, const StateReader&) override;
-  int64_t saved_bytes(Phase phase) const override;
-  int64_t state_bytes() const override;
-  int64_t compressed_state_bytes() const override;
+  int64_t saved_bytes(Phase phase) const override { return sizes_.saved_bytes(phase); }
+  int64_t state_bytes() const override { return sizes_.memory_bytes(phase()); }
+  int64_t compressed_state_bytes() const override {
+    return sizes_.memory_bytes(Phase::kCompressed);
+  }
   int64_t wire_bytes_sent() const override;
 
-  // state_bytes() of rank 0 on one level, for a table that may be unallocated.
-  static int64_t state_bytes_of(const CompressedOptions& options, const ParameterTable& table,
-                                int world_size, const RunFacts& run);
-  // Likewise saved_bytes(), of the larger phase if the run reaches the compressed one.
-  static int64_t most_saved_bytes_of(const CompressedOptions& options, const ParameterTable& table,
-                                     int world_size, bool compresses);
+  // Every buffer of its state, in the order in which save() writes them.
+  static StateLayout layout(const CompressedOptions& options, const ParameterTable& table,
+                            const StateDivision& division);
 
   // Valid only in the compressed phase.
   View variance() const { return std::get<OwnVariance>(state_).view(); }
@@ -147,13 +143,14 @@ class CompressedOptimizer final : public Optimizer {
 
   CompressedOptions options_;
   comm::Communicator& communicator_;
-  Levels levels_;
+  Topology topology_;
+  StateSizes sizes_;
   int64_t updates_ = 0;
   AdamRule rule_;
   std::variant<Moments, OwnVariance> state_;  // warm-up, compressed phase
   FreezeRule freeze_rule_;
   StillEntries still_;
-  VarianceLevel level_;
+  VarianceSums variance_sums_;
   GradientAgreement agreement_;
   std::unique_ptr<LocalUpdates> local_;  // only with a schedule
   std::unique_ptr<ValueRule> values_;

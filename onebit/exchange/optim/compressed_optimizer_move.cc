@@ -32,8 +32,8 @@ std::vector<StillEntries::Woken> CompressedOptimizer::wake(const ParameterTable&
                                                         .block_scales = agreement_.block_scales(),
                                                         .beta1 = rule_.beta1(input),
                                                         .epsilon = options_.adam.epsilon,
-                                                        .shares = levels_.shares(),
-                                                        .sources = levels_.sources()});
+                                                        .shares = topology_.shares(),
+                                                        .sources = topology_.sources()});
   for (const auto& [range, momentum] : woken) {
     exchange_.adopt_momentum(range, ConstView::of(momentum.data(), {range.elements()}));
   }
@@ -48,7 +48,7 @@ View CompressedOptimizer::kept_momentum() const {
 void CompressedOptimizer::visit_momentum(Context& context, const SignExchange::Arrived& work) {
   const View kept = kept_momentum();
   if (plan_.exchanges && !alone()) return exchange_.visit_arrived(context, kept, work);
-  for (const auto& [range, place] : levels_.shares()) {
+  for (const auto& [range, place] : topology_.shares()) {
     work(range, kept.rows(place, place + range.elements()));
   }
 }
@@ -82,8 +82,8 @@ void CompressedOptimizer::move_values(Context& context, ParameterTable& table,
 }
 
 void CompressedOptimizer::gather_values(Context& context, ParameterTable& table) const {
-  if (!levels_.two()) return;
-  levels_.gather(context, table.values());
+  if (!topology_.two_levels()) return;
+  topology_.gather(context, table.values());
   refresh_compute_copy(context, table);
 }
 

@@ -8,16 +8,9 @@ std::unique_ptr<Optimizer> CompressedRecipe::make(const ParameterTable& table,
   return std::make_unique<CompressedOptimizer>(options_, table, communicator, run);
 }
 
-int64_t CompressedRecipe::state_bytes(const ParameterTable& table, int world_size,
-                                      const RunFacts& run) const {
-  return CompressedOptimizer::state_bytes_of(options_, table, world_size, run);
-}
-
-int64_t CompressedRecipe::most_saved_bytes(const ParameterTable& table, int world_size,
-                                           const RunFacts& run) const {
-  const auto last = last_dense_update(run);
-  const bool compresses = last && *last < run.total_steps;
-  return CompressedOptimizer::most_saved_bytes_of(options_, table, world_size, compresses);
+StateLayout CompressedRecipe::state_layout(const ParameterTable& table,
+                                           const StateDivision& division) const {
+  return CompressedOptimizer::layout(options_, table, division);
 }
 
 std::vector<std::pair<std::string, std::string>> CompressedRecipe::rows(const RunFacts& run,

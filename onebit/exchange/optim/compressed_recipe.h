@@ -27,8 +27,7 @@ class CompressedRecipe final : public OptimizerRecipe {
   double learning_rate() const override { return options_.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const ParameterTable&, comm::Communicator&,
                                   const RunFacts&) const override;
-  int64_t state_bytes(const ParameterTable&, int world_size, const RunFacts&) const override;
-  int64_t most_saved_bytes(const ParameterTable&, int world_size, const RunFacts&) const override;
+  StateLayout state_layout(const ParameterTable&, const StateDivision&) const override;
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts&,
                                                         int world_size) const override;
   std::vector<std::string> warnings(const RunFacts&) const override;

@@ -10,8 +10,8 @@ namespace onebit::optim {
 namespace {
 
 template <typename T>
-void read_into(std::vector<T>& host, const Tensor& tensor) {
-  copy(View::of(host.data(), tensor.shape()), tensor.view());
+void read_into(std::vector<T>& host, const View& view) {
+  copy(View::of(host.data(), view.shape()), view);
 }
 
 double sum_of(const std::vector<double>& values) {
@@ -20,32 +20,33 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-GradientAgreement::GradientAgreement(const Levels& levels, Device device) : levels_(levels) {
-  const int64_t blocks = comm::blocks_in(levels.elements());
-  square_ = Tensor::zeros(device, DType::kF64, {blocks});
-  flags_ = Tensor::zeros(device, DType::kU8, {blocks});
+// In the order of Buffer.
+StateLayout GradientAgreement::layout() {
+  return {{.name = "block_square", .extent = Extent::kShareBlocks, .type = DType::kF64},
+          {.name = "block_flags", .extent = Extent::kShareBlocks, .type = DType::kU8}};
+}
+
+GradientAgreement::GradientAgreement(const Topology& topology, Device device)
+    : topology_(topology), state_(layout(), topology, device) {
+  const int64_t blocks = comm::blocks_in(topology.elements());
   host_square_.resize(static_cast<size_t>(blocks));
   host_flags_.resize(static_cast<size_t>(blocks));
   block_scale_.resize(static_cast<size_t>(blocks), 1.0);
-  bucket_square_.resize(static_cast<size_t>(levels.buckets().count()));
+  bucket_square_.resize(static_cast<size_t>(topology.buckets().count()));
   limited_square_.resize(bucket_square_.size());
-}
-
-int64_t GradientAgreement::size_bytes_of(int64_t elements) {
-  return static_cast<int64_t>(sizeof(double) + sizeof(uint8_t)) * comm::blocks_in(elements);
 }
 
 double GradientAgreement::scale(Context& context, ConstView gradients, const StepInput& input,
                                 int64_t bucket) {
   const auto index = static_cast<size_t>(bucket);
-  const Range range = levels_.buckets().range(bucket);
+  const Range range = topology_.buckets().range(bucket);
   double scale = input.gradient_scale;
   if (!input.norm_limits.empty()) {
     ONEBIT_INVARIANT(input.norm_limits.size() == bucket_square_.size());
-    const Range in_buffer = levels_.in_buffer(bucket);
+    const Range in_buffer = topology_.in_buffer(bucket);
     const double own =
         scale * scale * ops::squared_norm(context, gradients.rows(in_buffer.begin, in_buffer.end));
-    const double square = levels_.sum(own);
+    const double square = topology_.sum(own);
     const double limit = input.norm_limits[index], norm = std::sqrt(square);
     const double coefficient = norm > limit ? limit / norm : 1;
     // A non-finite value becomes NaN when it is multiplied by 0, so the following pass finds it;
@@ -61,38 +62,38 @@ double GradientAgreement::scale(Context& context, ConstView gradients, const Ste
 }
 
 void GradientAgreement::prepare(ops::OnebitNormalize& args) const {
-  args.block_square = square_.view();
-  args.block_flags = flags_.view();
+  args.block_square = state_[kSquare];
+  args.block_flags = state_[kFlags];
 }
 
 std::span<const uint8_t> GradientAgreement::read_flags() {
-  read_into(host_flags_, flags_);
+  read_into(host_flags_, state_[kFlags]);
   return host_flags_;
 }
 
 // With limits the squares of the buckets are exchanged, too: later limits are computed from them.
 GradientAgreement::Result GradientAgreement::agree(const StepInput& input, bool touched) {
-  enum Slot : size_t { kNotFinite, kTouched, kSquare, kLimitedSquare, kBuckets };
-  read_into(host_square_, square_);
+  enum Sum : size_t { kNotFinite, kTouched, kSquares, kLimitedSquares, kBuckets };
+  read_into(host_square_, state_[kSquare]);
   std::vector<double> sums(kBuckets, 0.0);
   if (input.norm_limits.empty()) {
-    sums[kSquare] = sums[kLimitedSquare] = sum_of(host_square_);
+    sums[kSquares] = sums[kLimitedSquares] = sum_of(host_square_);
   } else {
-    sums[kSquare] = sum_of(bucket_square_);
-    sums[kLimitedSquare] = sum_of(limited_square_);
+    sums[kSquares] = sum_of(bucket_square_);
+    sums[kLimitedSquares] = sum_of(limited_square_);
     sums.insert(sums.end(), bucket_square_.begin(), bucket_square_.end());
   }
-  bool finite = std::isfinite(sums[kSquare]);
+  bool finite = std::isfinite(sums[kSquares]);
   for (const uint8_t flags : host_flags_) finite = finite && (flags & ops::kBlockNotFinite) == 0;
   for (double& one : sums) one = std::isfinite(one) ? one : 0;
   sums[kNotFinite] = finite ? 0 : 1;
   sums[kTouched] = touched ? 1 : 0;
-  levels_.world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
-  for (size_t at = kSquare; at < sums.size(); ++at) sums[at] /= levels_.sources();
+  topology_.world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
+  for (size_t at = kSquares; at < sums.size(); ++at) sums[at] /= topology_.sources();
   return {.finite = sums[kNotFinite] == 0,
           .touched = sums[kTouched] > 0,
-          .square = sums[kSquare],
-          .limited_square = sums[kLimitedSquare],
+          .square = sums[kSquares],
+          .limited_square = sums[kLimitedSquares],
           .bucket_squares = {sums.begin() + kBuckets, sums.end()}};
 }
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/optimizer.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/ops/onebit_adam_update.h"
-#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 
@@ -26,8 +26,8 @@ class GradientAgreement {
     std::vector<double> bucket_squares;
   };
 
-  // `levels` outlives this object.
-  GradientAgreement(const Levels& levels, Device device);
+  // `topology` outlives this object.
+  GradientAgreement(const Topology& topology, Device device);
 
   // Returns the factor of a bucket's gradient: the step's scale, a smaller one if a limit applies,
   // 0 if the gradient is not finite. Called on the exchange thread, by all ranks of a node for the
@@ -43,13 +43,12 @@ class GradientAgreement {
   // Called after read_flags(). `touched`: a still entry of this rank has a gradient. Collective.
   Result agree(const StepInput&, bool touched);
 
-  int64_t size_bytes() const { return square_.view().size_bytes() + flags_.view().size_bytes(); }
-  // The size on one level, for this number of elements.
-  static int64_t size_bytes_of(int64_t elements);
+  static StateLayout layout();
 
  private:
-  const Levels& levels_;
-  Tensor square_, flags_;  // [blocks]
+  const Topology& topology_;
+  enum Buffer : size_t { kSquare, kFlags };
+  StateTensors state_;
   std::vector<double> host_square_;
   std::vector<uint8_t> host_flags_;
   std::vector<double> block_scale_;

@@ -8,6 +8,12 @@ namespace {
 
 constexpr const char* kStateName = "lamb";
 
+StateLayout state_of(const ParameterTable& table) {
+  StateLayout layout = Moments::layout();
+  append(layout, LambRule::layout(table));
+  return layout;
+}
+
 class LambRecipe : public OptimizerRecipe {
  public:
   explicit LambRecipe(const LambOptions& options) : options_(options) {}
@@ -18,11 +24,8 @@ class LambRecipe : public OptimizerRecipe {
                                   const RunFacts&) const override {
     return std::make_unique<Lamb>(options_, table);
   }
-  int64_t state_bytes(const ParameterTable& table, int, const RunFacts&) const override {
-    return Moments::size_bytes_of(table) + lamb_ratio_bytes(table, options_);
-  }
-  int64_t most_saved_bytes(const ParameterTable& table, int, const RunFacts&) const override {
-    return Moments::size_bytes_of(table);
+  StateLayout state_layout(const ParameterTable& table, const StateDivision&) const override {
+    return state_of(table);
   }
   std::string describe() const override { return optim::describe(options_); }
 
@@ -33,7 +36,10 @@ class LambRecipe : public OptimizerRecipe {
 }  // namespace
 
 Lamb::Lamb(const LambOptions& options, const ParameterTable& table)
-    : rule_(options.adam, table), lamb_(options, table), moments_(Moments::zeros(table)) {}
+    : rule_(options.adam, table),
+      lamb_(options, table),
+      moments_(Moments::zeros(table)),
+      sizes_{state_of(table), StateDivision::whole(table.size_elements())} {}
 
 StepReport Lamb::step(Context& context, ParameterTable& table, const StepInput& input) {
   const Stopwatch watch;

@@ -19,8 +19,8 @@ class Lamb : public Optimizer {
   StepReport step(Context&, ParameterTable&, const StepInput&) override;
   void save(StateWriter&) const override;
   void load(Context&, ParameterTable&, const StateReader&) override;
-  int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
-  int64_t state_bytes() const override { return moments_.size_bytes() + lamb_.size_bytes(); }
+  int64_t saved_bytes(Phase phase) const override { return sizes_.saved_bytes(phase); }
+  int64_t state_bytes() const override { return sizes_.memory_bytes(phase()); }
 
   // The trust ratio of each entry of the table in the last step.
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
@@ -29,6 +29,7 @@ class Lamb : public Optimizer {
   AdamRule rule_;
   LambRule lamb_;
   Moments moments_;
+  StateSizes sizes_;
 };
 
 std::shared_ptr<const OptimizerRecipe> lamb_recipe(const LambOptions& options);

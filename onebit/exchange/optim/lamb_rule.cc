@@ -45,8 +45,10 @@ std::string describe(const LambOptions& options) {
                      options.epsilon_inside_root ? ", eps inside the root" : "");
 }
 
-int64_t lamb_ratio_bytes(const ParameterTable& table, const LambOptions& options) {
-  return static_cast<int64_t>(tensors_of(table, options.adam.weight_decay).size() * sizeof(float));
+StateLayout LambRule::layout(const ParameterTable& table) {
+  return {{.name = "trust_ratios",
+           .extent = Extent::kNumber,
+           .numbers = static_cast<int64_t>(table.entries().size())}};
 }
 
 LambRule::LambRule(const LambOptions& options, const ParameterTable& table)

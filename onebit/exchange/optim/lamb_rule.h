@@ -24,9 +24,6 @@ LambOptions read_lamb_options(Keys& params);
 // The text for the start table.
 std::string describe(const LambOptions& options);
 
-// LambRule::size_bytes() for a table that may be unallocated.
-int64_t lamb_ratio_bytes(const ParameterTable& table, const LambOptions& options);
-
 class LambRule {
  public:
   LambRule(const LambOptions& options, const ParameterTable& table);
@@ -40,7 +37,7 @@ class LambRule {
   const std::vector<ops::LambTensor>& tensors() const { return tensors_; }
   View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step
   std::vector<float> trust_ratios() const;
-  int64_t size_bytes() const { return ratios_.view().size_bytes(); }
+  static StateLayout layout(const ParameterTable& table);
 
  private:
   LambOptions options_;

@@ -5,22 +5,30 @@
 #include <cstdint>
 
 #include "onebit/exchange/optim/adam_rule.h"
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/sign_exchange.h"
-#include "onebit/exchange/optim/update_plan.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/exchange/optim/zero_one_schedule.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/state.h"
-#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 
+// What an update of the compressed phase exchanges.
+struct UpdatePlan {
+  bool averages = false;       // its gradients are averaged over ranks, and so is its variance
+  bool exchanges = true;       // false: this rank continues with its own gradients
+  int64_t updates = 1;         // number of updates whose gradients this exchange sends
+  double variance_memory = 1;  // the fraction of the variance that it keeps
+};
+
 class LocalUpdates {
  public:
-  // Reserves its memory. `levels` outlives this object.
-  LocalUpdates(const ZeroOneOptions& options, const ParameterTable& table, const Levels& levels);
+  // Reserves its memory. `topology` outlives this object.
+  LocalUpdates(const ZeroOneOptions& options, const ParameterTable& table,
+               const Topology& topology);
 
   // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
   // no reason to delay its variance.
@@ -30,7 +38,7 @@ class LocalUpdates {
 
   // With several ranks, f32 [elements of the share]: the momentum received last, and after local
   // updates this rank's own. Empty with one rank.
-  View momentum() const { return alone() ? View() : momentum_.view(); }
+  View momentum() const { return state_[kMomentum]; }
   // Begins the compressed phase: takes the share of `momentum`, f32 [elements].
   void freeze(ConstView momentum);
 
@@ -61,28 +69,28 @@ class LocalUpdates {
   // of its options after `updates`. Collective.
   void load(Context&, const ParameterTable&, const StateReader&, bool compressed, int64_t updates);
 
-  int64_t size_bytes() const;
-  // The size on one level, for a table that may be unallocated.
-  static int64_t size_bytes_of(const ParameterTable& table, int world_size);
-  // Bytes that save() of all ranks together writes in the compressed phase.
-  int64_t saved_bytes() const;
-  static int64_t saved_bytes_of(int64_t elements, int sources);
+  static StateLayout layout(int sources, int64_t share_elements);
 
  private:
   void swap_values(Context&, const ParameterTable&);
   void load_arrived(const StateReader&, const char* name) const;
   void load_values(const ParameterTable&, const StateReader&) const;
-  bool alone() const { return levels_.sources() == 1; }
+  bool alone() const { return topology_.sources() == 1; }
 
-  const Levels& levels_;
+  const Topology& topology_;
   ZeroOneSchedule schedule_;
   int64_t count_ = 0;
   double rate_sum_ = 0;  // their learning rates
-  // With several ranks, f32 [elements of the share]: momentum(); the sum of the local updates; the
-  // values after the last exchange, valid while there are local updates (this rank's own while the
-  // common values are shown).
-  Tensor momentum_, sum_, common_;
-  Tensor swapped_;  // f32, a part of the values
+  // Only with several ranks.
+  enum Buffer : size_t {
+    kMomentum,  // momentum()
+    // The values after the last exchange, valid while there are local updates. While the common
+    // values are shown, this rank's own.
+    kCommon,
+    kSum,     // of the local updates
+    kSwapped  // a part of the values
+  };
+  StateTensors state_;
   bool shows_common_ = false;
 };
 

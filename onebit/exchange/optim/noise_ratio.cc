@@ -25,7 +25,7 @@ View view_of(std::vector<float>& values) {
 }  // namespace
 
 NoiseRatio::NoiseRatio(int64_t blocks, int world_size) : blocks_(blocks), world_size_(world_size) {
-  const auto groups = static_cast<size_t>((blocks + kBlocksInGroup - 1) / kBlocksInGroup);
+  const auto groups = static_cast<size_t>(groups_in(blocks));
   means_.local.resize(groups);
   means_.average.resize(groups);
   restart();
@@ -125,6 +125,19 @@ std::vector<float> NoiseRatio::ratios() const {
 double NoiseRatio::norm_ratio() const {
   const double local = means_.local_norm;
   return local > 0 ? 1 / std::sqrt(ratio_of(local, means_.average_norm)) : 0;
+}
+
+StateLayout NoiseRatio::layout() {
+  StateLayout layout;
+  for (const char* name :
+       {"noise_local", "noise_average", "noise_recent_local", "noise_recent_average"}) {
+    layout.push_back({.name = name,
+                      .extent = Extent::kBlockGroups,
+                      .kept = Kept::kReplicated,
+                      .exists = Exists::kAfterFreeze,
+                      .on_host = true});
+  }
+  return layout;
 }
 
 void NoiseRatio::save(StateWriter& writer) const {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/math/tensor/state.h"
 
 namespace onebit::optim {
@@ -48,6 +49,10 @@ class NoiseRatio {
   // 1; 0 before the first cycle.
   double norm_ratio() const;
 
+  static StateLayout layout();
+  static int64_t groups_in(int64_t blocks) {
+    return (blocks + kBlocksInGroup - 1) / kBlocksInGroup;
+  }
   void save(StateWriter&) const;
   // For another number of ranks the share of noise is kept instead of the ratio.
   void load(const StateReader&);

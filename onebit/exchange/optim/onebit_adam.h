@@ -20,7 +20,7 @@
 // those of all ranks, which are sent in turns as one number per block. noise_ratio.h tracks the
 // ratio between a rank's squared gradient and the average's.
 //
-// On two levels (levels.h) g is the mean over a node, and all of this is done for a rank's share of
+// On two levels (topology.h) g is the mean over a node. All of this is done for a rank's share of
 // the parameters, whose values are then sent to the rest of the node. The warm-up does not differ.
 //
 // compressed_optimizer.h makes the updates, also for the related optimizers.

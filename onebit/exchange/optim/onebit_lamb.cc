@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onebit/exchange/optim/compressed_recipe.h"
-#include "onebit/exchange/optim/saved_state.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/ops/lamb_update_formula.h"
@@ -11,8 +10,10 @@
 namespace onebit::optim {
 namespace {
 
-// Of the mean residual, for each element of the model.
-constexpr int64_t kSavedBytes = sizeof(float);
+constexpr StateBuffer kMeanResidual{.name = "mean_residual",
+                                    .extent = Extent::kOwned,
+                                    .kept = Kept::kOwn,
+                                    .on_other_ranks = OnOtherRanks::kOwner};
 
 // The element of the share that is element `at` of the flat buffer.
 int64_t place_in_share(std::span<const compress::OwnedRange> shares, int64_t at) {
@@ -35,7 +36,7 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
                        .begin = at,
                        .end = end,
                        .owned = piece.place + at - piece.range.begin,
-                       .in_share = place_in_share(exchange.levels().shares(), at)});
+                       .in_share = place_in_share(exchange.topology().shares(), at)});
       if (end == tensor->end) ++tensor;
       at = end;
     }
@@ -108,7 +109,7 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                               .parts_on_device = device_parts_.view(),
                               .momentum_factor = 1 / adam.momentum_weight(),
                               .beta1 = beta1,
-                              .sources = exchange_.levels().sources()};
+                              .sources = exchange_.topology().sources()};
   if (!parts_.empty() && !alone()) {
     args.residual = exchange_.worker_residual();
     args.mean_residual = mean_residual_.view();
@@ -116,7 +117,7 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
   ops::onebit_lamb_squares(context, args);
   std::vector<double> sums(static_cast<size_t>(sums_.shape().elements()));
   copy(View::of(sums.data(), sums_.shape()), sums_.view());
-  exchange_.levels().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
+  exchange_.topology().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
   std::vector<float> ratios;
   for (const double* of_tensor = sums.data(); of_tensor != sums.data() + sums.size();
        of_tensor += ops::kLambSums) {
@@ -151,8 +152,8 @@ void OneBitLambValues::restart() {
 
 void OneBitLambValues::save(StateWriter& writer) const {
   if (alone()) return;
-  writer.scalar("mean_residual_sources", exchange_.levels().sources());
-  if (mean_residual_.view().elements() > 0) writer.own("mean_residual", mean_residual_.view());
+  writer.scalar("mean_residual_sources", exchange_.topology().sources());
+  save_buffer(writer, kMeanResidual, mean_residual_.view());
 }
 
 // The residuals of other ranks have other means: those start again, and are right after the memory
@@ -160,30 +161,18 @@ void OneBitLambValues::save(StateWriter& writer) const {
 void OneBitLambValues::load(const StateReader& reader) {
   restart();
   const Json sources = reader.scalar("mean_residual_sources");
-  if (alone() || sources.is_null() || sources.get<int>() != exchange_.levels().sources()) return;
-  const Levels& levels = exchange_.levels();
-  const std::vector<float> mean =
-      owned_buffer(reader, "mean_residual", saved_ownership(reader, levels.whole_elements()),
-                   levels.ownership(), levels.world().rank());
-  if (!mean.empty())
-    copy(mean_residual_.view(), ConstView::of(mean.data(), mean_residual_.shape()));
+  if (alone() || sources.is_null() || sources.get<int>() != exchange_.topology().sources()) return;
+  load_buffer(reader, kMeanResidual, exchange_.topology(), mean_residual_.view());
 }
 
-int64_t OneBitLambValues::size_bytes() const {
-  const int64_t owned = alone() ? 0 : mean_residual_.view().elements();
-  return lamb_.size_bytes() + sums_.view().size_bytes() +
-         owned * static_cast<int64_t>(sizeof(float));
-}
-
-int64_t OneBitLambValues::saved_bytes() const {
-  return alone() ? 0 : kSavedBytes * exchange_.levels().whole_elements();
-}
-
-int64_t OneBitLambValues::size_bytes_of(const ParameterTable& table, const LambOptions& options,
-                                        int64_t owned_elements) {
-  return lamb_ratio_bytes(table, options) +
-         ops::kLambSums * static_cast<int64_t>(sizeof(double) * table.entries().size()) +
-         owned_elements * static_cast<int64_t>(sizeof(float));
+StateLayout OneBitLambValues::layout(const ParameterTable& table, int sources) {
+  StateLayout layout = LambRule::layout(table);
+  layout.push_back({.name = "sums",
+                    .extent = Extent::kNumber,
+                    .numbers = ops::kLambSums * static_cast<int64_t>(table.entries().size()),
+                    .type = DType::kF64});
+  if (sources > 1) layout.push_back(kMeanResidual);
+  return layout;
 }
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {
@@ -198,11 +187,7 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
               [lamb = options.lamb](const ParameterTable& table, const SignExchange& exchange) {
                 return std::make_unique<OneBitLambValues>(lamb, table, exchange);
               },
-          .values_bytes =
-              [lamb = options.lamb](const ParameterTable& table, int64_t owned_elements) {
-                return OneBitLambValues::size_bytes_of(table, lamb, owned_elements);
-              },
-          .values_saved_bytes = kSavedBytes});
+          .values_layout = OneBitLambValues::layout});
 }
 
 std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {

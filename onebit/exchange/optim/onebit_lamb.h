@@ -35,17 +35,13 @@ class OneBitLambValues final : public ValueRule {
   void restart() override;
   void save(StateWriter&) const override;
   void load(const StateReader&) override;
-  int64_t size_bytes() const override;
-  int64_t saved_bytes() const override;
-  // The size for a table that may be unallocated; 0 owned elements: one rank.
-  static int64_t size_bytes_of(const ParameterTable& table, const LambOptions& options,
-                               int64_t owned_elements);
+  static StateLayout layout(const ParameterTable& table, int sources);
 
   // The trust ratio of each entry of the table in the last step.
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
-  bool alone() const { return exchange_.levels().sources() == 1; }
+  bool alone() const { return exchange_.topology().sources() == 1; }
 
   const SignExchange& exchange_;
   LambRule lamb_;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "onebit/exchange/optim/optimizer.h"
+#include "onebit/exchange/optim/run_facts.h"
+#include "onebit/exchange/optim/state_layout.h"
 
 namespace onebit::comm {
 class Communicator;
@@ -20,19 +22,6 @@ class Communicator;
 namespace onebit::optim {
 
 struct AdamOptions;
-
-// What an optimizer needs to know about the run.
-struct RunFacts {
-  int64_t total_steps = 0;      // updates of the whole run, for warnings; 0: not known
-  int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
-  // The minimum size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
-  int64_t bucket_bytes = 4 << 20;
-  // Where a resumed run continues: completed updates, and whether the compressed phase has begun.
-  int64_t completed_steps = 0;
-  bool compressed = false;
-  // The compressed exchange is between the nodes of the communicator (levels.h).
-  bool two_levels = false;
-};
 
 // Numbers of updates of a run by what the ranks exchange in them. Each update is of one kind.
 struct UpdateCounts {
@@ -59,14 +48,13 @@ class OptimizerRecipe {
   virtual std::unique_ptr<Optimizer> make(const ParameterTable&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
-  // Optimizer::state_bytes() of rank 0 on one level, before an optimizer exists: for plans of other
-  // world sizes. `table` may be unallocated.
-  virtual int64_t state_bytes(const ParameterTable& table, int world_size,
-                              const RunFacts&) const = 0;
-  // Likewise Optimizer::saved_bytes() of the phase in which it is largest, of those that a run of
-  // this length reaches.
-  virtual int64_t most_saved_bytes(const ParameterTable& table, int world_size,
-                                   const RunFacts&) const = 0;
+  // Every buffer of its state, for a table that may be unallocated.
+  virtual StateLayout state_layout(const ParameterTable& table, const StateDivision&) const = 0;
+  // Before an optimizer exists, for plans of other world sizes: Optimizer::state_bytes() of rank 0
+  // on one level; and Optimizer::saved_bytes() of the phase in which it is largest, of those that a
+  // run of this length reaches.
+  int64_t state_bytes(const ParameterTable& table, int world_size, const RunFacts&) const;
+  int64_t most_saved_bytes(const ParameterTable& table, int world_size, const RunFacts&) const;
 
   // Its numbers, for the row "optimizer" of the start table.
   virtual std::string describe() const = 0;

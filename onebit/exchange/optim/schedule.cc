@@ -62,7 +62,7 @@ ScheduleOptions read_schedule(Keys section, double base_rate, std::optional<int6
     return constant_schedule(base_rate);
   };
   section.kinds(
-      kinds, "the schedule of the learning rate; without one the rate is constant",
+      kinds, "the schedule of the learning rate. Without one the rate is constant",
       [&](size_t kind, Keys& params) {
         options.type = entries[kind].name;
         params.integer("start_step", options.start, at_least(0),

@@ -5,7 +5,6 @@
 
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/optim/saved_state.h"
-#include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
@@ -18,6 +17,26 @@ View view_of(std::vector<float>& values) {
   return View::of(values.data(), {static_cast<int64_t>(values.size())});
 }
 
+constexpr StateBuffer kMomentum{
+    .name = "momentum", .kept = Kept::kReplicated, .exists = Exists::kAfterFreeze};
+constexpr StateBuffer kWorkerResidual{.name = "worker_residual",
+                                      .extent = Extent::kShare,
+                                      .kept = Kept::kOwn,
+                                      .on_other_ranks = OnOtherRanks::kMean,
+                                      .exists = Exists::kAfterFreeze};
+constexpr StateBuffer kServerResidual{.name = "server_residual",
+                                      .extent = Extent::kOwned,
+                                      .kept = Kept::kOwn,
+                                      .on_other_ranks = OnOtherRanks::kOwner};
+constexpr StateBuffer kOwnerMomentum{.name = "owner_momentum",
+                                     .extent = Extent::kOwned,
+                                     .kept = Kept::kOwn,
+                                     .on_other_ranks = OnOtherRanks::kOwner};
+constexpr StateBuffer kNormalized{.name = "normalized", .extent = Extent::kBucket};
+constexpr StateBuffer kExtras{
+    .name = "extras", .extent = Extent::kBucketBlocks, .numbers = comm::kBucketsInFlight};
+constexpr StateBuffer kCoded{.name = "coded", .extent = Extent::kCoded, .type = DType::kU8};
+
 std::string describe(const compress::Ownership& ownership) {
   const int ranks = ownership.world_size;
   if (!ownership.nodes) return counted(ranks, "rank");
@@ -26,32 +45,43 @@ std::string describe(const compress::Ownership& ownership) {
 
 }  // namespace
 
-SignExchange::SignExchange(const Levels& levels, ConstView still)
-    : levels_(levels),
+SignExchange::SignExchange(const Topology& topology, ConstView still)
+    : topology_(topology),
       still_(still),
-      slot_of_(static_cast<size_t>(levels.buckets().count())),
-      overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets) {
-  if (levels.two()) overlapped_.also_uses(levels.node());
-  all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
-      compress::CompressionOptions{.bypass_single_rank = true,
-                                   .owner_momentum = true,
-                                   .keep_coded = true,
-                                   .given_residual = true},
-      [this](Context& context, int64_t bucket) { received(context, bucket); });
-  const int64_t largest = levels.buckets().max_elements();
+      all_reduce_(topology.across(), topology.buckets(),
+                  {.bypass_single_rank = true,
+                   .owner_momentum = true,
+                   .keep_coded = true,
+                   .given_residual = true}),
+      overlapped_(topology.across(), topology.buckets(), still.device(),
+                  topology.ownership().buckets,
+                  all_reduce_.stations(
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        return fill(context, in_flight);
+                      },
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        deliver_(context, bucket_at(in_flight.bucket, in_flight.slot));
+                      })) {
+  if (topology.two_levels()) overlapped_.also_uses(topology.node());
+  const int64_t largest = topology.buckets().max_elements();
   normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
     slot = Tensor::zeros(still.device(), DType::kF32, {comm::blocks_in(largest)});
   }
 }
 
+StateLayout SignExchange::layout(int sources) {
+  if (sources == 1) return {kMomentum, kNormalized, kExtras};
+  return {kWorkerResidual, kServerResidual, kOwnerMomentum, kNormalized, kExtras, kCoded};
+}
+
 std::vector<compress::OwnedRange> SignExchange::owned_ranges() const {
-  if (alone()) return {{.range = {0, levels_.whole_elements()}, .place = 0}};
-  return levels_.ownership().owned(levels_.world().rank());
+  if (alone()) return {{.range = {0, topology_.whole_elements()}, .place = 0}};
+  return topology_.ownership().owned(topology_.world().rank());
 }
 
 std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
-  const int sources = levels_.sources(), self = levels_.across().rank();
+  const int sources = topology_.sources(), self = topology_.across().rank();
   std::vector<compress::OwnedRange> ranges;
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
     const Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
@@ -62,7 +92,7 @@ std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
 }
 
 View SignExchange::owned_momentum() const {
-  return alone() ? momentum_.view() : all_reduce_->owner_momentum();
+  return alone() ? momentum_.view() : all_reduce_.owner_momentum();
 }
 
 void SignExchange::hold(Tensor momentum) {
@@ -71,21 +101,21 @@ void SignExchange::hold(Tensor momentum) {
     return;
   }
   const View view = momentum.view();
-  for (const auto& [range, place] : levels_.shares()) {
+  for (const auto& [range, place] : topology_.shares()) {
     adopt_momentum(range, view.rows(place, place + range.elements()));
   }
   memory::fill_zero(view.device(), view.raw(), view.size_bytes());
-  all_reduce_->hold_worker_residual(std::move(momentum));
+  all_reduce_.hold_worker_residual(std::move(momentum));
 }
 
 Tensor SignExchange::release() {
-  return alone() ? std::move(momentum_) : all_reduce_->release_worker_residual();
+  return alone() ? std::move(momentum_) : all_reduce_.release_worker_residual();
 }
 
 void SignExchange::adopt_momentum(Range range, ConstView momentum) {
   if (alone()) return;
   const std::vector<compress::OwnedRange> owned = owned_in_share();
-  for (const auto& [in_buffer, share_begin] : compress::within(levels_.shares(), range)) {
+  for (const auto& [in_buffer, share_begin] : compress::within(topology_.shares(), range)) {
     const int64_t share_end = share_begin + in_buffer.elements();
     const int64_t shift = in_buffer.begin - range.begin - share_begin;
     for (const auto& [chunk, place] : owned) {
@@ -93,24 +123,24 @@ void SignExchange::adopt_momentum(Range range, ConstView momentum) {
       const int64_t end = std::min(chunk.end, share_end);
       if (begin >= end) continue;
       const int64_t to = place + begin - chunk.begin;
-      copy(all_reduce_->owner_momentum().rows(to, to + end - begin),
+      copy(all_reduce_.owner_momentum().rows(to, to + end - begin),
            momentum.rows(begin + shift, end + shift));
     }
   }
 }
 
 std::vector<float> SignExchange::collect_momentum(double beta1) {
-  const int sources = levels_.sources();
+  const int sources = topology_.sources();
   const auto host = [](const View& view) {
     std::vector<float> values(static_cast<size_t>(view.elements()));
     copy(view_of(values), view);
     return values;
   };
   if (alone()) return host(momentum_.view());
-  std::vector<float> momentum = host(all_reduce_->worker_residual());
+  std::vector<float> momentum = host(all_reduce_.worker_residual());
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
-  const std::vector<float> owned = host(all_reduce_->owner_momentum());
-  const std::vector<float> owed = host(all_reduce_->server_residual());
+  const std::vector<float> owned = host(all_reduce_.owner_momentum());
+  const std::vector<float> owed = host(all_reduce_.server_residual());
   const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
   for (const compress::OwnedRange& piece : owned_in_share()) {
     for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
@@ -119,18 +149,17 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
           owned[at] + static_cast<float>((1 - beta1) * owed_updates * double{owed[at]});
     }
   }
-  comm::sum_in_chunks(levels_.across(), momentum);
-  all_reduce_->clear_residuals();
+  comm::sum_in_chunks(topology_.across(), momentum);
+  all_reduce_.clear_residuals();
   return momentum;
 }
 
 void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
-                         Work normalize, Work receive) {
+                         Work fill, Work deliver) {
   momentum_step_ = momentum;
-  normalize_ = std::move(normalize);
-  receive_ = std::move(receive);
-  normalize_seconds_ = 0;
-  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
+  fill_ = std::move(fill);
+  deliver_ = std::move(deliver);
+  overlapped_.begin(computing);
 }
 
 void SignExchange::visit(Context& context, const Work& work) {
@@ -142,7 +171,7 @@ void SignExchange::visit(Context& context, const Work& work) {
 void SignExchange::scale_owner_residuals(int64_t updates) {
   const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
   owed_updates_ = updates;
-  const View residual = all_reduce_->server_residual();
+  const View residual = all_reduce_.server_residual();
   if (factor == 1 || residual.elements() == 0) return;
   std::vector<float> values(static_cast<size_t>(residual.elements()));
   copy(view_of(values), residual);
@@ -152,7 +181,7 @@ void SignExchange::scale_owner_residuals(int64_t updates) {
 
 void SignExchange::clear_residuals() {
   owed_updates_ = 1;
-  all_reduce_->clear_residuals();
+  all_reduce_.clear_residuals();
 }
 
 SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
@@ -160,27 +189,20 @@ SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
   const auto index = static_cast<size_t>(slot);
   return {.index = bucket,
           .range = range,
-          .in_buffer = levels_.in_buffer(bucket),
+          .in_buffer = topology_.in_buffer(bucket),
           .normalized = normalized_.view().rows(0, range.elements()),
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }
 
-void SignExchange::send(Context& context, int64_t bucket) {
-  const int slot = all_reduce_->next_slot();
-  slot_of_[static_cast<size_t>(bucket)] = slot;
-  const Bucket data = bucket_at(bucket, slot);
-  const Stopwatch watch;
-  normalize_(context, data);
-  normalize_seconds_ += watch.seconds();
-  all_reduce_->submit(context, bucket,
-                      {.values = data.normalized,
-                       .still = still_.rows(data.in_buffer.begin / 8, (data.in_buffer.end + 7) / 8),
-                       .extras = data.extra,
-                       .momentum = momentum_step_});
-}
-
-void SignExchange::received(Context& context, int64_t bucket) {
-  receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
+compress::CompressedBucket SignExchange::fill(Context& context,
+                                              const comm::BucketInFlight& in_flight) {
+  const Bucket bucket = bucket_at(in_flight.bucket, in_flight.slot);
+  fill_(context, bucket);
+  const auto& [begin, end] = bucket.in_buffer;
+  return {.values = bucket.normalized,
+          .still = still_.rows(begin / 8, (end + 7) / 8),
+          .extras = bucket.extra,
+          .momentum = momentum_step_};
 }
 
 // On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
@@ -192,7 +214,7 @@ int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
 
 void SignExchange::visit_arrived(Context& context, View kept, const Arrived& work) {
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
-    const Range range = buckets().range(bucket), in_buffer = levels_.in_buffer(bucket);
+    const Range range = buckets().range(bucket), in_buffer = topology_.in_buffer(bucket);
     const ConstView still = still_.rows(in_buffer.begin / 8, (in_buffer.end + 7) / 8);
     const int64_t blocks = comm::blocks_in(range.elements());
     const int64_t part = blocks_of_part(context, blocks);
@@ -201,94 +223,55 @@ void SignExchange::visit_arrived(Context& context, View kept, const Arrived& wor
       const auto [begin, end] = compress::elements_of(now, range.elements());
       const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
                                          : kept.rows(range.begin + begin, range.begin + end);
-      all_reduce_->decode(context, bucket, now, still, momentum);
+      all_reduce_.decode(context, bucket, now, still, momentum);
       work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
     }
   }
 }
 
-int64_t SignExchange::size_bytes() const {
-  int64_t bytes = 0;
-  for (const View& part : {normalized_.view(), momentum_.view(), all_reduce_->worker_residual(),
-                           all_reduce_->server_residual(), all_reduce_->owner_momentum()}) {
-    if (!part.empty()) bytes += part.size_bytes();
-  }
-  for (const Tensor& slot : extra_) bytes += slot.view().size_bytes();
-  if (alone()) return bytes;
-  return bytes + compress::CompressedAllReduce::coded_bytes(buckets(), levels_.sources());
-}
-
-int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size) {
-  constexpr int64_t kFloat = sizeof(float);
-  const int64_t largest = buckets.max_elements();
-  const int64_t on_the_way =
-      largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
-  if (world_size == 1) return kFloat * on_the_way;
-  // The owner's residual and momentum, and the received signs.
-  return kFloat * (on_the_way + 2 * buckets.owned_elements(world_size, 0)) +
-         compress::CompressedAllReduce::coded_bytes(buckets, world_size);
-}
-
-int64_t SignExchange::saved_bytes_of(int64_t elements, int sources) {
-  const int64_t whole = elements * static_cast<int64_t>(sizeof(float));
-  // The worker residual of each source, and in total one momentum and one server residual.
-  return sources == 1 ? whole : sources * whole + 2 * whole;
-}
-
-int64_t SignExchange::saved_bytes() const {
-  return saved_bytes_of(levels_.whole_elements(), alone() ? 1 : levels_.sources());
-}
-
 void SignExchange::save(StateWriter& writer) const {
-  const compress::Ownership& ownership = levels_.ownership();
+  const compress::Ownership& ownership = topology_.ownership();
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
-  if (alone()) return writer.replicated("momentum", momentum_.view());
-  writer.own("worker_residual", all_reduce_->worker_residual());
-  if (all_reduce_->server_residual().elements() > 0) {
-    writer.own("server_residual", all_reduce_->server_residual());
-    writer.own("owner_momentum", all_reduce_->owner_momentum());
-  }
+  if (alone()) return save_buffer(writer, kMomentum, momentum_.view());
+  save_buffer(writer, kWorkerResidual, all_reduce_.worker_residual());
+  save_buffer(writer, kServerResidual, all_reduce_.server_residual());
+  save_buffer(writer, kOwnerMomentum, all_reduce_.owner_momentum());
 }
 
 void SignExchange::load(const StateReader& reader, double beta1) {
-  const int64_t elements = levels_.whole_elements();
+  const int64_t elements = topology_.whole_elements();
   const compress::Ownership before = saved_ownership(reader, elements);
-  all_reduce_->clear_residuals();
+  all_reduce_.clear_residuals();
   if (before.sources() == 1) {
     std::vector<float> momentum(static_cast<size_t>(elements));
-    reader.replicated("momentum", view_of(momentum));
+    load_buffer(reader, kMomentum, topology_, view_of(momentum));
     if (alone()) return copy(momentum_.view(), view_of(momentum));
     return adopt_momentum({0, elements}, view_of(momentum));
   }
-  const int self = levels_.world().rank();
-  if (self == 0 &&
-      (before.sources() != levels_.sources() || before.nodes != levels_.ownership().nodes)) {
+  if (topology_.world().rank() == 0 &&
+      (before.sources() != topology_.sources() || before.nodes != topology_.ownership().nodes)) {
     log_info("error feedback of {} is redistributed over {}: losses continue, but not bit for bit",
-             describe(before), describe(levels_.ownership()));
+             describe(before), describe(topology_.ownership()));
   }
-  // Worker residuals do not depend on the buckets.
-  std::vector<float> worker =
-      before.sources() == levels_.sources()
-          ? source_buffer(reader, before, "worker_residual", levels_.ownership().source_of(self),
-                          levels_.shares())
-          : mean_source_buffer(reader, levels_.across(), before, "worker_residual",
-                               levels_.shares());
-  const compress::Ownership now = alone() ? compress::owned_by_one(elements) : levels_.ownership();
-  std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
-  std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
-  if (alone()) {
-    const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
-    for (size_t i = 0; i < momentum.size(); ++i) {
-      const double owed = owed_updates * double{server[i]};
-      momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
-    }
-    return copy(momentum_.view(), view_of(momentum));
+  if (alone()) return load_alone(reader, beta1);
+  load_buffer(reader, kWorkerResidual, topology_, all_reduce_.worker_residual());
+  load_buffer(reader, kServerResidual, topology_, all_reduce_.server_residual());
+  load_buffer(reader, kOwnerMomentum, topology_, all_reduce_.owner_momentum());
+}
+
+void SignExchange::load_alone(const StateReader& reader, double beta1) {
+  const auto elements = static_cast<size_t>(topology_.whole_elements());
+  std::vector<float> momentum(elements), worker(elements), server(elements);
+  load_buffer(reader, kWorkerResidual, topology_, view_of(worker));
+  load_buffer(reader, kServerResidual, topology_, view_of(server));
+  load_buffer(reader, kOwnerMomentum, topology_, view_of(momentum));
+  const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
+  for (size_t i = 0; i < elements; ++i) {
+    const double owed = owed_updates * double{server[i]};
+    momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
   }
-  copy(all_reduce_->worker_residual(), view_of(worker));
-  if (server.empty()) return;
-  copy(all_reduce_->server_residual(), view_of(server));
-  copy(all_reduce_->owner_momentum(), view_of(momentum));
+  copy(momentum_.view(), view_of(momentum));
 }
 
 }  // namespace onebit::optim

@@ -10,7 +10,8 @@
 
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/state.h"
 #include "onebit/math/tensor/tensor.h"
@@ -27,14 +28,14 @@ class SignExchange {
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
   };
-  // `normalize` fills a bucket before it is compressed. `receive` is called when it has arrived,
-  // with the extras averaged over ranks, in memory that the next bucket may reuse; with one rank
-  // extras and gradient are unchanged. Both run on the exchange thread.
+  // `fill` normalizes a bucket's gradients before they are compressed. `deliver` is called when the
+  // bucket has arrived, with the extras averaged over ranks, in memory that the next bucket may
+  // reuse; with one rank extras and gradient are unchanged. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
+  // Collective. `topology` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
   // object. Reserves all memory on the device of `still`, except the memory passed to hold().
-  SignExchange(const Levels& levels, ConstView still);
+  SignExchange(const Topology& topology, ConstView still);
 
   // Before the first exchange: takes the normalized momentum of this rank's share with its memory.
   // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero;
@@ -54,8 +55,8 @@ class SignExchange {
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
   // computes the gradients; it outlives the step.
-  void begin(const Context& computing, const compress::MomentumStep& momentum, Work normalize,
-             Work receive);
+  void begin(const Context& computing, const compress::MomentumStep& momentum, Work fill,
+             Work deliver);
   // `range` is in the flat buffer.
   void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context) { overlapped_.finish(context); }
@@ -82,25 +83,16 @@ class SignExchange {
   View owned_momentum() const;
   // The part of its share's gradients that this rank has not sent yet, divided by the root of the
   // variance; empty if nothing is coded.
-  ConstView worker_residual() const { return all_reduce_->worker_residual(); }
+  ConstView worker_residual() const { return all_reduce_.worker_residual(); }
   // Its ranges in the flat buffer, one for each bucket of which this rank owns a part.
   std::vector<compress::OwnedRange> owned_ranges() const;
 
-  compress::ResidualNorms norms() { return all_reduce_->norms(); }
-  // Seconds of the last step: normalizing, coding and receiving; waiting for the network in
-  // finish().
-  double compress_seconds() const {
-    return normalize_seconds_ + overlapped_.step_seconds().compute;
-  }
-  double wait_seconds() const { return overlapped_.step_seconds().wait; }
+  compress::ResidualNorms norms() { return all_reduce_.norms(); }
+  // Of the last step; `wait` is the time in finish().
+  const comm::ExchangeSeconds& step_seconds() const { return overlapped_.step_seconds(); }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
-  const Levels& levels() const { return levels_; }
-  int64_t size_bytes() const;
-  // The size for rank 0 on one level, without an instance, before hold().
-  static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
-  // Bytes that save() of all ranks together writes.
-  int64_t saved_bytes() const;
-  static int64_t saved_bytes_of(int64_t elements, int sources);
+  const Topology& topology() const { return topology_; }
+  static StateLayout layout(int sources);
 
   // Saves momentum and residuals.
   void save(StateWriter&) const;
@@ -110,29 +102,26 @@ class SignExchange {
   void load(const StateReader&, double beta1);
 
  private:
-  void send(Context& context, int64_t bucket);
-  void received(Context& context, int64_t bucket);
+  compress::CompressedBucket fill(Context& context, const comm::BucketInFlight& in_flight);
   Bucket bucket_at(int64_t bucket, int slot) const;
+  void load_alone(const StateReader&, double beta1);
 
   const comm::Buckets& buckets() const { return overlapped_.buckets(); }
   // The same ranges in the share.
   std::vector<compress::OwnedRange> owned_in_share() const;
-  bool alone() const { return levels_.sources() == 1; }
+  bool alone() const { return topology_.sources() == 1; }
 
-  const Levels& levels_;
+  const Topology& topology_;
   ConstView still_;
   Tensor momentum_;  // of a single rank
   // [elements of the largest bucket]  the values being sent; then parts of the received momentum
   Tensor normalized_;
-  // A bucket occupies a slot from send() to received().
-  std::array<Tensor, compress::CompressedAllReduce::kBucketsInFlight> extra_;
-  std::vector<int> slot_of_;  // [buckets]
-  Work normalize_, receive_;
+  std::array<Tensor, comm::kBucketsInFlight> extra_;  // of the bucket in each slot
+  Work fill_, deliver_;
   compress::MomentumStep momentum_step_;
-  double normalize_seconds_ = 0;
   int64_t owed_updates_ = 1;
-  compress::CompressedAllReduce* all_reduce_ = nullptr;  // overlapped_ keeps it
-  comm::OverlappedExchange overlapped_;                  // last: its thread uses the members above
+  compress::CompressedAllReduce all_reduce_;
+  comm::OverlappedExchange overlapped_;  // last: its thread uses the members above
 };
 
 }  // namespace onebit::optim

@@ -47,13 +47,18 @@ Range held_range(const ParameterTable& table, const std::string& name, int64_t r
 StillEntries::StillEntries(const ParameterTable& table,
                            const std::map<std::string, int64_t>& moving_rows)
     : table_(table),
-      bitmap_(Tensor::zeros(table.device(), DType::kU8, {size_bytes_of(table.size_elements())})),
-      bits_(static_cast<size_t>(size_bytes_of(table.size_elements()))) {
+      bitmap_(
+          Tensor::zeros(table.device(), DType::kU8, {layout(table.size_elements())[0].numbers})),
+      bits_(static_cast<size_t>(bitmap_.shape().elements())) {
   for (const auto& [name, rows] : moving_rows) held_.push_back(held_range(table, name, rows));
 }
 
-int64_t StillEntries::size_bytes_of(int64_t elements) {
-  return (elements + 7) / 8;
+// One bit per element.
+StateLayout StillEntries::layout(int64_t elements) {
+  return {{.name = "still",
+           .extent = Extent::kNumber,
+           .numbers = (elements + 7) / 8,
+           .type = DType::kU8}};
 }
 
 void StillEntries::hold(View momentum, View variance) {

@@ -19,6 +19,7 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/compress/owned_pieces.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/tensor.h"
 
@@ -34,8 +35,7 @@ class StillEntries {
   StillEntries(const ParameterTable& table, const std::map<std::string, int64_t>& moving_rows);
 
   View bitmap() const { return bitmap_.view(); }  // u8, in the layout of the sign codec
-  // Size of the bitmap for this number of elements.
-  static int64_t size_bytes_of(int64_t elements);
+  static StateLayout layout(int64_t elements);
   // Makes held rows still; called at the freeze after the bitmap was written.
   void hold(View momentum, View variance);
   // Finds the rows that may wake; called after the bitmap was written or held rows were added.

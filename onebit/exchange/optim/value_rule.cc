@@ -27,8 +27,6 @@ class AdamValues final : public ValueRule {
                                .learning_rate = movement.learning_rate,
                                .momentum_factor = 1 / adam.momentum_weight()});
   }
-
-  int64_t size_bytes() const override { return 0; }
 };
 
 }  // namespace

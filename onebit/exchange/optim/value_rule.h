@@ -43,9 +43,6 @@ class ValueRule {
   // Its state in the compressed phase.
   virtual void save(StateWriter&) const {}
   virtual void load(const StateReader&) {}
-  // Bytes of its memory, and those that save() of all ranks together writes.
-  virtual int64_t size_bytes() const = 0;
-  virtual int64_t saved_bytes() const { return 0; }
 };
 
 // Makes the value rule of an optimizer with this exchange, which outlives the rule.

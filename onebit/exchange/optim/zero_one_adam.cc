@@ -34,14 +34,9 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
     return std::make_unique<CompressedOptimizer>(compressed(options_, run), table, communicator,
                                                  run);
   }
-  int64_t state_bytes(const ParameterTable& table, int world_size,
-                      const RunFacts& run) const override {
-    return CompressedOptimizer::state_bytes_of(compressed(options_, run), table, world_size, run);
-  }
-  int64_t most_saved_bytes(const ParameterTable& table, int world_size,
-                           const RunFacts& run) const override {
-    return CompressedOptimizer::most_saved_bytes_of(compressed(options_, run), table, world_size,
-                                                    true);
+  StateLayout state_layout(const ParameterTable& table,
+                           const StateDivision& division) const override {
+    return CompressedOptimizer::layout(compressed(options_, {}), table, division);
   }
   bool makes_local_updates() const override { return true; }
   UpdateCounts count_updates(const RunFacts& run, int64_t updates) const override {

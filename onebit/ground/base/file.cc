@@ -10,6 +10,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/lost_maps.h"
+#include "onebit/ground/base/open_file.h"
 #include "onebit/ground/base/partial_file.h"
 #include "onebit/ground/base/random_id.h"
 #include "onebit/ground/base/regular_file.h"
@@ -22,23 +23,7 @@ constexpr size_t kWriteBufferBytes = size_t{1} << 20;
 constexpr mode_t kMode = 0666;  // of which the umask takes its share
 constexpr int kNames = 100;     // tried for a temporary file
 
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor(const Path& path, int flags, const char* purpose)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
-    require_call(value_, "{}: cannot {}", path.string(), purpose);
-  }
-  ~Descriptor() { ::close(value_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
-size_t regular_file_size(const Descriptor& file, const Path& path) {
+size_t regular_file_size(const OpenFile& file, const Path& path) {
   struct stat status {};
   require_call(::fstat(file.get(), &status), "{}: cannot read its size", path.string());
   require(!S_ISDIR(status.st_mode), "{}: is a folder, expected a file", path.string());
@@ -67,7 +52,7 @@ void write_all(int descriptor, const char* data, size_t size, const Path& path) 
 }  // namespace
 
 std::string read_file(const Path& path) {
-  const Descriptor file(path, O_RDONLY, "open");
+  const OpenFile file(path, O_RDONLY, "open");
   // One extra byte, so that the end of the file is detected without growing the buffer.
   std::string content(regular_file_size(file, path) + 1, '\0');
   size_t used = 0;
@@ -86,7 +71,7 @@ std::string read_file(const Path& path) {
 
 MappedFile::MappedFile(const Path& path) : path_(path) {
   require_regular_file(path);
-  const Descriptor file(path, O_RDONLY, "open");
+  const OpenFile file(path, O_RDONLY, "open");
   size_bytes_ = regular_file_size(file, path);
   if (size_bytes_ == 0) return;
   void* mapped = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -238,7 +223,7 @@ void write_file_atomically(const Path& path, std::string_view content) {
 
 void sync_folder(const Path& folder) {
   const Path target = folder.empty() ? Path(".") : folder;
-  const Descriptor descriptor(target, O_RDONLY | O_DIRECTORY, "open the folder");
+  const OpenFile descriptor(target, O_RDONLY | O_DIRECTORY, "open the folder");
   require_call(::fsync(descriptor.get()), "{}: cannot sync the folder", target.string());
 }
 

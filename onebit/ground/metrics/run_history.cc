@@ -15,6 +15,8 @@ namespace onebit::metrics {
 
 namespace {
 
+constexpr uint64_t kMaxLogBytes = uint64_t{4} << 30;
+
 // Adds the numbers of `object` under "prefix.key", where null stands for NaN. Counts are added only
 // if `counts` is set.
 void add_numbers(std::map<std::string, Series>& to, const Json& object, const std::string& prefix,
@@ -99,7 +101,7 @@ struct Damage {
 };
 
 void read_lines(RunHistory& run, const Path& path) {
-  const std::string text = read_regular_file(path, UINT64_MAX);
+  const std::string text = read_regular_file(path, kMaxLogBytes);
   std::vector<Damage> damage;
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {

@@ -83,13 +83,13 @@ void find_unknown(const KeyRow& section, const Json& given, const std::string& s
 Keys::Keys() : Keys(kEmpty, "") {}
 
 Keys::Keys(const Json& section, std::string source, std::string path)
-    : walk_(std::make_shared<Walk>(
-          Walk{{.values = section.is_null() ? kEmpty : section, .place = std::move(source)},
-               false,
-               top_row()})),
+    : walk_(std::make_shared<Walk>()),
       row_(&walk_->top),
       given_(&walk_->recipe.values),
       path_(std::move(path)) {
+  walk_->recipe.values = section.is_null() ? kEmpty : section;
+  walk_->recipe.place = std::move(source);
+  walk_->top = top_row();
   onebit::require(given_->is_object(), "{}: `{}` must be an object in braces, got {}",
                   this->source(), path_, given_->type_name());
 }

@@ -1,48 +1,29 @@
 #include "onebit/ground/recipe/recipe.h"
 
-#include <algorithm>
-#include <string_view>
+#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/shell_quoted.h"
+#include "onebit/ground/recipe/hjson.h"
 
 namespace onebit {
 namespace {
 
-// The offset after the string whose opening quote is at `begin`, or the end of the text.
-size_t end_of_string(std::string_view text, size_t begin) {
-  size_t at = begin + 1;
-  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return std::min(at + 1, text.size());
-}
+constexpr FileKind kRecipeFile = {"a recipe", uint64_t{16} << 20};
 
-// The offset of the line end, or the end of a comment of the kind that parse_json() skips.
-size_t end_of_comment(std::string_view text, size_t begin) {
-  const bool is_block = text.substr(begin).starts_with("/*");
-  const size_t end = is_block ? text.find("*/", begin + 2) : text.find('\n', begin);
-  return end == std::string_view::npos ? text.size() : end + (is_block ? 2 : 0);
-}
-
-// DeepSpeed reads Hjson: blanks replace its comments with # and its commas before a closing
-// bracket, which JSON does not have. Places in the text stay as they are.
-std::string without_hjson(std::string text) {
-  size_t comma = std::string::npos;  // the last token, if it is a comma
-  for (size_t at = 0; at < text.size();) {
-    const char here = text[at];
-    if (here == '#' || (here == '/' && at + 1 < text.size())) {
-      const size_t end = end_of_comment(text, at);
-      if (here == '#')
-        std::fill(text.begin() + static_cast<ptrdiff_t>(at),
-                  text.begin() + static_cast<ptrdiff_t>(end), ' ');
-      at = end;
-      continue;
-    }
-    if ((here == '}' || here == ']') && comma != std::string::npos) text[comma] = ' ';
-    if (here == ',') {
-      comma = at;
-    } else if (std::string_view(" \t\r\n").find(here) == std::string_view::npos) {
-      comma = std::string::npos;
-    }
-    at = here == '"' ? end_of_string(text, at) : at + 1;
+// A recipe may come out of a pipe: --recipe <(...).
+Json read_recipe(const Path& path) {
+  const std::string text = without_hjson(read_given_file(path, kRecipeFile));
+  try {
+    return parse_json(text, path.string());
+  } catch (const Error& error) {
+    const std::string found = hjson_in(text);
+    if (found.empty()) throw;
+    fail(
+        "{}. There is {}, as in the Hjson that DeepSpeed reads. Of Hjson, onebit reads comments "
+        "that begin with # and a comma before a closing bracket: put keys and texts into double "
+        "quotes, and a comma between members (hjson -j {} prints the file as JSON)",
+        error.what(), found, shell_quoted(path.string()));
   }
-  return text;
 }
 
 }  // namespace
@@ -68,7 +49,7 @@ void apply_override(Recipe& recipe, const std::string& assignment) {
   }
   Json value = Json::parse(text, nullptr, false);
   *at = value.is_discarded() ? Json(text) : std::move(value);
-  recipe.changed.insert(path);
+  recipe.changed.push_back(path);
 }
 
 void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments) {
@@ -77,9 +58,7 @@ void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments
 }
 
 Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides) {
-  // A recipe may come out of a pipe: --recipe <(...).
-  Recipe recipe = {.values = parse_json(without_hjson(read_file(path)), path.string()),
-                   .place = path.string()};
+  Recipe recipe = {.values = read_recipe(path), .place = path.string()};
   require(recipe.values.is_object(), "{}: a recipe must be one JSON object in braces",
           recipe.place);
   apply_overrides(recipe, overrides);

@@ -2,7 +2,6 @@
 // Keys (keys.h).
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,8 @@ struct Recipe {
   // The recipe describes how the model of a run is used: keys that only a training needs may be
   // absent, and a value of the run may give way to what a file shows (Keys::is_remembered()).
   bool is_of_model = false;
-  std::set<std::string> changed =
-      {};  // paths of the keys that the command line gives ("data.text")
+  // Paths of the keys that the command line gives ("data.text").
+  std::vector<std::string> changed = {};
 };
 
 // Sets one value by its dotted path, e.g. "optimizer.params.lr=1e-4". The value is parsed as JSON

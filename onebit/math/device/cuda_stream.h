@@ -42,6 +42,8 @@ class CudaStream final : public DeviceStream {
   void wait_for(const std::shared_ptr<void>& event) override;
   void await(const std::shared_ptr<void>& event) override;
   void copy(void* to, const void* from, int64_t size_bytes) override;
+  void allow_tf32(bool allow) override { allows_tf32_ = allow; }
+  bool allows_tf32() const { return allows_tf32_; }
 
   cudaStream_t stream() const { return stream_; }
   // Whether the device and its machine code have the products of warpgroup_cuda.h, and the
@@ -63,6 +65,7 @@ class CudaStream final : public DeviceStream {
  private:
   int device_index_;
   bool has_warpgroup_products_;
+  bool allows_tf32_ = false;
   Staging staging_;  // for small results
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;

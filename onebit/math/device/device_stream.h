@@ -20,6 +20,9 @@ class DeviceStream {
   // Copies to or from memory of the device, in stream order; returns at once if the memory on the
   // other side is page-locked.
   virtual void copy(void* to, const void* from, int64_t size_bytes) = 0;
+  // Whether later matrix products of f32 may round their operands to tf32: 11 significant bits with
+  // the range of f32, which tensor cores multiply. At first they may not.
+  virtual void allow_tf32(bool allow) = 0;
 };
 
 }  // namespace onebit

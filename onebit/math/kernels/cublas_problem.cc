@@ -21,7 +21,8 @@ CublasProblem::CublasProblem(const MatrixProduct& product, void* vector) : produ
   make(left_, product.b);
   make(right_, product.a);
   make(result_, product.c);
-  check_cublas(cublasLtMatmulDescCreate(description_.put(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  const auto compute = product.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  check_cublas(cublasLtMatmulDescCreate(description_.put(), compute, CUDA_R_32F),
                "cublasLtMatmulDescCreate");
   set(CUBLASLT_MATMUL_DESC_TRANSA, product.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, product.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);

@@ -7,7 +7,7 @@ namespace onebit::kernels::cuda {
 namespace {
 
 CudaStream::ProductKey key_of(const MatrixProduct& p, int64_t tokens) {
-  const int64_t options = p.a_transposed | p.b_transposed << 1 | p.accumulate << 2;
+  const int64_t options = p.a_transposed | p.b_transposed << 1 | p.accumulate << 2 | p.tf32 << 3;
   const ConstView beside = p.saved.empty() ? ConstView(p.pre_activation) : p.saved;
   return {tokens,
           p.n(),

@@ -28,6 +28,7 @@ struct MatrixProduct {
   View pre_activation;  // [m, n]   of c's type, overwritten
   ConstView saved;      // [m, n]   of c's type
   View row_sums;        // f32 [m]  added to
+  bool tf32 = false;    // a CUDA device rounds f32 operands to tf32
 
   int64_t m() const { return c.extent(0); }
   int64_t n() const { return c.extent(1); }

@@ -115,8 +115,10 @@ View bias_for_cublas(Context& context, const MatrixProduct& p, const Scratch::Bl
   return rounded;
 }
 
-bool run_on_cublas(Context& context, const MatrixProduct& p) {
+bool run_on_cublas(Context& context, const MatrixProduct& exact) {
   CudaStream& cuda = CudaStream::of(context);
+  MatrixProduct p = exact;
+  p.tf32 = cuda.allows_tf32() && p.a.dtype() == DType::kF32;
   if (p.epilogue == Epilogue::kRowSums) {  // cuBLASLt overwrites the sums
     const auto memory = cuda.scratch().take(p.row_sums.size_bytes());
     const View sums(memory.data(), DType::kF32, p.row_sums.shape(), context.device());

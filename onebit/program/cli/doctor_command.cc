@@ -132,16 +132,18 @@ void print_problems(const char* title, const cluster::Problems& problems) {
   if (!problems.empty()) fmt::print("\n{}\n{}", title, cluster::table_of(problems));
 }
 
-// Checks which hosts reach each other at the ports of onebit's MPI, and how fast their links are.
+// Checks which hosts reach each other at the ports of onebit's MPI or TCP, and how fast their links
+// are.
 void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                    const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
-  if (!comm::mpi_is_there()) return;
   using cluster::Starter;
   const cluster::MpiVersion mpi = cluster::version_of_library(comm::mpi_version());
   const bool is_open_mpi = mpi.kind == cluster::MpiVersion::Kind::kOpenMpi;
-  const auto ranges =
-      cluster::mpi_ports(is_open_mpi ? Starter::kOpenMpi : Starter::kMpich, mpi.major,
-                         [](const std::string& name) { return environment(name.c_str()); });
+  const Starter starter = !comm::mpi_is_there() ? Starter::kTcp
+                          : is_open_mpi         ? Starter::kOpenMpi
+                                                : Starter::kMpich;
+  const auto ranges = cluster::mpi_ports(
+      starter, mpi.major, [](const std::string& name) { return environment(name.c_str()); });
   const cluster::LinkFindings links =
       cluster::check_links({.agent = agent_of(given.hosts, chosen.in_slurm),
                             .hosts = hosts,

@@ -3,15 +3,17 @@
 #include <cstdlib>
 #include <memory>
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/cluster/host_ranks.h"
 #include "onebit/program/cluster/host_watch.h"
 #include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/link_end.h"
 #include "onebit/program/cluster/rank_guard.h"
+#include "onebit/program/cluster/tcp_start.h"
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
@@ -20,6 +22,8 @@ namespace {
 struct Arguments {
   cluster::HostWatchOptions watch;
   cluster::LinkEndOptions links;
+  cluster::TcpStartOptions start;
+  bool has_own_agent = false;
   std::string folder;
   std::vector<std::string> ports;
   std::vector<std::string> command;
@@ -78,6 +82,39 @@ void add_links(commands::Command host, const std::shared_ptr<Arguments>& given,
   links.callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
 }
 
+// The launcher's side and a host's side of a start without MPI.
+void add_tcp(commands::Command host, const std::shared_ptr<Arguments>& given,
+             commands::Action& chosen) {
+  cluster::TcpStartOptions& options = given->start;
+  const commands::Command start =
+      host.add_subcommand(cluster::kStartCommand, "Start ranks on hosts, without MPI");
+  const auto add_words = [&](const char* name, std::vector<std::string>& to, const char* meaning) {
+    start.add_option(name, to, meaning).allow_extra_args(false);
+  };
+  add_words(cluster::kHostOption, options.hosts, "NAME:RANKS (repeatable)");
+  add_words(cluster::kAgentOption, options.agent.words, "A word of the agent (repeatable)");
+  add_words(cluster::kShellOption, options.agent.shell, "A word of its shell (repeatable)");
+  add_words(cluster::kExportOption, options.exports, "Name of a variable (repeatable)");
+  start.add_flag(cluster::kOwnAgentOption, given->has_own_agent, "The agent is the user's");
+  start.add_option(cluster::kInterfaceOption, options.interface, "Network between the hosts");
+  start.add_option(cluster::kFolderOption, options.folder, "Working directory").required();
+  start.add_option("command", options.command, "Of a rank, after --").required();
+  start.callback([given, &chosen] {
+    chosen = [given] {
+      given->start.agent.is_default = !given->has_own_agent;
+      given->start.program = given->start.command.front();
+      return cluster::start_over_tcp(given->start);
+    };
+  });
+  const commands::Command ranks =
+      host.add_subcommand(cluster::kRanksCommand, "Run the ranks of this host, without MPI");
+  ranks.add_option(cluster::kInterfaceOption, options.interface, "Network between the hosts");
+  ranks.add_option("command", given->command, "Of a rank, after --").required();
+  ranks.callback([given, &chosen] {
+    chosen = [given] { return cluster::run_host_ranks(given->start.interface, given->command); };
+  });
+}
+
 }  // namespace
 
 void add_host(commands::Command program, commands::Action& chosen) {
@@ -102,6 +139,7 @@ void add_host(commands::Command program, commands::Action& chosen) {
       .required();
   watch.callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
   add_links(host, given, chosen);
+  add_tcp(host, given, chosen);
 }
 
 }  // namespace onebit::cli

@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <initializer_list>
 
-#include "onebit/exchange/comm/mpi_communicator.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/program/cluster/allocation.h"
 #include "onebit/program/cluster/problems.h"
@@ -19,10 +18,8 @@ namespace {
 // This machine only, by default with one rank per memory node, so that the memory of each rank is
 // local.
 cluster::Hosts this_machine(int ranks_per_host) {
-  int ranks = ranks_per_host;
-  if (ranks == 0) {
-    ranks = comm::mpi_is_there() ? std::max(1, static_cast<int>(read_machine().numa_nodes)) : 1;
-  }
+  const int ranks = ranks_per_host > 0 ? ranks_per_host
+                                       : std::max(1, static_cast<int>(read_machine().numa_nodes));
   return {cluster::make_host(cluster::kThisMachine, ranks, "this machine")};
 }
 
@@ -30,7 +27,9 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
                            cluster::Problems& problems) {
   if (!options.hostfile.empty()) {
     chosen.origin = options.hostfile;
-    return cluster::parse_hostfile(read_file(options.hostfile), options.hostfile, problems);
+    return cluster::parse_hostfile(
+        read_given_file(options.hostfile, {"a hostfile", uint64_t{16} << 20}), options.hostfile,
+        problems);
   }
   if (!options.hosts.empty()) {
     chosen.origin = "--hosts";

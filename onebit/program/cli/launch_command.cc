@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "onebit/exchange/comm/launch.h"
 #include "onebit/exchange/comm/mpi_communicator.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/program_path.h"
 #include "onebit/program/cli/collect_host_facts.h"
@@ -33,6 +33,8 @@ namespace {
 
 using cluster::Starter;
 using Bind = cluster::LaunchOptions::Bind;
+
+constexpr FileKind kVariables = {"a file of variables", uint64_t{16} << 20};
 
 struct Arguments {
   HostOptions hosts;
@@ -66,10 +68,13 @@ std::string words_about(const std::string& program) {
 }
 
 cluster::ChosenStarter starter_of(const std::string& name, const ChosenHosts& chosen,
-                                  const cluster::Agent& agent) {
+                                  const cluster::Agent& agent, const std::string& program) {
   const int ranks = cluster::count_ranks(chosen.hosts);
   const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
   if (name == "auto" && alone) return {.starter = Starter::kAlone};
+  if (name == "tcp" || (name == "auto" && !comm::mpi_is_there())) {
+    return {.starter = Starter::kTcp, .program = program};
+  }
   require(comm::mpi_is_there(), "onebit launch starts {} by MPI, but {}", counted(ranks, "rank"),
           comm::mpi_problem());
   return cluster::choose_starter(
@@ -84,8 +89,8 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
   cluster::Problems problems;
   std::vector<std::string> names;
   if (!given.env_file.empty()) {
-    options.variables =
-        cluster::parse_variables(read_file(given.env_file), given.env_file, problems);
+    options.variables = cluster::parse_variables(read_given_file(given.env_file, kVariables),
+                                                 given.env_file, problems);
   }
   std::vector<std::string> all = options.variables;
   for (const std::string& variable : options.variables) {
@@ -105,16 +110,20 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
 cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen,
                                       const cluster::TrainingCommand& training) {
   const cluster::Agent agent = agent_of(given.hosts, chosen.in_slurm);
-  cluster::LaunchOptions options = {.hosts = chosen.hosts,
-                                    .agent = agent,
-                                    .starter = starter_of(given.starter, chosen, agent),
-                                    .program = program_of(given.hosts),
-                                    .folder = std::filesystem::current_path().string(),
-                                    .threads = given.threads > 0 ? given.threads : chosen.threads,
-                                    .bind = given.bind == "core"   ? Bind::kCore
-                                            : given.bind == "none" ? Bind::kNone
-                                                                   : Bind::kAuto,
-                                    .interface = given.interface};
+  cluster::LaunchOptions options = {
+      .hosts = chosen.hosts,
+      .agent = agent,
+      .starter = starter_of(given.starter, chosen, agent, program_of(given.hosts)),
+      .program = program_of(given.hosts),
+      .folder = std::filesystem::current_path().string(),
+      .threads = given.threads > 0 ? given.threads : chosen.threads,
+      .bind = given.bind == "core"   ? Bind::kCore
+              : given.bind == "none" ? Bind::kNone
+                                     : Bind::kAuto,
+      .interface = given.interface};
+  require(
+      options.starter.starter != Starter::kTcp || options.bind != Bind::kCore,
+      "--bind core: without MPI ranks are not bound to cores: leave it out, or start them by MPI");
   options.own = find_host_facts({.inputs = training.inputs});
   set_variables(given, options);
   options.checks = !given.no_checks;
@@ -172,15 +181,16 @@ int run(const Arguments& given) {
 void add_starting(commands::Command command, Arguments& given) {
   add_host_options(command, given.hosts, "the hosts of a Slurm or PBS job, otherwise this machine");
   command
-      .add_option("--ranks-per-host", given.hosts.ranks_per_host,
-                  "Ranks on every host (default: its slots; on this machine only: its memory "
-                  "nodes)")
+      .add_option(
+          "--ranks-per-host", given.hosts.ranks_per_host,
+          "Ranks on every host (default: its slots, or on this machine alone its memory nodes)")
       .check(commands::at_least(1));
   command
-      .add_option("--with", given.starter,
-                  "Program that starts the ranks: openmpi, mpich, srun, or auto (the one that "
-                  "belongs to onebit's MPI)")
-      .check(commands::one_of({"auto", "openmpi", "mpich", "srun"}))
+      .add_option(
+          "--with", given.starter,
+          "What starts the ranks: openmpi, mpich, srun, tcp (onebit itself, without MPI), or "
+          "auto (the program that belongs to onebit's MPI, and tcp without one)")
+      .check(commands::one_of({"auto", "openmpi", "mpich", "srun", "tcp"}))
       .capture_default_str();
   command
       .add_option("--threads", given.threads,

@@ -136,8 +136,8 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
       "prepare", "Turn text, or examples of other programs, into a store to train from");
   command
       .add_option("--input,-i", given->inputs,
-                  "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
-                  "- for standard input. With --from: files, folders or patterns of examples")
+                  "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them, "
+                  "or - for standard input. With --from: files, folders or patterns of examples")
       .required();
   command
       .add_option("--from", given->from,

@@ -34,8 +34,8 @@ void add_report(commands::Command program, commands::Action& chosen) {
       "report", "Curves, tables and possible problems of one or several runs, as one HTML file");
   command.add_option("runs", given->runs, "Folders of runs. Several are compared").required();
   command.add_option("-o,--output", given->output,
-                     fmt::format("File to write; default: {} in the folder of the run, or in the "
-                                 "current folder if several are compared",
+                     fmt::format("File to write (default: {} in the folder of the run, or in the "
+                                 "current folder if several are compared)",
                                  run_files::kReport));
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/number.h"
 
 namespace onebit::cluster {
@@ -125,7 +125,7 @@ Allocation pbs_allocation(const Environment& environment) {
   const std::string path = text_of(environment, "PBS_NODEFILE");
   Allocation job = {.system = "PBS", .job = text_of(environment, "PBS_JOBID"), .hosts = {}};
   std::vector<std::pair<std::string, int64_t>> counts;
-  std::istringstream words(read_file(path));
+  std::istringstream words(read_given_file(path, {"a list of hosts", uint64_t{16} << 20}));
   for (std::string name; words >> name;) {
     const auto found = std::find_if(counts.begin(), counts.end(),
                                     [&](const auto& one) { return one.first == name; });

@@ -283,7 +283,9 @@ class Attempt {
     };
     while (now() < until && !all_ended()) tick();
     starter_ended();
-    for (const auto& link : links_) ended_ranks_ += link->ended_ranks();
+    for (const auto& link : links_) {
+      ended_ranks_.insert(link->ended_ranks().begin(), link->ended_ranks().end());
+    }
   }
 
   // Whether a request to end was not followed by the checkpoint that a run then makes.
@@ -295,7 +297,7 @@ class Attempt {
     AttemptOutcome outcome = {.step = failed_step_.value_or(progress_.step()),
                               .last_step = progress_.step(),
                               .saved_step = progress_.saved_step(),
-                              .ended_ranks = ended_ranks_};
+                              .ended_ranks = static_cast<int>(ended_ranks_.size())};
     if (failing_since_) outcome.ending_seconds = now() - *failing_since_;
     const bool well = ended_well() && !faults_.any();
     // Ranks that the launcher ends after a fault may still take it for a request to stop.
@@ -326,7 +328,7 @@ class Attempt {
   ProgressWatch progress_;
   std::optional<double> failing_since_, asked_at_;
   std::optional<int64_t> failed_step_;
-  int ended_ranks_ = 0;
+  std::set<int> ended_ranks_;  // a set: hosts that are namespaces end each other's ranks
   bool warned_of_unknown_ = false;
 };
 

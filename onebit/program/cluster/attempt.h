@@ -40,7 +40,7 @@ struct AttemptOutcome {
   // Step of the checkpoint that the run continues from, as the run reported it; -1: not reported.
   int64_t saved_step = -1;
   double ending_seconds = 0;  // from the first sign of a failure until all processes had ended
-  int ended_ranks = 0;        // ranks that did not end by themselves
+  int ended_ranks = 0;        // ranks that neither ended by themselves nor by the starter
 };
 
 // Runs until the training is done, fails or is ended by `requests`: after the first request the run

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,8 @@ class HostLink {
   // Asks the watch to end the attempt's processes and itself.
   void end();
   bool ended() const { return ended_ || !open_; }
-  // Ranks that had to be ended.
-  int ended_ranks() const { return ended_ranks_; }
+  // Ranks that the watch killed.
+  const std::set<int>& ended_ranks() const { return ended_ranks_; }
 
  private:
   void take(const std::string& line);
@@ -58,7 +59,7 @@ class HostLink {
   double heard_, advanced_, spoken_ = 0;
   bool open_ = true, error_open_ = true, ready_ = false, looked_ = false, ending_ = false,
        ended_ = false;
-  int ended_ranks_ = 0;
+  std::set<int> ended_ranks_;
   std::map<int, char> states_;  // by rank; as in /proc/PID/stat
 };
 

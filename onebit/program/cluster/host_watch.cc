@@ -82,7 +82,8 @@ int watch_host(const HostWatchOptions& options) {
   put({.kind = Kind::kReady});
   Beat beat;
   stand_by(options, beat);
-  const int ended = end_launched(options.launch_id, kPatienceSeconds, [&beat] { beat.show(); });
+  const std::set<int> ended =
+      end_launched(options.launch_id, kPatienceSeconds, [&beat] { beat.show(); });
   std::error_code ignored;
   std::filesystem::remove_all(options.folder, ignored);
   put({.kind = Kind::kEnded, .ended_ranks = ended});

@@ -16,6 +16,13 @@ namespace onebit::cluster {
 inline constexpr const char* kHostCommand = "host";
 inline constexpr const char* kRankCommand = "rank";    // the rank's program follows "--"
 inline constexpr const char* kWatchCommand = "watch";  // with the options below
+inline constexpr const char* kStartCommand = "start";  // with the options below
+inline constexpr const char* kRanksCommand = "ranks";
+inline constexpr const char* kHostOption = "--host";          // NAME:RANKS, repeated
+inline constexpr const char* kAgentOption = "--agent-word";   // repeated
+inline constexpr const char* kShellOption = "--agent-shell";  // repeated
+inline constexpr const char* kOwnAgentOption = "--own-agent";
+inline constexpr const char* kExportOption = "--export";  // repeated
 inline constexpr const char* kLaunchOption = "--launch";
 inline constexpr const char* kFolderOption = "--folder";
 inline constexpr const char* kLeaseOption = "--lease";  // seconds

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <thread>
 
@@ -64,8 +63,8 @@ std::vector<LaunchedProcess> find_launched(const std::string& launch_id,
   return found;
 }
 
-int end_launched(const std::string& launch_id, double timeout_seconds,
-                 const std::function<void()>& progress) {
+std::set<int> end_launched(const std::string& launch_id, double timeout_seconds,
+                           const std::function<void()>& progress) {
   std::set<int> ranks;
   for (const Stopwatch waited; waited.seconds() < timeout_seconds;) {
     // A zombie has no environment any more, so it is not found.
@@ -77,7 +76,7 @@ int end_launched(const std::string& launch_id, double timeout_seconds,
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return static_cast<int>(ranks.size());
+  return ranks;
 }
 
 }  // namespace onebit::cluster

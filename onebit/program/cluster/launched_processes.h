@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ std::vector<LaunchedProcess> find_launched(
     const std::string& launch_id, const std::function<void()>& progress = [] {});
 
 // Kills all processes of the launch, including those started meanwhile, and waits until they are
-// gone, at most `timeout_seconds` (a process inside a driver can take longer). Returns the number
-// of ranks among them.
-int end_launched(
+// gone, at most `timeout_seconds` (a process inside a driver can take longer). Returns the ranks
+// among them.
+std::set<int> end_launched(
     const std::string& launch_id, double timeout_seconds,
     const std::function<void()>& progress = [] {});
 

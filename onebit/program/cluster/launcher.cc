@@ -220,7 +220,8 @@ class Launcher {
           outcome.ending_seconds);
       log.note(line);
       if (outcome.ended_ranks > 0) {
-        log.note(fmt::format("{} had to be ended", counted(outcome.ended_ranks, "rank")));
+        log.note(fmt::format("{} had to be killed after {} had ended",
+                             counted(outcome.ended_ranks, "rank"), start[0]));
       }
       log_error("{}", line);
     }

@@ -19,6 +19,7 @@ constexpr const char* kValuesFirst = "OMPI_MCA_btl_tcp_port_min_v4";
 constexpr const char* kValuesCount = "OMPI_MCA_btl_tcp_port_range_v4";
 constexpr const char* kMessagePorts = "OMPI_MCA_oob_tcp_dynamic_ipv4_ports";
 constexpr const char* kMessagePortsOf5 = "PRTE_MCA_oob_tcp_dynamic_ipv4_ports";
+constexpr const char* kTcpPorts = "ONEBIT_TCP_PORTS";
 constexpr const char* kMpichPorts = "MPICH_PORT_RANGE";
 constexpr const char* kMpiexecPorts = "MPIEXEC_PORT_RANGE";
 
@@ -74,6 +75,8 @@ std::vector<PortRange> mpi_ports(Starter starter, int open_mpi, const Variable& 
               range_in(variable, kMpiexecPorts, kMessages)};
     case Starter::kSrun:
       return {open_mpi_values(variable)};
+    case Starter::kTcp:
+      return {range_in(variable, kTcpPorts, kValues)};
   }
   return {};
 }

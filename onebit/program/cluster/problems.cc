@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostAlike = 4;  // lines of the same problem; a thousand hosts may have it
 constexpr size_t kMostNamed = 3;
+constexpr size_t kMostRows = 40;
 
 }  // namespace
 
@@ -20,15 +21,16 @@ std::string table_of(const Problems& problems) {
   std::map<std::string, std::vector<std::string>> places;  // of the same problem
   for (const Problem& problem : problems) places[problem.what].push_back(problem.place);
   metrics::TextTable table;
+  size_t rows = 0;
   for (const Problem& problem : problems) {
     const std::vector<std::string>& alike = places[problem.what];
-    if (alike.size() <= kMostAlike) {
-      table.add_row({problem.place, problem.what});
-    } else if (problem.place == alike.front()) {
-      table.add_row(
-          {fmt::format("{} ({} in all)", listed(alike, kMostNamed), alike.size()), problem.what});
-    }
+    const bool are_many = alike.size() > kMostAlike;
+    if ((are_many && problem.place != alike.front()) || ++rows > kMostRows) continue;
+    table.add_row({are_many ? fmt::format("{} ({} in all)", listed(alike, kMostNamed), alike.size())
+                            : problem.place,
+                   problem.what});
   }
+  if (rows > kMostRows) table.add_title(fmt::format("and {} more", rows - kMostRows));
   return table.text(2);
 }
 

@@ -16,7 +16,7 @@ struct Problem {
 using Problems = std::vector<Problem>;
 
 // A table with one line per problem, indented by two columns. Many places with the same problem
-// share a line.
+// share a line, and of very many lines the first ones are shown.
 std::string table_of(const Problems& problems);
 
 // Throws Error with `title` and the table, unless there are none.

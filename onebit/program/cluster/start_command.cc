@@ -8,6 +8,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/metrics/text_table.h"
+#include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/rank_guard.h"
 
 namespace onebit::cluster {
@@ -185,7 +186,7 @@ StartCommand mpich_command(const StartRequest& request) {
       require(
           request.agent.words.size() == 1,
           "--agent: MPICH's mpiexec takes an agent without arguments, but this is \"{}\"; write a "
-          "script that runs `{} \"$@\"` and name it, or give --with openmpi",
+          "script that runs `{} \"$@\"` and name it",
           fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
       // For the launcher ssh, mpiexec would call the agent with ssh's options before the host.
       add({"-launcher", "rsh", "-launcher-exec", request.agent.words[0]},
@@ -244,6 +245,42 @@ StartCommand srun_command(const StartRequest& request) {
   return parts;
 }
 
+StartCommand tcp_command(const StartRequest& request) {
+  StartCommand parts;
+  const auto add = [&](Words words, std::string why) {
+    parts.push_back({std::move(words), std::move(why)});
+  };
+  add({request.program, kHostCommand, kStartCommand}, "onebit starts the ranks, without MPI");
+  for (const Host& host : request.hosts) {
+    add({fmt::format("{}={}:{}", kHostOption, host.name, host.ranks())},
+        count_text(host.ranks(), "rank", "ranks"));
+  }
+  if (has_remote_hosts(request)) {
+    Words agent;
+    for (const std::string& word : request.agent.words) {
+      agent.push_back(fmt::format("{}={}", kAgentOption, word));
+    }
+    for (const std::string& word : request.agent.shell) {
+      agent.push_back(fmt::format("{}={}", kShellOption, word));
+    }
+    add(std::move(agent), request.agent.is_default ? "ssh without prompts" : "from --agent");
+    if (!request.agent.is_default) add({kOwnAgentOption}, "is used for every host");
+  }
+  if (!request.interface.empty()) {
+    add({kInterfaceOption, request.interface}, "data is sent over the network of --interface");
+  }
+  add({kExportOption, kLaunchVariable},
+      "by which processes of an attempt are found and ended, and ranks of other runs refused");
+  for (const std::string& name : request.exports) {
+    add({kExportOption, name}, "a variable that the ranks get");
+  }
+  add({kFolderOption, request.folder}, "paths mean the same on every host as here");
+  Words command = {"--"};
+  command.insert(command.end(), request.command.begin(), request.command.end());
+  add(std::move(command), "what every rank runs: the guard, and after -- the training command");
+  return parts;
+}
+
 }  // namespace
 
 std::string_view name_of(Starter starter) {
@@ -256,6 +293,8 @@ std::string_view name_of(Starter starter) {
       return "mpich";
     case Starter::kSrun:
       return "srun";
+    case Starter::kTcp:
+      return "tcp";
   }
   return "";
 }
@@ -271,6 +310,8 @@ StartCommand start_command(Starter starter, const StartRequest& request) {
       return mpich_command(request);
     case Starter::kSrun:
       return srun_command(request);
+    case Starter::kTcp:
+      return tcp_command(request);
   }
   return {};
 }

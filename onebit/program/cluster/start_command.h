@@ -1,5 +1,6 @@
 // The command line that starts all ranks of an attempt: Open MPI's mpirun, MPICH's mpiexec, Slurm's
-// srun, or the program alone for one rank on this machine.
+// srun, onebit's own starter for ranks without MPI, or the program alone for one rank on this
+// machine.
 #pragma once
 
 #include <string>
@@ -11,15 +12,15 @@
 
 namespace onebit::cluster {
 
-enum class Starter { kAlone, kOpenMpi, kMpich, kSrun };
+enum class Starter { kAlone, kOpenMpi, kMpich, kSrun, kTcp };
 
-// "openmpi", "mpich", "srun"; "alone" for kAlone.
+// "openmpi", "mpich", "srun", "tcp"; "alone" for kAlone.
 std::string_view name_of(Starter starter);
 
 struct StartRequest {
   Hosts hosts;
   Agent agent;
-  std::string program;               // the starter, such as "mpirun"
+  std::string program;               // the starter, such as "mpirun"; of kTcp, onebit
   int open_mpi = 0;                  // the series of Open MPI's mpirun: 4, 5
   int threads = 0;                   // per rank; 0: unknown
   bool bind = false;                 // bind every rank to `threads` cores of its own

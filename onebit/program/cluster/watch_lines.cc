@@ -1,6 +1,7 @@
 #include "onebit/program/cluster/watch_lines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -37,6 +38,8 @@ std::optional<Value> named(const std::pair<Value, std::string_view> (&names)[kCo
   return std::nullopt;
 }
 
+const std::string kNone = "none";  // instead of ranks
+
 // Takes the text up to the first blank, and the blank, from the front of `line`.
 std::string_view take_word(std::string_view& line) {
   const std::string_view word = line.substr(0, line.find(' '));
@@ -53,8 +56,10 @@ std::string line_of(WatchRequest request) {
 std::string line_of(const WatchReply& reply) {
   const std::string_view name = name_of(kReplies, reply.kind);
   if (reply.kind == Kind::kRank) return fmt::format("{} {} {}", name, reply.rank, reply.state);
-  if (reply.kind == Kind::kEnded) return fmt::format("{} {}", name, reply.ended_ranks);
-  return std::string(name);
+  if (reply.kind != Kind::kEnded) return std::string(name);
+  return fmt::format(
+      "{} {}", name,
+      reply.ended_ranks.empty() ? kNone : fmt::format("{}", fmt::join(reply.ended_ranks, " ")));
 }
 
 std::optional<WatchRequest> parse_watch_request(std::string_view line) {
@@ -71,9 +76,12 @@ std::optional<WatchReply> parse_watch_reply(std::string_view line) {
     reply.rank = *rank;
     reply.state = line[0];
   } else if (*kind == Kind::kEnded) {
-    const auto ranks = whole_number<int>(line);
-    if (!ranks) return std::nullopt;
-    reply.ended_ranks = *ranks;
+    if (line == kNone) return reply;
+    do {
+      const auto rank = whole_number<int>(take_word(line));
+      if (!rank) return std::nullopt;
+      reply.ended_ranks.insert(*rank);
+    } while (!line.empty());
   } else if (!line.empty()) {
     return std::nullopt;
   }

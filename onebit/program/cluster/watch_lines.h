@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -25,16 +26,17 @@ struct WatchReply {
     kReady,   // the host is prepared
     kRank,    // the state of `rank`; after a kLook, one for each rank
     kLooked,  // all states have been sent
-    kEnded,   // the attempt's processes are gone; `ended_ranks` had to be ended
+    kEnded,   // the attempt's processes are gone; the watch killed `ended_ranks`
   };
 
   Kind kind = Kind::kBeat;
   int rank = 0;
   char state = 0;  // as in /proc/PID/stat
-  int ended_ranks = 0;
+  std::set<int> ended_ranks = {};
 };
 
-// "look", "rank 3 T", without the newline. Parsing returns nothing for any other line.
+// "look", "rank 3 T", "ended 3 5", "ended none", without the newline. Parsing returns nothing for
+// any other line.
 std::string line_of(WatchRequest request);
 std::string line_of(const WatchReply& reply);
 std::optional<WatchRequest> parse_watch_request(std::string_view line);

@@ -167,6 +167,13 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
   return casing == text::Casing::kUncased;
 }
 
+// For the report: a tokenizer of any kind is converted.
+text::Casing casing_of(const formats::TokenizerConfigFile& tokenizer) {
+  if (!tokenizer.lower_case) return text::Casing::kCased;
+  return tokenizer.strip_accents.value_or(true) ? text::Casing::kUncased
+                                                : text::Casing::kLowerCased;
+}
+
 }  // namespace
 
 formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
@@ -193,9 +200,8 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   model.tokenizer->lower_case =
       decide_lower_case(options, tokenizer ? std::optional(tokenizer->lower_case) : std::nullopt,
                         *path, text::casing_of(vocabulary), lines);
-  lines.push_back(fmt::format(
-      "vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
-      name_of(model.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased)));
+  lines.push_back(fmt::format("vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
+                              name_of(casing_of(*model.tokenizer))));
   return model;
 }
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/transport_choice.h"
 #include "onebit/training/commands/usage.h"
@@ -46,7 +46,7 @@ void add_profile_option(Command command, RecipeOptions& options) {
 }  // namespace
 
 void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& options) {
-  command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
+  command.add_option("--recipe,-r", options.recipe, "Recipe in JSON (recipes/ has some)")
       .type_name(kInput)
       .required();
   command.add_option("--output,-o", options.output, "Folder of the run").required();
@@ -57,9 +57,8 @@ void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& 
   };
   command
       .add_text_callback("--resume", resume,
-                         "Continue exactly from the latest checkpoint in --output, if "
-                         "there is one, or back from that "
-                         "of a tag (--resume global_step2000)")
+                         "Continue exactly from the latest checkpoint in --output, if there is "
+                         "one, or go back to a tag (--resume global_step2000)")
       .expected(0, 1)
       .type_name("[TAG]")
       .default_str("latest");

@@ -1,7 +1,7 @@
 // Chooses the transport for buffers on CUDA devices.
 #pragma once
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/exchange/engine/config.h"
 #include "onebit/math/device/context.h"
 

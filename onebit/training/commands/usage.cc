@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/run_event.h"

@@ -6,6 +6,7 @@
 #include "onebit/exchange/comm/exchange_thread.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/optim/onebit_adam_timing.h"
+#include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/math/ops/linear.h"
@@ -164,7 +165,8 @@ Json to_json(const MachineCosts& costs) {
 }
 
 MachineCosts read_machine_costs(const Path& path) {
-  const Json json = parse_json(read_file(path), path.string());
+  const Json json =
+      parse_json(read_given_file(path, {"a measurement", uint64_t{16} << 20}), path.string());
   const bool is_ours = json.is_object() && json.value("kind", Json()) == kKind;
   require(is_ours, "{}: is not a machine measurement: {}", path.string(), kFix);
   require(json.value("version", Json()) == kVersion,

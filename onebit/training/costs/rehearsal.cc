@@ -7,7 +7,7 @@
 #include "onebit/exchange/comm/exchange_thread.h"
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/wire_layout.h"
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/metrics/human.h"
@@ -22,50 +22,38 @@ constexpr double kLongPass = 1;      // seconds; the rehearsal of longer passes 
 // one that takes longer than this is repeated.
 constexpr double kUnlikely = 1.25;
 
-class StandInExchange final : public comm::BucketExchange {
+// Passes over memory that stand in for packing, averaging and unpacking.
+class PackingPasses {
  public:
-  StandInExchange(comm::Communicator& communicator, const comm::Buckets& buckets,
-                  const StandIn& exchange)
-      : BucketExchange(communicator, buckets),
-        wire_bytes_(exchange.wire_bytes),
-        values_(Tensor::zeros(communicator.device(), DType::kF32, {kValues})),
-        packing_passes_(exchange.packing_seconds / seconds_of_pass()) {
-    reserve();
-  }
+  PackingPasses(const StandIn& exchange, Device device)
+      : largest_(static_cast<double>(exchange.buckets.max_elements())),
+        values_(Tensor::zeros(device, DType::kF32, {kValues})),
+        passes_(exchange.packing_seconds / seconds_of_pass(exchange.communicator, device)) {}
 
-  void submit(Context& context, int64_t bucket) { advance(context, bucket); }
-
- protected:
-  int64_t chunk_bytes(Range chunk) const override { return wire_bytes_(chunk.elements()); }
-  // Passes over memory stand in for packing, averaging and unpacking.
-  void pack(Context& context, InFlightBucket& in_flight) override {
-    const double share = static_cast<double>(buckets().range(in_flight.bucket).elements()) /
-                         static_cast<double>(buckets().max_elements());
-    passes_due_ += share * packing_passes_;
-    for (; passes_due_ >= 1; passes_due_ -= 1) ops::fill(context, values_.view(), 1.0f);
+  void pack(Context& context, Range bucket) {
+    due_ += static_cast<double>(bucket.elements()) / largest_ * passes_;
+    for (; due_ >= 1; due_ -= 1) ops::fill(context, values_.view(), 1.0f);
   }
-  void reduce(Context&, InFlightBucket&) override {}
-  void unpack(Context&, InFlightBucket&) override {}
 
  private:
   static constexpr int64_t kValues = int64_t{1} << 16;  // 256 KiB: a short pass
 
   // Timed like packing, by the clock while all ranks work: where ranks share a core, both times
   // include those in which other ranks run.
-  double seconds_of_pass() const {
+  double seconds_of_pass(comm::Communicator& communicator, Device device) const {
     constexpr double kSeconds = 0.01;
-    Context context = comm::exchange_context(communicator().device());
-    communicator().barrier();
+    Context context = comm::exchange_context(device);
+    communicator.barrier();
     int64_t passes = 0;
     const Stopwatch watch;
     for (; watch.seconds() < kSeconds; ++passes) ops::fill(context, values_.view(), 1.0f);
     return watch.seconds() / static_cast<double>(passes);
   }
 
-  std::function<int64_t(int64_t)> wire_bytes_;
+  double largest_;
   Tensor values_;
-  double packing_passes_;  // of a whole bucket
-  double passes_due_ = 0;
+  double passes_;  // of a whole bucket
+  double due_ = 0;
 };
 
 // The time by which a rehearsed step exceeds the prediction from `costs`. On one core its parts
@@ -95,16 +83,20 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
                 comm::Communicator& communicator, double at_most_seconds) {
   constexpr size_t kMin = 3, kMax = 7;
   Context own = comm::exchange_context(computing.device());
-  comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
-                                      exchange.announced);
-  auto& stand_in = overlapped.make<StandInExchange>(exchange);
+  PackingPasses passes(exchange, computing.device());
+  const auto pack = [&](Context& context, const comm::BucketInFlight& in_flight) {
+    passes.pack(context, in_flight.range);
+  };
+  comm::OverlappedExchange overlapped(
+      exchange.communicator, exchange.buckets, computing.device(), exchange.announced,
+      {.chunk_bytes = [&](Range chunk) { return exchange.wire_bytes(chunk.elements()); },
+       .pack = pack});
   std::vector<double> measured;
   double spent = 0;
   for (bool first = true;
        measured.size() < kMin || (measured.size() < kMax && spent < at_most_seconds);
        first = false) {
-    overlapped.begin(computing,
-                     [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });
+    overlapped.begin(computing);
     communicator.barrier();
     const Stopwatch watch;
     pass([&](Range range) { overlapped.ready(range); });
@@ -134,11 +126,11 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
               communicator, "dense");
   }
   if (!config.why_compressed_buckets_wait().empty()) return;
-  optim::Levels levels(communicator, buckets.ownership, table.device());
+  optim::Topology topology(communicator, buckets.ownership, table.device());
   costs.compressed_delay_seconds =
       delay(pass, context, {.pass = costs.pass, .bucket = costs.compressed},
-            {.communicator = levels.across(),
-             .buckets = levels.buckets(),
+            {.communicator = topology.across(),
+             .buckets = topology.buckets(),
              .announced = buckets.compressed,
              .wire_bytes = compress::chunk_bytes,
              .packing_seconds = costs.compressed.processor_seconds -

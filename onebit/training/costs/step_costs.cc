@@ -8,8 +8,8 @@
 #include "onebit/exchange/comm/exchange_thread.h"
 #include "onebit/exchange/compress/bucket_size.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/onebit_adam_timing.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/steady_seconds.h"
 #include "onebit/ground/metrics/meters.h"
@@ -61,15 +61,15 @@ class ExchangeWork {
     return values_.view().rows(range.begin, range.end);
   }
 
-  // Seconds for a whole bucket on the slowest rank; `submit` sends one of buckets(). Collective.
-  double seconds(Context& context, comm::BucketExchange& exchange,
-                 const std::function<void(int64_t)>& submit) {
+  // Seconds for a whole bucket on the slowest rank. Collective.
+  double seconds(Context& context, comm::BucketStations stations) {
+    comm::BucketPipeline pipeline(communicator_, buckets_, std::move(stations));
     const double compute = middle_of_three([&] {
-      const double before = exchange.seconds().compute;
-      for (int64_t bucket = 0; bucket < kBuckets; ++bucket) submit(bucket);
-      exchange.finish(context);
+      const double before = pipeline.seconds().compute;
+      for (int64_t bucket = 0; bucket < kBuckets; ++bucket) pipeline.submit(context, bucket);
+      pipeline.finish(context);
       context.synchronize();
-      return exchange.seconds().compute - before;
+      return pipeline.seconds().compute - before;
     });
     return slowest(communicator_, compute) / kBuckets * static_cast<double>(whole_elements_) /
            static_cast<double>(elements_);
@@ -121,10 +121,11 @@ double measure_update(Context& context, int64_t elements, DType compute) {
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                        DType wire, comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
-  comm::DenseExchange exchange(communicator, work.buckets(), wire);
-  const double exchanging = work.seconds(context, exchange, [&](int64_t bucket) {
-    exchange.submit(context, bucket, work.values(bucket));
-  });
+  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
+    return work.values(in_flight.bucket);
+  };
+  const double exchanging =
+      work.seconds(context, comm::dense_stations(wire, communicator.world_size(), fill));
   // As the engine does before it sends a bucket.
   const double inspecting = steady_seconds([&] { ops::all_finite(context, work.values(0)); });
   return exchanging + slowest(communicator, inspecting) *
@@ -138,30 +139,31 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
   compress::CompressedAllReduce exchange(communicator, work.buckets(),
                                          // As 1-bit Adam's.
                                          {.owner_momentum = true, .keep_coded = true});
-  return work.seconds(context, exchange, [&](int64_t bucket) {
-    exchange.submit(context, bucket,
-                    {.values = work.values(bucket), .still = ConstView(), .extras = View()});
-  });
+  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
+    return compress::CompressedBucket{
+        .values = work.values(in_flight.bucket), .still = {}, .extras = {}};
+  };
+  return work.seconds(context, exchange.stations(fill));
 }
 
 namespace {
 
 void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType wire,
-                       comm::Communicator& communicator, const optim::Levels& levels) {
+                       comm::Communicator& communicator, const optim::Topology& topology) {
   const int64_t dense_bytes = buckets.dense.max_elements() * size_bytes_of(wire);
-  const int64_t compressed_bytes = compress::chunk_bytes(levels.buckets().max_elements());
+  const int64_t compressed_bytes = compress::chunk_bytes(topology.buckets().max_elements());
   Context context = comm::exchange_context(communicator.device());
   costs.latency_seconds = comm::probe_latency(communicator);
   costs.dense_link = comm::probe_stream(context, communicator, dense_bytes);
-  costs.compressed_link = comm::probe_stream(context, levels.across(), compressed_bytes,
+  costs.compressed_link = comm::probe_stream(context, topology.across(), compressed_bytes,
                                              {.seconds = 0.3, .at_most_seconds = 2});
   costs.dense.wire_seconds = costs.dense_link.seconds_per_bucket;
   costs.compressed.wire_seconds = slowest(communicator, costs.compressed_link.seconds_per_bucket);
   costs.dense.processor_seconds =
       measure_packing(context, buckets.dense, costs.dense.wire_seconds, wire, communicator);
   costs.compressed.processor_seconds =
-      slowest(communicator, measure_compressing(context, levels.buckets(),
-                                                costs.compressed.wire_seconds, levels.across()));
+      slowest(communicator, measure_compressing(context, topology.buckets(),
+                                                costs.compressed.wire_seconds, topology.across()));
   if (!communicator.device().is_cpu()) return;  // the host's time is not the device's
   costs.dense.processor_seconds += costs.dense_link.processor_seconds_per_bucket;
   costs.compressed.processor_seconds +=
@@ -171,8 +173,8 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
 // Adds the work of two levels inside a node: averaging a bucket's gradients, and gathering values
 // after the exchange, for which gradients stand in.
 void measure_inside_node(StepCosts& costs, Context& context, const ParameterTable& table,
-                         comm::Communicator& communicator, optim::Levels& levels) {
-  if (!levels.two()) return;
+                         comm::Communicator& communicator, optim::Topology& topology) {
+  if (!topology.two_levels()) return;
   Context exchanging = comm::exchange_context(communicator.device());
   const auto seconds_of = [&](const auto& work) {
     return slowest(communicator, middle_of_three([&] {
@@ -182,26 +184,27 @@ void measure_inside_node(StepCosts& costs, Context& context, const ParameterTabl
                    }));
   };
   const double mean = seconds_of([&] {
-    levels.average(exchanging, table.gradients(), 0);
+    topology.average(exchanging, table.gradients(), 0);
     exchanging.synchronize();
   });
   costs.compressed.processor_seconds += mean;
   costs.local.processor_seconds += mean;
-  costs.compressed_update_seconds += seconds_of([&] { levels.gather(context, table.gradients()); });
+  costs.compressed_update_seconds +=
+      seconds_of([&] { topology.gather(context, table.gradients()); });
 }
 
 // Adds the work of 1-bit Adam on a bucket to the bucket's cost, and its pass after the exchange to
 // the optimizer's.
 void measure_compressed_phase(StepCosts& costs, Context& context, const ParameterTable& table,
-                              const optim::Levels& levels, comm::Communicator& communicator) {
+                              const optim::Topology& topology, comm::Communicator& communicator) {
   Context exchanging = comm::exchange_context(communicator.device());
   const optim::OneBitAdamTiming work = optim::measure_onebit_adam(
-      exchanging, context, table.compute_type(), sampled_elements(table), levels.sources());
+      exchanging, context, table.compute_type(), sampled_elements(table), topology.sources());
   costs.local.processor_seconds = slowest(communicator, work.bucket_seconds) *
-                                  static_cast<double>(levels.buckets().max_elements());
+                                  static_cast<double>(topology.buckets().max_elements());
   costs.compressed.processor_seconds += costs.local.processor_seconds;
   costs.compressed_update_seconds =
-      slowest(communicator, work.step_seconds) * static_cast<double>(levels.elements());
+      slowest(communicator, work.step_seconds) * static_cast<double>(topology.elements());
 }
 
 }  // namespace
@@ -275,10 +278,10 @@ StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
   const double update = measure_update(context, sampled_elements(table), table.compute_type());
   costs.update_seconds = slowest(communicator, update) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
-  optim::Levels levels(communicator, buckets.ownership, table.device());
-  measure_exchanges(costs, buckets, wire, communicator, levels);
-  measure_compressed_phase(costs, context, table, levels, communicator);
-  measure_inside_node(costs, context, table, communicator, levels);
+  optim::Topology topology(communicator, buckets.ownership, table.device());
+  measure_exchanges(costs, buckets, wire, communicator, topology);
+  measure_compressed_phase(costs, context, table, topology, communicator);
+  measure_inside_node(costs, context, table, communicator, topology);
   return costs;
 }
 

@@ -9,6 +9,9 @@
 namespace onebit::finetune {
 namespace {
 
+// Lengths that depend on the model where a recipe does not give them.
+constexpr const char* kLengths[] = {"max_sequence_length", "doc_stride", "max_question_length"};
+
 Keys model_section(Keys& recipe) {
   return recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice");
 }
@@ -39,10 +42,17 @@ void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
 
 void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
   bool skip = false;
-  data.boolean("skip_bad_records", skip,
-               "leave out, and count, records that cannot be read; else each is an error");
+  data.boolean(
+      "skip_bad_records", skip,
+      "leave out, and count, records that cannot be read. Without it each of them is an error");
   if (data.is_remembered("skip_bad_records")) skip = false;  // another file has its own records
   left_out = skip ? corpus::LeftOut::kBad : corpus::LeftOut::kMissing;
+}
+
+void read_sequence_length(Keys& data, int64_t least, const char* meaning, int64_t& length,
+                          FineTuningConfig& config) {
+  data.integer("max_sequence_length", length, at_least(static_cast<double>(least)), meaning);
+  config.is_length_chosen = data.has("max_sequence_length");
 }
 
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config) {
@@ -59,18 +69,33 @@ Json epochs_shown(const FineTuningConfig& config) {
   return config.engine.run.steps > 0 ? Json() : Json(config.epochs);
 }
 
-training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
+training::ModelDescription with_recipe(const FineTuningConfig& config,
                                        training::ModelDescription checkpoint) {
   const std::string& place = config.engine.place;
   model::BertConfig& shape = checkpoint.config;
   if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
   model::validate(shape, place + ": model");
-  require(max_sequence_length <= shape.max_positions,
-          "{}: `data.max_sequence_length` is {}, the model has {} positions", place,
-          max_sequence_length, shape.max_positions);
   if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
   return checkpoint;
+}
+
+int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
+                       const training::ModelDescription& model,
+                       std::vector<std::string>& decisions) {
+  const int64_t positions = model.config.max_positions;
+  if (usual <= positions) return usual;
+  require(!config.is_length_chosen,
+          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
+          usual, positions);
+  // The resolved recipe then makes the same run.
+  Keys data = Keys(config.engine.recipe).section("data", "");
+  for (const char* name : kLengths) data.leave_out(name);
+  decisions.push_back(fmt::format(
+      "a sequence has at most {} tokens, the positions of the model, instead of the usual {} "
+      "(data.max_sequence_length)",
+      positions, usual));
+  return positions;
 }
 
 Recipe recipe_of_model(const Path& model, const char* task,

@@ -22,7 +22,8 @@ struct FineTuningConfig {
   model::MemoryOptions memory;
   // Override the checkpoint's dropout, the last one that of the classifier if the task has one.
   std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
-  double epochs = 3;  // unless run.steps is given
+  bool is_length_chosen = false;  // the recipe says how long a sequence may be
+  double epochs = 3;              // unless run.steps is given
   int64_t prediction_batch = 32;
 };
 
@@ -33,6 +34,9 @@ void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
 void read_classifier_dropout(Keys& recipe, FineTuningConfig& config);
 // Lists the key `skip_bad_records` of the section `data`.
 void read_bad_records(Keys& data, corpus::LeftOut& left_out);
+// Lists the key `max_sequence_length` of the section `data`: at least `least`, as `meaning` says.
+void read_sequence_length(Keys& data, int64_t least, const char* meaning, int64_t& length,
+                          FineTuningConfig& config);
 // Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
 // the latter. Reports a recipe with both run.steps and epochs.
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);
@@ -40,10 +44,16 @@ void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfi
 // The value of "epochs" in `onebit inspect`: null if the recipe contains run.steps.
 Json epochs_shown(const FineTuningConfig& config);
 
-// The checkpoint's description with the recipe's dropout. Error, with the recipe's place: fewer
-// positions than `max_sequence_length`.
-training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
+// The checkpoint's description with the recipe's dropout.
+training::ModelDescription with_recipe(const FineTuningConfig& config,
                                        training::ModelDescription checkpoint);
+
+// The length of a sequence: `usual`, or the model's positions if it has fewer and the recipe does
+// not give the key, which `decisions` then reports. Error, with the recipe's place: fewer positions
+// than a length that it gives.
+int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
+                       const training::ModelDescription& model,
+                       std::vector<std::string>& decisions);
 
 // How a model is used: the recipe of the run or checkpoint at `model`, unless it is of another task
 // than `task`, with the overrides of a command. For a model folder, the overrides alone.

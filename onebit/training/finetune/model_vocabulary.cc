@@ -20,7 +20,8 @@ std::string token_at(const text::Vocabulary& vocabulary, int32_t id) {
 }
 
 const char* reads(text::Casing casing) {
-  return casing == text::Casing::kUncased ? "lower-cased" : "as it is written";
+  if (casing == text::Casing::kCased) return "as it is written";
+  return casing == text::Casing::kUncased ? "lower-cased" : "lower-cased with its accents";
 }
 
 corpus::ModelVocabulary read_tokenizer_json(const Path& path) {

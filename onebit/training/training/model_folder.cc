@@ -230,7 +230,8 @@ void ValueSnapshot::write(const Path& model_folder, const ModelDescription& desc
   content.config = to_file(description);
   content.vocabulary = description.vocabulary->parts();
   content.tokenizer = formats::TokenizerConfigFile{};
-  content.tokenizer->lower_case = description.casing == text::Casing::kUncased;
+  content.tokenizer->lower_case = description.casing != text::Casing::kCased;
+  if (description.casing == text::Casing::kLowerCased) content.tokenizer->strip_accents = false;
   content.tokenizer->model_max_length = description.config.max_positions;
   std::vector<formats::NamedTensor> tensors;
   for (const auto& entry : entries_) {

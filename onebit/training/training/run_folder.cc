@@ -51,7 +51,7 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
               const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state) {
-  checkpoints.settle();  // before anything is copied for the new one
+  checkpoints.wait_for_previous();  // before anything is copied for the new one
   client_state["recipe"] = card.recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
   std::function<void(const Path&)> write_model;

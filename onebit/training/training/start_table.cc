@@ -15,8 +15,12 @@ using metrics::human_bytes;
 using metrics::human_count;
 using metrics::human_duration;
 
-std::string describe_compute(Context& context, DType compute) {
+std::string describe_compute(Context& context, const engine::EngineConfig& config) {
+  const DType compute = config.compute;
   std::string text(name_of(compute));
+  if (!context.device().is_cpu() && compute == DType::kF32 && config.run.tf32) {
+    text += " (products of operands that are rounded to tf32)";
+  }
   if (context.device().is_cpu() && compute == DType::kF16) {
     text += " (on a CPU for correctness, not speed: products are made in f32)";
   }
@@ -28,13 +32,15 @@ std::string describe_compute(Context& context, DType compute) {
   return text;
 }
 
-void add_model(Rows& rows, Context& context, const StartFacts& facts, DType compute) {
+void add_model(Rows& rows, Context& context, const StartFacts& facts,
+               const engine::EngineConfig& config) {
+  const DType compute = config.compute;
   const model::BertConfig& shape = facts.model;
   rows.push_back({"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}",
                                        shape.layers, shape.hidden_size, shape.heads,
                                        shape.pre_layer_norm ? "pre" : "post", shape.vocab_size)});
   rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
-  rows.push_back({"compute", describe_compute(context, compute)});
+  rows.push_back({"compute", describe_compute(context, config)});
   const int64_t head_size = shape.hidden_size / shape.heads;
   if (!context.device().is_cpu() && !ops::attention_uses_tiles(compute, head_size)) {
     rows.push_back(
@@ -139,7 +145,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   const engine::EngineConfig& config = run.engine().config();
   const engine::BatchSizes& batch = run.engine().batch();
   const StartFacts facts = run.start_facts();
-  add_model(rows, context, facts, config.compute);
+  add_model(rows, context, facts, config);
   const ComputedLayers layers =
       run.task().computed_layers(run.engine().completed_steps(), config.run.steps);
   if (!layers.text.empty()) rows.push_back({"layer drop", layers.text});

@@ -9,20 +9,20 @@
 #include <array>
 #include <cstdint>
 
-#include "onebit/exchange/optim/levels.h"
 #include "onebit/exchange/optim/noise_ratio.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/ops/onebit_adam_update.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/math/tensor/tensor.h"
 
 namespace onebit::optim {
 
-class VarianceLevel {
+class VarianceSums {
  public:
-  // With one rank nothing is needed and nothing is reserved. `levels` outlives this object.
-  VarianceLevel(const ParameterTable& table, const Levels& levels);
+  // With one rank nothing is needed and nothing is reserved. `topology` outlives this object.
+  VarianceSums(const ParameterTable& table, const Topology& topology);
 
   // Called before the first bucket of an update.
   void begin_update() const;
@@ -48,18 +48,13 @@ class VarianceLevel {
   // Sums of an unfinished cycle are dropped if they are from other ranks or levels; a new cycle
   // begins.
   void load(const StateReader&);
-  int64_t size_bytes() const;
-  // The size on one level, for this number of elements.
-  static int64_t size_bytes_of(int64_t elements, int world_size);
-  // Bytes that save() writes for each source.
-  int64_t saved_bytes() const;
-  static int64_t saved_bytes_of(int64_t elements, int sources);
+  static StateLayout layout(int sources);
 
  private:
   // The turns: the energies of the sub-blocks are sent one after the other, then the sketch.
   static constexpr int64_t kSketchTurn = kernels::kSubBlocks, kTurns = kSketchTurn + 1;
 
-  bool alone() const { return levels_.sources() == 1; }
+  bool alone() const { return topology_.sources() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
   // The number of updates, with the current one, since the number of `turn` was sent last.
   int64_t updates_since(int64_t turn) const {
@@ -67,17 +62,27 @@ class VarianceLevel {
   }
   void show_ratios();
 
-  const Levels& levels_;
+  const Topology& topology_;
   NoiseRatio noise_;
   // Exchanges since the freeze, or since a resume on another number of ranks.
   int64_t exchanges_ = 0, updates_ = 0;
   std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
-  // Per sub-block: the share of the variance's shape that is this rank's own; its energy.
-  Tensor own_weight_, energy_;
-  // Per block: see ops::OnebitNormalize. `arrived_` is the average over ranks of what was sent.
-  Tensor ratio_, sketch_, arrived_, block_energy_, block_variance_;
-  // Before the current update.
-  Tensor energy_before_, sketch_before_, block_energy_before_;
+  // Per sub-block: its energy; the share of the variance's shape that is this rank's own. The
+  // others per block: see ops::OnebitNormalize. kArrived is the average over ranks of what was
+  // sent. Before the current update: the last three.
+  enum Buffer : size_t {
+    kEnergy,
+    kSketch,
+    kBlockEnergy,
+    kOwnWeight,
+    kRatio,
+    kArrived,
+    kBlockVariance,
+    kEnergyBefore,
+    kSketchBefore,
+    kBlockEnergyBefore
+  };
+  StateTensors state_;
 };
 
 }  // namespace onebit::optim

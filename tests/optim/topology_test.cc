@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/topology.h"
 #include "onebit/math/device/memory.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/two_levels.h"

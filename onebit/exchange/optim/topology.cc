@@ -1,4 +1,4 @@
-#include "onebit/exchange/optim/levels.h"
+#include "onebit/exchange/optim/topology.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ compress::Ownership divide_exchange(int64_t elements, const comm::Nodes& nodes,
           .nodes = nodes};
 }
 
-Levels::Levels(comm::Communicator& world, const compress::Ownership& ownership, Device device)
+Topology::Topology(comm::Communicator& world, const compress::Ownership& ownership, Device device)
     : world_(world),
       ownership_(ownership),
       buckets_(ownership.share_buckets(world.rank())),
@@ -47,11 +47,11 @@ Levels::Levels(comm::Communicator& world, const compress::Ownership& ownership, 
   received_ = Buffer(device, ownership.ranks_per_source() * buckets_.max_elements() * kFloatBytes);
 }
 
-Range Levels::in_buffer(int64_t bucket) const {
+Range Topology::in_buffer(int64_t bucket) const {
   return ownership_.share_of(bucket, world_.rank());
 }
 
-std::vector<int64_t> Levels::sizes_bytes(int64_t bucket, int64_t unit) const {
+std::vector<int64_t> Topology::sizes_bytes(int64_t bucket, int64_t unit) const {
   std::vector<int64_t> sizes;
   for (int local = 0; local < node_->world_size(); ++local) {
     const Range part = comm::chunk_of(ownership_.buckets.range(bucket), node_->world_size(), local);
@@ -60,8 +60,8 @@ std::vector<int64_t> Levels::sizes_bytes(int64_t bucket, int64_t unit) const {
   return sizes;
 }
 
-void Levels::average(Context& context, View flat, int64_t bucket) {
-  if (!two()) return;
+void Topology::average(Context& context, View flat, int64_t bucket) {
+  if (!two_levels()) return;
   const PhaseSpan phase(context, "average inside the node", bucket);
   const Range range = ownership_.buckets.range(bucket);
   const View own = flat.rows(in_buffer(bucket).begin, in_buffer(bucket).end);
@@ -76,8 +76,8 @@ void Levels::average(Context& context, View flat, int64_t bucket) {
   comm::average_on_wire(context, received, own);
 }
 
-void Levels::gather(Context& context, View flat) const {
-  if (!two()) return;
+void Topology::gather(Context& context, View flat) const {
+  if (!two_levels()) return;
   const PhaseSpan phase(context, "gather inside the node");
   context.synchronize();
   std::vector<std::vector<int64_t>> sizes;  // outlive their requests
@@ -95,25 +95,25 @@ void Levels::gather(Context& context, View flat) const {
   for (comm::Request& request : requests) request.wait();
 }
 
-double Levels::sum(double value) const {
-  if (two()) node_->all_reduce(std::span(&value, 1), comm::Reduction::kSum);
+double Topology::sum(double value) const {
+  if (two_levels()) node_->all_reduce(std::span(&value, 1), comm::Reduction::kSum);
   return value;
 }
 
-void Levels::take_share(View share, ConstView flat) const {
+void Topology::take_share(View share, ConstView flat) const {
   for (const auto& [range, place] : shares_) {
     copy(share.rows(place, place + range.elements()), flat.rows(range.begin, range.end));
   }
 }
 
-void Levels::put_share(View flat, ConstView share) const {
+void Topology::put_share(View flat, ConstView share) const {
   for (const auto& [range, place] : shares_) {
     copy(flat.rows(range.begin, range.end), share.rows(place, place + range.elements()));
   }
 }
 
-void Levels::gather_on_host(std::vector<float>& whole, int64_t unit) const {
-  if (!two()) return;
+void Topology::gather_on_host(std::vector<float>& whole, int64_t unit) const {
+  if (!two_levels()) return;
   const auto part_of = [&](int64_t begin, int64_t end) {
     const int64_t first = begin / unit, last = (end + unit - 1) / unit;
     return std::span(whole).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
@@ -127,15 +127,15 @@ void Levels::gather_on_host(std::vector<float>& whole, int64_t unit) const {
   }
 }
 
-std::vector<float> Levels::gathered(ConstView share) const {
+std::vector<float> Topology::gathered(ConstView share) const {
   std::vector<float> whole(static_cast<size_t>(whole_elements()));
   put_share(View::of(whole.data(), {whole_elements()}), share);
   gather_on_host(whole, 1);
   return whole;
 }
 
-std::vector<float> Levels::share_of_blocks(const std::vector<float>& whole,
-                                           int64_t per_block) const {
+std::vector<float> Topology::share_of_blocks(const std::vector<float>& whole,
+                                             int64_t per_block) const {
   std::vector<float> share;
   for (const auto& [range, place] : shares_) {
     const auto first = whole.begin() + range.begin / comm::kBlockElements * per_block;
@@ -144,8 +144,8 @@ std::vector<float> Levels::share_of_blocks(const std::vector<float>& whole,
   return share;
 }
 
-std::vector<float> Levels::gathered_blocks(std::vector<float> share) const {
-  if (!two()) return share;
+std::vector<float> Topology::gathered_blocks(std::vector<float> share) const {
+  if (!two_levels()) return share;
   std::vector<float> whole(static_cast<size_t>(comm::blocks_in(whole_elements())));
   for (const auto& [range, place] : shares_) {
     std::copy_n(share.begin() + place / comm::kBlockElements, comm::blocks_in(range.elements()),
@@ -155,7 +155,7 @@ std::vector<float> Levels::gathered_blocks(std::vector<float> share) const {
   return whole;
 }
 
-std::vector<uint8_t> Levels::spread_blocks(std::span<const uint8_t> share) const {
+std::vector<uint8_t> Topology::spread_blocks(std::span<const uint8_t> share) const {
   std::vector<uint8_t> whole(static_cast<size_t>(comm::blocks_in(whole_elements())));
   for (const auto& [range, place] : shares_) {
     std::copy_n(share.begin() + place / comm::kBlockElements, comm::blocks_in(range.elements()),
@@ -164,8 +164,8 @@ std::vector<uint8_t> Levels::spread_blocks(std::span<const uint8_t> share) const
   return whole;
 }
 
-int64_t Levels::wire_bytes_sent() const {
-  return two() ? node_->wire_bytes_sent() + across_->wire_bytes_sent() : 0;
+int64_t Topology::wire_bytes_sent() const {
+  return two_levels() ? node_->wire_bytes_sent() + across_->wire_bytes_sent() : 0;
 }
 
 }  // namespace onebit::optim

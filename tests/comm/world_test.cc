@@ -1,4 +1,4 @@
-#include "onebit/exchange/comm/launch.h"
+#include "onebit/exchange/comm/world.h"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/compress/owned_pieces.h"
-#include "onebit/exchange/optim/optimizer_recipe.h"
+#include "onebit/exchange/optim/run_facts.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/tensor/parameter_table.h"
@@ -28,16 +28,16 @@ namespace onebit::optim {
 compress::Ownership divide_exchange(int64_t elements, const comm::Nodes& nodes,
                                     const RunFacts& run);
 
-class Levels {
+class Topology {
  public:
   // Reserves memory for a bucket on `device`. Collective. `world` outlives this object.
-  Levels(comm::Communicator& world, const compress::Ownership& ownership, Device device);
+  Topology(comm::Communicator& world, const compress::Ownership& ownership, Device device);
 
   const compress::Ownership& ownership() const { return ownership_; }
-  bool two() const { return node_ != nullptr; }
+  bool two_levels() const { return node_ != nullptr; }
   comm::Communicator& world() const { return world_; }
   // The ranks with which this one exchanges at one bit; their gradients are those of the sources.
-  comm::Communicator& across() const { return two() ? *across_ : world_; }
+  comm::Communicator& across() const { return two_levels() ? *across_ : world_; }
   int sources() const { return ownership_.sources(); }
   // The ranks of the node. Only on two levels.
   comm::Communicator& node() const { return *node_; }
@@ -71,7 +71,6 @@ class Levels {
   std::vector<float> gathered_blocks(std::vector<float> share) const;
   std::vector<uint8_t> spread_blocks(std::span<const uint8_t> share) const;
 
-  int64_t size_bytes() const { return received_.size_bytes(); }
   // Bytes sent through communicators that were created here.
   int64_t wire_bytes_sent() const;
 

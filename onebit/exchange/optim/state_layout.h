@@ -1,0 +1,110 @@
+// The state of an optimizer, declared once. Each buffer states its name in checkpoints, its number
+// of elements, how the ranks divide it, and in which phases it exists. The memory of a rank, the
+// size of a checkpoint, the figures of `onebit plan`, saving, loading on other ranks and the table
+// of docs/checkpoint-format.md (a test compares) follow from that.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "onebit/exchange/compress/owned_pieces.h"
+#include "onebit/exchange/optim/optimizer.h"
+#include "onebit/exchange/optim/topology.h"
+#include "onebit/math/tensor/state.h"
+#include "onebit/math/tensor/tensor.h"
+
+namespace onebit::optim {
+
+// What the number of elements depends on.
+enum class Extent {
+  kWhole,         // the flat buffer
+  kShare,         // a rank's share of it, which is all of it on one level
+  kOwned,         // the chunks that a rank owns in the exchange
+  kShareBlocks,   // blocks of the share
+  kBlockGroups,   // groups of 16 blocks of the flat buffer
+  kBucket,        // the largest bucket of the share
+  kBucketBlocks,  // its blocks
+  kCoded,         // bytes of the coded share
+  kNumber         // nothing
+};
+
+enum class Kept {
+  kReplicated,  // in checkpoints, equal on all ranks
+  kOwn,         // in checkpoints, each rank's own
+  kScratch      // not in checkpoints
+};
+
+// A buffer that exists in all phases is saved in the compressed one only: before, it is zero.
+enum class Exists { kAlways, kBeforeFreeze, kAfterFreeze };
+
+// The contents of an own buffer on other ranks than those that saved.
+enum class OnOtherRanks {
+  kMean,    // the mean over sources
+  kOwner,   // every element moves to the rank that owns it now
+  kRestart  // zero
+};
+
+struct StateBuffer {
+  std::string_view name;
+  Extent extent = Extent::kWhole;
+  int64_t numbers = 1;  // for each element or block of the extent
+  Kept kept = Kept::kScratch;
+  OnOtherRanks on_other_ranks = OnOtherRanks::kRestart;
+  Exists exists = Exists::kAlways;
+  DType type = DType::kF32;
+  bool on_host = false;  // not part of the optimizer's memory on the device
+  // Saved in other steps than the own buffers of its optimizer, which take more space.
+  bool instead = false;
+};
+using StateLayout = std::vector<StateBuffer>;
+
+// How the ranks divide a flat buffer, seen from one of them.
+struct StateDivision {
+  compress::Ownership ownership;
+  int rank = 0;
+
+  // An optimizer whose state is the same on every rank.
+  static StateDivision whole(int64_t elements) { return {compress::owned_by_one(elements)}; }
+};
+
+struct StateSizes {
+  StateLayout layout;
+  StateDivision division;
+
+  // The memory of the division's rank in `phase`.
+  int64_t memory_bytes(Phase phase) const;
+  // Bytes that the ranks together write into a checkpoint made in `phase`.
+  int64_t saved_bytes(Phase phase) const;
+};
+
+// Appends a part to a layout.
+void append(StateLayout& layout, const StateLayout& part);
+
+// Writes a buffer under its name; nothing if it has no elements.
+void save_buffer(StateWriter&, const StateBuffer&, ConstView values);
+// Reads it. Other ranks or buckets than those that saved get what `on_other_ranks` states.
+// Collective.
+void load_buffer(const StateReader&, const StateBuffer&, const Topology&, View values);
+
+// The tensors of a layout, in its order.
+class StateTensors {
+ public:
+  StateTensors() = default;
+  // Reserves the buffers, zeros.
+  StateTensors(StateLayout layout, const Topology& topology, Device device);
+
+  // Empty without such a buffer.
+  View operator[](size_t index) const {
+    return index < tensors_.size() ? tensors_[index].view() : View();
+  }
+  // The buffers that are kept in checkpoints.
+  void save(StateWriter&) const;
+  void load(const StateReader&, const Topology&) const;
+
+ private:
+  StateLayout layout_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace onebit::optim
