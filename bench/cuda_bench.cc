@@ -266,9 +266,9 @@ struct StepBatch {
     batch.positions = positions.view();
     batch.row_keys = keys.view();
     batch.sequence_starts = {.device = on_starts.view(), .host = starts};
-    batch.masked_rows = rows.view();
-    batch.masked_targets = targets.view();
-    batch.next_sentence = next.view();
+    batch.labelled_rows = rows.view();
+    batch.row_labels = targets.view();
+    batch.sequence_labels = next.view();
     return batch;
   }
 };
@@ -286,8 +286,9 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
   const Tensor variance = bench.positive(DType::kF32, {table.size_elements()});
   const StepBatch batch(bench, sequences, length, masked, config.vocab_size);
   const int64_t rows = sequences * length, guessed = sequences * masked;
-  model.plan(context, {.rows = rows, .sequences = sequences, .longest = length, .masked = guessed},
-             {}, true);
+  model.plan(context,
+             {.rows = rows, .sequences = sequences, .longest = length, .labelled = guessed}, {},
+             true);
   const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   const auto step = [&] {
     ops::fill_zero(context, table.gradients(),

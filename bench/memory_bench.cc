@@ -24,7 +24,7 @@ int64_t bytes_of(const model::BertConfig& config, int64_t batch, int64_t tokens,
   const int64_t masked = tokens * 15 / 100;
   const auto rows = model::memory_report(
       config,
-      {.rows = batch * tokens, .sequences = batch, .longest = tokens, .masked = batch * masked},
+      {.rows = batch * tokens, .sequences = batch, .longest = tokens, .labelled = batch * masked},
       options, compute, model::PreTrainingHeads::kBoth, DeviceType::kCuda);
   int64_t elements = 0;
   for (const auto& row : rows) {

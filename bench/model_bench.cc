@@ -92,11 +92,10 @@ class StepBatch {
              .positions = place(device, positions),
              .row_keys = place(device, keys),
              .sequence_starts = {.device = place(device, starts_), .host = starts_},
-             .masked_rows = place(device, rows),
-             .masked_targets = place(device, targets),
-             .next_sentence = place(device, next),
-             .spans = {},
-             .classes = {}};
+             .labelled_rows = place(device, rows),
+             .row_labels = place(device, targets),
+             .sequence_labels = place(device, next),
+             .sequence_values = {}};
   }
 
   const model::DeviceBatch& view() const { return view_; }
@@ -244,7 +243,7 @@ class TrainingStep {
     const model::BatchLimits limits{.rows = settings_.batch * settings_.tokens,
                                     .sequences = settings_.batch,
                                     .longest = settings_.tokens,
-                                    .masked = settings_.batch * settings_.masked};
+                                    .labelled = settings_.batch * settings_.masked};
     model_.plan(context, limits, settings_.memory, true);
     if (table_.compute_type() != DType::kF32) {
       ops::cast(context, {.from = table_.values(), .to = table_.compute_values()});

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/device_choice.h"
+#include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/apps/squad/span_stream.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/engine/engine.h"
@@ -25,7 +26,6 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/ground/base/philox.h"
-#include "onebit/math/model/question_answering_model.h"
 #include "onebit/training/training/device_batch.h"
 
 namespace {
@@ -55,11 +55,10 @@ engine::EngineConfig engine_config(const Settings& settings) {
 
 // Pads every window with [PAD] to `length`; these tokens are computed like any other, which is the
 // cost of padding.
-void pad(squad::SpanBatch& batch, int64_t length) {
-  squad::SpanBatch padded;
+void pad(batches::Batch& batch, int64_t length) {
+  batches::Batch padded;
   padded.clear();
-  padded.spans = batch.spans;
-  padded.windows = batch.windows;
+  padded.sequence_labels = batch.sequence_labels;
   for (size_t i = 0; i < batch.samples.size(); ++i) {
     const auto first = batch.tokens.begin() + batch.sequence_starts[i];
     const int64_t before = padded.rows();
@@ -119,13 +118,11 @@ class Bench {
       if (padded) pad(batch_, settings_.max_length);
       tokens += static_cast<double>(batch_.rows());
       engine_->backward([&](const engine::BackwardInput& input) {
-        model_.forward_backward(
-            context_,
-            buffer_.upload(context_, batch_, {{&model::DeviceBatch::spans, batch_.spans, 2}}),
-            1.0 / static_cast<double>(settings_.batch),
-            {.dropout_seed = 1,
-             .loss_scale = input.loss_scale,
-             .gradients_ready = input.gradients_ready});
+        model_.forward_backward(context_, buffer_.upload(context_, batch_),
+                                1.0 / static_cast<double>(settings_.batch),
+                                {.dropout_seed = 1,
+                                 .loss_scale = input.loss_scale,
+                                 .gradients_ready = input.gradients_ready});
       });
     }
     engine_->step();
@@ -136,11 +133,11 @@ class Bench {
   const Settings& settings_;
   squad::SpanStream stream_;
   ParameterTable table_;
-  model::QuestionAnsweringModel model_;
+  squad::QuestionAnsweringModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
   training::DeviceBatchBuffer buffer_;
   std::unique_ptr<engine::Engine> engine_;
-  squad::SpanBatch batch_;
+  batches::Batch batch_;
 };
 
 // Reads whole numbers; a line that begins with '#' is a comment.

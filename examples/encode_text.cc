@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/math/model/bert.h"
-#include "onebit/math/model/question_answering_model.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -46,7 +46,7 @@ batches::Batch read_passages(const training::ModelDescription& model) {
 }
 
 batches::BatchBounds bounds_of(const batches::Batch& batch) {
-  return {.sequences = batch.sequences(), .rows = batch.rows(), .masked_rows = 0};
+  return {.sequences = batch.sequences(), .rows = batch.rows()};
 }
 
 Tensor hidden_states(Context& context, const training::ModelDescription& description,
@@ -69,7 +69,7 @@ Tensor hidden_states(Context& context, const training::ModelDescription& descrip
 Tensor answer_scores(Context& context, const training::ModelDescription& description,
                      const Path& folder, const batches::Batch& batch) {
   ParameterTable table;
-  model::QuestionAnsweringModel answerer(description.config, table);
+  squad::QuestionAnsweringModel answerer(description.config, table);
   table.allocate(context.device(), DType::kF32);
   training::load_values(table, folder,
                         {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "classifier."}});

@@ -123,9 +123,9 @@ class Encoder : Computer {
   int64_t truncated() const { return encoder_->cut(); }
 
  private:
-  static model::Pooling pooling_of(const std::string& word) {
-    if (word == "mean") return model::Pooling::kMean;
-    if (word == "cls") return model::Pooling::kFirst;
+  static embed::Pooling pooling_of(const std::string& word) {
+    if (word == "mean") return embed::Pooling::kMean;
+    if (word == "cls") return embed::Pooling::kFirst;
     fail("pooling is \"mean\" or \"cls\", not \"{}\"", word);
   }
   std::unique_ptr<embed::TextEncoder> encoder_;

@@ -82,21 +82,21 @@ TEST_F(BatchStreamTest, BatchesStayInTheirBounds) {
   const BatchBounds bounds = stream.bounds();
   EXPECT_EQ(bounds.sequences, 16);
   EXPECT_EQ(bounds.rows, 16 * 128);
-  EXPECT_EQ(bounds.masked_rows, 16 * 19);
+  EXPECT_EQ(bounds.labelled_rows, 16 * 19);
   Batch batch;
   batch.reserve(bounds);
   const auto capacities = [&batch] {
-    return std::vector<size_t>{batch.tokens.capacity(),         batch.segments.capacity(),
-                               batch.positions.capacity(),      batch.sequence_starts.capacity(),
-                               batch.row_keys.capacity(),       batch.masked_rows.capacity(),
-                               batch.masked_targets.capacity(), batch.next_sentence.capacity(),
+    return std::vector<size_t>{batch.tokens.capacity(),     batch.segments.capacity(),
+                               batch.positions.capacity(),  batch.sequence_starts.capacity(),
+                               batch.row_keys.capacity(),   batch.labelled_rows.capacity(),
+                               batch.row_labels.capacity(), batch.sequence_labels.capacity(),
                                batch.samples.capacity()};
   };
   const std::vector<size_t> before = capacities();
   for (uint64_t step = 0; step < 50; ++step) {
     stream.build(step * 16, 0, batch);
     ASSERT_LE(batch.rows(), bounds.rows);
-    ASSERT_LE(batch.masked(), bounds.masked_rows);
+    ASSERT_LE(batch.labelled(), bounds.labelled_rows);
     ASSERT_EQ(batch.sequences(), bounds.sequences);
     ASSERT_EQ(batch.sequence_starts.size(), 17u);
     ASSERT_EQ(batch.sequence_starts.back(), batch.rows());

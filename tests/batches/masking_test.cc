@@ -45,15 +45,16 @@ TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
     Batch batch = before;
     RandomSequence random(1, 1, index);
     masker.mask(random, 0, batch);
-    ASSERT_EQ(batch.masked(), 19);
-    ASSERT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
-    ASSERT_EQ(std::set<int32_t>(batch.masked_rows.begin(), batch.masked_rows.end()).size(), 19u);
+    ASSERT_EQ(batch.labelled(), 19);
+    ASSERT_TRUE(std::is_sorted(batch.labelled_rows.begin(), batch.labelled_rows.end()));
+    ASSERT_EQ(std::set<int32_t>(batch.labelled_rows.begin(), batch.labelled_rows.end()).size(),
+              19u);
     Batch restored = batch;
     for (size_t i = 0; i < 19; ++i) {
-      const auto row = static_cast<size_t>(batch.masked_rows[i]);
+      const auto row = static_cast<size_t>(batch.labelled_rows[i]);
       ASSERT_TRUE(before.tokens[row] != kCls && before.tokens[row] != kSep);
-      ASSERT_EQ(batch.masked_targets[i], before.tokens[row]);
-      restored.tokens[row] = batch.masked_targets[i];
+      ASSERT_EQ(batch.row_labels[i], before.tokens[row]);
+      restored.tokens[row] = batch.row_labels[i];
     }
     ASSERT_EQ(restored.tokens, before.tokens);
   }
@@ -69,10 +70,10 @@ TEST(Masker, WorksOnTheLastSequenceAlone) {
   masker.mask(random, first_row, batch);
   Batch alone = second;
   masker.mask(again, 0, alone);
-  ASSERT_EQ(batch.masked(), alone.masked());
-  for (size_t i = 0; i < alone.masked_rows.size(); ++i) {
-    EXPECT_EQ(batch.masked_rows[i], alone.masked_rows[i] + first_row);
-    EXPECT_EQ(batch.masked_targets[i], alone.masked_targets[i]);
+  ASSERT_EQ(batch.labelled(), alone.labelled());
+  for (size_t i = 0; i < alone.labelled_rows.size(); ++i) {
+    EXPECT_EQ(batch.labelled_rows[i], alone.labelled_rows[i] + first_row);
+    EXPECT_EQ(batch.row_labels[i], alone.row_labels[i]);
   }
 }
 
@@ -88,7 +89,7 @@ TEST(Masker, ReplacesEightyTenTenAndChoosesUniformly) {
     Batch batch = before;
     RandomSequence random(3, 1, index);
     masker.mask(random, 0, batch);
-    for (const int32_t row : batch.masked_rows) {
+    for (const int32_t row : batch.labelled_rows) {
       const auto at = static_cast<size_t>(row);
       chosen[at] += 1;
       const int32_t token = batch.tokens[at];
@@ -129,11 +130,11 @@ TEST(Masker, WholeWordsAreHiddenTogether) {
     Batch batch = before;
     RandomSequence random(5, 1, index);
     masker.mask(random, 0, batch);
-    ASSERT_LE(batch.masked(), 19);
-    ASSERT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
-    const std::set<int32_t> rows(batch.masked_rows.begin(), batch.masked_rows.end());
-    ASSERT_EQ(rows.size(), batch.masked_rows.size());
-    ASSERT_EQ(batch.masked_targets.size(), batch.masked_rows.size());
+    ASSERT_LE(batch.labelled(), 19);
+    ASSERT_TRUE(std::is_sorted(batch.labelled_rows.begin(), batch.labelled_rows.end()));
+    const std::set<int32_t> rows(batch.labelled_rows.begin(), batch.labelled_rows.end());
+    ASSERT_EQ(rows.size(), batch.labelled_rows.size());
+    ASSERT_EQ(batch.row_labels.size(), batch.labelled_rows.size());
     chosen += static_cast<double>(rows.size());
     for (int32_t row = 1; row < static_cast<int32_t>(before.tokens.size()); ++row) {
       const int32_t token = before.tokens[static_cast<size_t>(row)];
@@ -153,7 +154,7 @@ TEST(Masker, TakesWhatThereIs) {
   batch.tokens = {kCls, 10, kSep, 11, kSep};
   RandomSequence random(1, 1, 1);
   masker.mask(random, 0, batch);
-  EXPECT_EQ(batch.masked_rows, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(batch.labelled_rows, (std::vector<int32_t>{1, 3}));
 }
 
 TEST(Masker, RefusesOptionsOutOfRange) {

@@ -26,7 +26,7 @@ std::function<Batch()> batches_of(const BatchBounds& bounds) {
   };
 }
 
-const std::function<Batch()> kMake = batches_of({.sequences = 1, .rows = 1, .masked_rows = 1});
+const std::function<Batch()> kMake = batches_of({.sequences = 1, .rows = 1, .labelled_rows = 1});
 
 void fill(Batch& batch, int64_t ticket) {
   batch.clear();
@@ -128,7 +128,7 @@ TEST(Prefetcher, GivesWhatTheStreamBuilds) {
     ASSERT_NE(batch, nullptr);
     ASSERT_EQ(batch->tokens, expected.tokens);
     ASSERT_EQ(batch->row_keys, expected.row_keys);
-    ASSERT_EQ(batch->masked_targets, expected.masked_targets);
+    ASSERT_EQ(batch->row_labels, expected.row_labels);
   }
 }
 

@@ -42,15 +42,15 @@ class SampleSourceTest : public testing::Test {
       const auto first = batch.segments.begin() + begin, last = batch.segments.begin() + end;
       EXPECT_TRUE(std::is_sorted(first, last));
       sample.first_part = static_cast<int32_t>(std::count(first, last, 0));
-      for (size_t m = 0; m < batch.masked_rows.size(); ++m) {
-        if (batch.masked_rows[m] < begin || batch.masked_rows[m] >= end) continue;
-        sample.masked_positions.push_back(batch.masked_rows[m] - begin);
-        sample.masked_ids.push_back(batch.masked_targets[m]);
+      for (size_t m = 0; m < batch.labelled_rows.size(); ++m) {
+        if (batch.labelled_rows[m] < begin || batch.labelled_rows[m] >= end) continue;
+        sample.masked_positions.push_back(batch.labelled_rows[m] - begin);
+        sample.masked_ids.push_back(batch.row_labels[m]);
       }
-      sample.next_sentence = batch.next_sentence[i];
+      sample.next_sentence = batch.sequence_labels[i];
       found[batch.samples[i]] = in_words(sample);
     }
-    EXPECT_TRUE(std::is_sorted(batch.masked_rows.begin(), batch.masked_rows.end()));
+    EXPECT_TRUE(std::is_sorted(batch.labelled_rows.begin(), batch.labelled_rows.end()));
   }
   std::map<uint64_t, std::string> collect(int world_size, int steps) const {
     std::map<uint64_t, std::string> found;
@@ -62,7 +62,7 @@ class SampleSourceTest : public testing::Test {
         for (int64_t micro_step = 0; micro_step < given.accumulation; ++micro_step) {
           stream.build(static_cast<uint64_t>(step) * stream.samples_per_step(), micro_step, batch);
           EXPECT_LE(batch.rows(), stream.bounds().rows);
-          EXPECT_LE(batch.masked(), stream.bounds().masked_rows);
+          EXPECT_LE(batch.labelled(), stream.bounds().labelled_rows);
           read(batch, found);
         }
       }
@@ -98,7 +98,8 @@ TEST_F(SampleSourceTest, TwoRanksShareTheSamplesOfOne) {
 TEST_F(SampleSourceTest, BoundsAreThoseOfTheStore) {
   BatchStream stream({{.store = store_}}, options(1));
   EXPECT_EQ(stream.bounds().rows, 4 * static_cast<int64_t>(store_->manifest().longest_tokens));
-  EXPECT_EQ(stream.bounds().masked_rows, 4 * static_cast<int64_t>(store_->manifest().most_masked));
+  EXPECT_EQ(stream.bounds().labelled_rows,
+            4 * static_cast<int64_t>(store_->manifest().most_masked));
 }
 
 TEST_F(SampleSourceTest, PositionsAndMarks) {
@@ -118,7 +119,7 @@ TEST_F(SampleSourceTest, LabelsAreLeftOutUnlessRequested) {
   Batch batch;
   batch.clear();
   source.append({0, 3}, 3, batch);
-  EXPECT_THAT(batch.next_sentence, testing::ElementsAre(-1));
+  EXPECT_THAT(batch.sequence_labels, testing::ElementsAre(-1));
 }
 
 TEST_F(SampleSourceTest, RefusesWhatDoesNotFit) {

@@ -40,17 +40,17 @@ inline std::vector<Sequence> sequences_of(const Batch& batch) {
   const auto slice = [](const auto& values, int32_t begin, int32_t end) {
     return std::decay_t<decltype(values)>(values.begin() + begin, values.begin() + end);
   };
-  for (size_t i = 0; i < batch.next_sentence.size(); ++i) {
+  for (size_t i = 0; i < batch.sequence_labels.size(); ++i) {
     const int32_t begin = batch.sequence_starts[i], end = batch.sequence_starts[i + 1];
-    Sequence sequence{batch.samples[i], batch.next_sentence[i], {}, {}, {}, {}, {}, {}};
+    Sequence sequence{batch.samples[i], batch.sequence_labels[i], {}, {}, {}, {}, {}, {}};
     sequence.tokens = slice(batch.tokens, begin, end);
     sequence.segments = slice(batch.segments, begin, end);
     sequence.positions = slice(batch.positions, begin, end);
     sequence.row_keys = slice(batch.row_keys, begin, end);
-    for (size_t m = 0; m < batch.masked_rows.size(); ++m) {
-      if (batch.masked_rows[m] < begin || batch.masked_rows[m] >= end) continue;
-      sequence.masked_positions.push_back(batch.masked_rows[m] - begin);
-      sequence.targets.push_back(batch.masked_targets[m]);
+    for (size_t m = 0; m < batch.labelled_rows.size(); ++m) {
+      if (batch.labelled_rows[m] < begin || batch.labelled_rows[m] >= end) continue;
+      sequence.masked_positions.push_back(batch.labelled_rows[m] - begin);
+      sequence.targets.push_back(batch.row_labels[m]);
     }
     sequences.push_back(sequence);
   }

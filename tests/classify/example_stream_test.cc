@@ -27,7 +27,7 @@ finetune::EncodedExamples examples(int64_t count) {
 }
 
 // The example that a sequence of the batch is, by its own word.
-int64_t example_of(const batches::PackedRows& batch, int64_t sequence) {
+int64_t example_of(const batches::Batch& batch, int64_t sequence) {
   const int32_t end = batch.sequence_starts[static_cast<size_t>(sequence) + 1];
   return batch.tokens[static_cast<size_t>(end) - 2] - 6;
 }
@@ -39,15 +39,15 @@ TEST(ExampleStream, LabelsBelongToTheirSequences) {
   const ExampleStream stream(all, targets, {.seed = 3, .micro_batch = 4, .accumulation = 2}, "f");
   EXPECT_EQ(stream.samples_per_epoch(), 11u);
   EXPECT_EQ(stream.bounds().rows, 4 * 7);
-  EXPECT_EQ(stream.bounds().label_values, 0);
-  ExampleBatch batch;
+  EXPECT_EQ(stream.bounds().sequence_values, 0);
+  batches::Batch batch;
   for (uint64_t sample : {0, 8, 16}) {
     for (int64_t micro_step : {0, 1}) {
       stream.build(sample, micro_step, batch);
       ASSERT_EQ(batch.sequences(), 4);
-      EXPECT_TRUE(batch.values.empty());
+      EXPECT_TRUE(batch.sequence_values.empty());
       for (int64_t i = 0; i < 4; ++i) {
-        EXPECT_EQ(batch.classes[static_cast<size_t>(i)], example_of(batch, i) % 3);
+        EXPECT_EQ(batch.sequence_labels[static_cast<size_t>(i)], example_of(batch, i) % 3);
       }
     }
   }
@@ -61,21 +61,21 @@ TEST(ExampleStream, ValuesBelongToTheirSequences) {
     targets.values.push_back(static_cast<float>(10 * i));
   }
   const ExampleStream stream(all, targets, {.seed = 3, .micro_batch = 3}, "f");
-  EXPECT_EQ(stream.bounds().label_values, 6);
-  ExampleBatch batch;
+  EXPECT_EQ(stream.bounds().sequence_values, 6);
+  batches::Batch batch;
   stream.build(3, 0, batch);
-  ASSERT_EQ(batch.values.size(), 6u);
-  EXPECT_TRUE(batch.classes.empty());
+  ASSERT_EQ(batch.sequence_values.size(), 6u);
+  EXPECT_TRUE(batch.sequence_labels.empty());
   for (int64_t i = 0; i < 3; ++i) {
     const auto example = static_cast<float>(example_of(batch, i));
-    EXPECT_EQ(batch.values[static_cast<size_t>(2 * i)], example);
-    EXPECT_EQ(batch.values[static_cast<size_t>(2 * i + 1)], 10 * example);
+    EXPECT_EQ(batch.sequence_values[static_cast<size_t>(2 * i)], example);
+    EXPECT_EQ(batch.sequence_values[static_cast<size_t>(2 * i + 1)], 10 * example);
   }
 }
 
 TEST(ExampleStream, BatchesForPrediction) {
   const finetune::EncodedExamples all = examples(5);
-  batches::PackedRows batch;
+  batches::Batch batch;
   const std::vector<uint32_t> which = {4, 0};
   finetune::build_batch(all, which, batch);
   EXPECT_EQ(example_of(batch, 0), 4);

@@ -40,7 +40,7 @@ struct Data {
 };
 
 // The text that a sequence of the batch is, by its own word.
-int64_t text_of(const batches::PackedRows& batch, int64_t sequence) {
+int64_t text_of(const batches::Batch& batch, int64_t sequence) {
   const int32_t end = batch.sequence_starts[static_cast<size_t>(sequence) + 1];
   return batch.tokens[static_cast<size_t>(end) - 2] - 6;
 }
@@ -55,22 +55,22 @@ TEST(EmbedStream, TextsOfAnExampleStandTogether) {
     EXPECT_EQ(stream.samples_per_epoch(), 11u);
     EXPECT_EQ(stream.bounds().sequences, 4 * parts);
     EXPECT_EQ(stream.bounds().rows, 4 * parts * 6);
-    EmbedBatch batch;
+    batches::Batch batch;
     std::set<uint64_t> keys;
     size_t rows = 0;
     for (const int64_t micro_step : {0, 1}) {
       stream.build(0, micro_step, batch);
-      ASSERT_EQ(batch.examples(), 4);
-      for (int64_t i = 0; i < batch.examples(); ++i) {
+      ASSERT_EQ(batch.sequences(), 4 * parts);
+      for (int64_t i = 0; i < 4; ++i) {
         const int64_t example = text_of(batch, i * parts) / parts;
         for (int64_t part = 0; part < parts; ++part) {
           EXPECT_EQ(text_of(batch, i * parts + part), example * parts + part);
         }
         if (kind != Kind::kScored) continue;
-        EXPECT_EQ(batch.scores[static_cast<size_t>(i)],
+        EXPECT_EQ(batch.sequence_values[static_cast<size_t>(i)],
                   data.examples.scores[static_cast<size_t>(example)]);
       }
-      EXPECT_EQ(batch.scores.empty(), kind != Kind::kScored);
+      EXPECT_EQ(batch.sequence_values.empty(), kind != Kind::kScored);
       // One text only: there is no second segment.
       for (const int32_t segment : batch.segments) EXPECT_EQ(segment, 0);
       keys.insert(batch.row_keys.begin(), batch.row_keys.end());
@@ -88,7 +88,7 @@ TEST(EmbedStream, AStepHasTheSameExamplesAtAnyNumberOfRanks) {
       const ExampleStream stream(
           *data.encoded, data.examples,
           {.seed = 3, .world_size = world, .rank = rank, .micro_batch = 8 / world});
-      EmbedBatch batch;
+      batches::Batch batch;
       stream.build(8, 0, batch);
       for (int64_t i = 0; i < batch.sequences(); ++i) texts.insert(text_of(batch, i));
     }

@@ -40,8 +40,8 @@ TEST(EncodedExamples, OneText) {
   EXPECT_THAT(all.lengths(), ElementsAre(4, 2, 5));
   EXPECT_EQ(all.longest(), 5);
   EXPECT_EQ(all.cut(), 1);
-  batches::PackedRows rows;
-  rows.clear_rows();
+  batches::Batch rows;
+  rows.clear();
   all.append(2, 9, rows);
   all.append(0, 4, rows);
   EXPECT_THAT(rows.tokens, ElementsAre(2, 7, 7, 7, 3, 2, 5, 6, 3));
@@ -57,8 +57,8 @@ TEST(EncodedExamples, APair) {
       encoded({{.text = "a a a a", .text_pair = "b"}, {.text = "a", .text_pair = ""}},
               {.max_sequence_length = 7, .has_pairs = true, .threads = 2});
   EXPECT_EQ(all.cut(), 1);
-  batches::PackedRows rows;
-  rows.clear_rows();
+  batches::Batch rows;
+  rows.clear();
   all.append(0, 0, rows);
   all.append(1, 1, rows);
   EXPECT_THAT(rows.tokens, ElementsAre(2, 5, 5, 5, 3, 6, 3, 2, 5, 3, 3));

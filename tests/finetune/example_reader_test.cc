@@ -116,7 +116,7 @@ TEST(ExampleReader, ATxtFileWithoutAHeaderSaysHowItIsRead) {
   const TextFiles files;
   EXPECT_THAT(
       message_of([&] { ExampleReader(files.write("t.txt", "I like it.\nNot me.\n"), {}, false); }),
-      HasSubstr("for a text per line give --text 1"));
+      HasSubstr("for a text per line give the number of its column, 1"));
 }
 
 }  // namespace

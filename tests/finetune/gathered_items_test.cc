@@ -38,13 +38,12 @@ TEST(GatheredItems, EveryRankHasWhatAnyHasPredicted) {
   const std::vector<int32_t> lengths = {3, 1, 4, 1, 5, 9, 2};
   for (const int world : {1, 3}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      const batches::LengthSweep sweep(lengths, 2, world, communicator.rank());
       std::vector<float> all(2 * lengths.size(), -1);
       const auto values_of = [&](uint32_t item) { return std::span(all).subspan(2 * item, 2); };
-      int64_t batches = 0;
-      predict_items(sweep, communicator, values_of, [&](int64_t index) {
-        EXPECT_EQ(index, batches++);
-        const auto items = sweep.items(index);
+      std::vector<uint32_t> computed;
+      predict_items(lengths, 2, communicator, values_of, [&](std::span<const uint32_t> items) {
+        EXPECT_LE(items.size(), 2u);
+        computed.insert(computed.end(), items.begin(), items.end());
         Tensor values(Device{}, DType::kF32, {static_cast<int64_t>(items.size()), 2});
         float* to = values.data<float>();
         for (const uint32_t item : items) {
@@ -53,7 +52,8 @@ TEST(GatheredItems, EveryRankHasWhatAnyHasPredicted) {
         }
         return values;
       });
-      EXPECT_EQ(batches, sweep.batches());
+      const batches::LengthSweep sweep(lengths, 2, world, communicator.rank());
+      EXPECT_EQ(computed, sweep.items_of(communicator.rank()));
       for (uint32_t item = 0; item < lengths.size(); ++item) {
         EXPECT_EQ(values_of(item)[0], static_cast<float>(item));
         EXPECT_EQ(values_of(item)[1], static_cast<float>(lengths[item]));

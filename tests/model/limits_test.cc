@@ -44,7 +44,7 @@ TEST_F(PlannedModel, RefusesLargerBatches) {
       fmt::format("a micro-batch has a sequence of {} tokens, but the model was planned for {}",
                   limits.longest + 1, limits.longest));
   limits = batch_.limits();
-  limits.masked = 1;
+  limits.labelled = 1;
   model_.plan(context_, limits, {}, true);
   EXPECT_EQ(message_of([&] { model_.predict_masked(context_, batch_.view()); }),
             fmt::format("a micro-batch has {} masked rows, but the model was planned for 1",

@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/math/model/question_answering_model.h"
-#include "onebit/math/model/tagging_model.h"
 #include "tests/model/test_model.h"
 
 namespace onebit::model {
@@ -35,25 +33,6 @@ TEST(Parameters, MaskedWordsAloneHaveNeitherPoolerNorNextSentence) {
     EXPECT_FALSE(entry.name.starts_with("bert.pooler.")) << entry.name;
     EXPECT_FALSE(entry.name.starts_with("cls.seq_relationship.")) << entry.name;
   }
-}
-
-TEST(Parameters, QuestionAnsweringHasNoPooler) {
-  BertConfig config = preset("bert-large");
-  config.vocab_size = 30528;
-  ParameterTable table;
-  // The published total counts the pooler, which this model has no use for.
-  const QuestionAnsweringModel model(config, table);
-  EXPECT_EQ(table.parameter_count(), 335'150'082 - 1024 * 1025);
-}
-
-TEST(Parameters, TaggingHasNoPooler) {
-  const BertConfig config = preset("bert-tiny");
-  ParameterTable tagging, answering;
-  const TaggingModel model(config, {.outputs = 9}, tagging);
-  const QuestionAnsweringModel other(config, answering);
-  const int64_t width = config.hidden_size + 1;
-  EXPECT_EQ(tagging.parameter_count(), answering.parameter_count() + (9 - 2) * width);
-  EXPECT_EQ(tagging.entry("classifier.weight").shape, (Shape{9, config.hidden_size}));
 }
 
 TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {

@@ -1,5 +1,7 @@
 #include "tests/model/tiny_batch.h"
 
+#include <algorithm>
+
 #include "onebit/ground/base/philox.h"
 
 namespace onebit::model {
@@ -10,14 +12,18 @@ std::vector<T> cut(const std::vector<T>& from, int64_t begin, int64_t end) {
   return {from.begin() + begin, from.begin() + end};
 }
 
+template <typename T>
+ConstView flat(const std::vector<T>& values) {
+  return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
 }  // namespace
 
 BatchLimits TinyBatch::limits() const {
   return {.rows = static_cast<int64_t>(tokens.size()),
           .sequences = sequences(),
           .longest = SequenceStarts{.device = {}, .host = starts}.longest(),
-          .masked = static_cast<int64_t>(masked_rows.size()),
-          .tagged = static_cast<int64_t>(tagged_rows.size())};
+          .labelled = static_cast<int64_t>(std::max(masked_rows.size(), tagged_rows.size()))};
 }
 
 TinyBatch TinyBatch::part(int64_t begin, int64_t end) const {
@@ -48,27 +54,51 @@ TinyBatch TinyBatch::part(int64_t begin, int64_t end) const {
   return result;
 }
 
-DeviceBatch TinyBatch::view() {
-  const auto flat = [](const std::vector<int32_t>& values) {
-    return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
-  };
-  spans = span_starts;
-  spans.insert(spans.end(), span_ends.begin(), span_ends.end());
+DeviceBatch TinyBatch::view_of_rows() const {
   return {.tokens = flat(tokens),
           .segments = flat(segments),
           .positions = flat(positions),
-          .row_keys = ConstView::of(row_keys.data(), {static_cast<int64_t>(row_keys.size())}),
+          .row_keys = flat(row_keys),
           .sequence_starts = {.device = flat(starts), .host = starts},
-          .masked_rows = flat(masked_rows),
-          .masked_targets = flat(masked_targets),
-          .next_sentence = flat(next_sentence),
-          .spans = spans.empty() ? ConstView() : flat(spans).reshaped({2, sequences()}),
-          .classes = flat(classes),
-          .tagged_rows = flat(tagged_rows),
-          .tags = flat(tags),
-          .label_values = label_values.empty()
-                              ? ConstView()
-                              : ConstView::of(label_values.data(), {sequences(), 3})};
+          .labelled_rows = {},
+          .row_labels = {},
+          .sequence_labels = {},
+          .sequence_values = {}};
+}
+
+DeviceBatch TinyBatch::view() const {
+  DeviceBatch batch = view_of_rows();
+  batch.labelled_rows = flat(masked_rows);
+  batch.row_labels = flat(masked_targets);
+  batch.sequence_labels = flat(next_sentence);
+  return batch;
+}
+
+DeviceBatch TinyBatch::view_of_spans() {
+  spans_ = span_starts;
+  spans_.insert(spans_.end(), span_ends.begin(), span_ends.end());
+  DeviceBatch batch = view_of_rows();
+  batch.sequence_labels = flat(spans_);
+  return batch;
+}
+
+DeviceBatch TinyBatch::view_of_classes() const {
+  DeviceBatch batch = view_of_rows();
+  batch.sequence_labels = flat(classes);
+  return batch;
+}
+
+DeviceBatch TinyBatch::view_of_values() const {
+  DeviceBatch batch = view_of_rows();
+  batch.sequence_values = flat(label_values);
+  return batch;
+}
+
+DeviceBatch TinyBatch::view_of_tags() const {
+  DeviceBatch batch = view_of_rows();
+  batch.labelled_rows = flat(tagged_rows);
+  batch.row_labels = flat(tags);
+  return batch;
 }
 
 TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,

@@ -21,10 +21,18 @@ struct TinyBatch {
   BatchLimits limits() const;
   // Sequences [begin, end) with their labels and row keys.
   TinyBatch part(int64_t begin, int64_t end) const;
-  // Fills `spans` and returns views, valid while the batch lives.
-  DeviceBatch view();
+  // Views with the labels of one kind of model, valid while the batch lives: masked words with the
+  // next sentence, spans, classes, label_values, tags.
+  DeviceBatch view() const;
+  DeviceBatch view_of_spans();
+  DeviceBatch view_of_classes() const;
+  DeviceBatch view_of_values() const;
+  DeviceBatch view_of_tags() const;
 
-  std::vector<int32_t> spans;  // [2, sequences], made by view()
+ private:
+  DeviceBatch view_of_rows() const;
+
+  std::vector<int32_t> spans_;  // [2, sequences], made by view_of_spans()
 };
 
 // Random tokens and labels, the same for the same arguments. Row keys depend on `seed` too.

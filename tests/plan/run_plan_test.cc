@@ -92,8 +92,8 @@ void expect_memory_of_the_engine(const pretrain::PretrainingConfig& config) {
     model::PreTrainingModel model(config.model, table, config.data.heads());
     table.allocate(Device{}, config.engine.compute);
     engine::Engine engine(context, table, config.engine, communicator);
-    const model::MemoryPlan reserved =
-        model.plan(context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
+    const model::MemoryPlan reserved = model.plan(
+        context, {.rows = 8 * 32, .sequences = 8, .labelled = 8 * 5}, config.memory, true);
     const auto rows = model::memory_report(table, reserved, config.engine.compute);
     if (communicator.rank() > 0) return;
     EXPECT_EQ(plan.parameters, table.parameter_count());

@@ -42,7 +42,7 @@ TEST_P(AdamWGolden, TwentyStepsOfTheEngineFollowPyTorch) {
     const model::BatchLimits needed = batches.back().limits();
     limits.rows = std::max(limits.rows, needed.rows);
     limits.sequences = std::max(limits.sequences, needed.sequences);
-    limits.masked = std::max(limits.masked, needed.masked);
+    limits.labelled = std::max(limits.labelled, needed.labelled);
   }
   Context context = Context::cpu(2);
   model.plan(context, limits, {}, true);

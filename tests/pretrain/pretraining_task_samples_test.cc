@@ -36,9 +36,9 @@ void write_samples(const Path& text, const Path& folder) {
     sample.tokens = batch.tokens;
     sample.first_part =
         static_cast<int32_t>(std::count(batch.segments.begin(), batch.segments.end(), 0));
-    sample.masked_positions = batch.masked_rows;
-    sample.masked_ids = batch.masked_targets;
-    sample.next_sentence = batch.next_sentence.front();
+    sample.masked_positions = batch.labelled_rows;
+    sample.masked_ids = batch.row_labels;
+    sample.next_sentence = batch.sequence_labels.front();
     writer.add(sample, "batch");
   }
   writer.finish("test", {"test"});

@@ -13,7 +13,7 @@ using dataset_json::file_of;
 using dataset_json::question;
 
 std::string tokens_of(const Features& features, const Window& window) {
-  batches::PackedRows rows;
+  batches::Batch rows;
   rows.sequence_starts = {0};
   features.append(window, 0, rows);
   std::string text;

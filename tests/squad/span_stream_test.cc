@@ -19,8 +19,10 @@ class SpanStreamTest : public testing::Test {
   SpanStreamTest() {
     std::vector<Json> questions;
     for (int i = 0; i < 23; ++i) {
+      // A letter of its own, which tells the windows apart, and an end of up to seven tokens.
       questions.push_back(question(fmt::format("q{}", i), {{"here", 6}},
-                                   std::string(static_cast<size_t>(1 + i % 7), '?')));
+                                   std::string(1, static_cast<char>('a' + i)) +
+                                       std::string(static_cast<size_t>(1 + i % 7), '?')));
     }
     data_ = dataset_from_json(file_of("It is here, and there, and here again.", questions), "f",
                               Use::kTrain);
@@ -28,6 +30,18 @@ class SpanStreamTest : public testing::Test {
 
   Dataset data_;
 };
+
+// The windows of a batch, by the letters of their questions; each question has one window.
+std::vector<uint32_t> windows_of(const batches::Batch& batch) {
+  std::vector<uint32_t> windows;
+  const int32_t first_letter = vocabulary()->find("a").value();
+  for (int64_t i = 0; i < batch.sequences(); ++i) {
+    const int32_t start = batch.sequence_starts[static_cast<size_t>(i)];
+    windows.push_back(
+        static_cast<uint32_t>(batch.tokens[static_cast<size_t>(start) + 1] - first_letter));
+  }
+  return windows;
+}
 
 TEST_F(SpanStreamTest, AStepHoldsTheSameWindowsForAnyRanks) {
   const Features features = features_of(data_, {});
@@ -40,17 +54,18 @@ TEST_F(SpanStreamTest, AStepHoldsTheSameWindowsForAnyRanks) {
                                          .rank = rank,
                                          .micro_batch = micro,
                                          .accumulation = accumulation});
-      SpanBatch batch;
+      batches::Batch batch;
       for (int64_t step = 0; step < accumulation; ++step) {
         stream.build(16, step, batch);
         EXPECT_EQ(batch.sequences(), micro);
-        EXPECT_EQ(batch.spans.size(), 2 * batch.windows.size());
-        for (size_t i = 0; i < batch.windows.size(); ++i) {
-          const Window& window = features.windows()[batch.windows[i]];
-          EXPECT_EQ(batch.spans[i], window.start);
-          EXPECT_EQ(batch.spans[batch.windows.size() + i], window.end);
+        const std::vector<uint32_t> own = windows_of(batch);
+        EXPECT_EQ(batch.sequence_labels.size(), 2 * own.size());
+        for (size_t i = 0; i < own.size(); ++i) {
+          const Window& window = features.windows()[own[i]];
+          EXPECT_EQ(batch.sequence_labels[i], window.start);
+          EXPECT_EQ(batch.sequence_labels[own.size() + i], window.end);
         }
-        windows.insert(windows.end(), batch.windows.begin(), batch.windows.end());
+        windows.insert(windows.end(), own.begin(), own.end());
         rows.push_back(batch.rows());
       }
     }
@@ -70,11 +85,11 @@ TEST_F(SpanStreamTest, AStepHoldsTheSameWindowsForAnyRanks) {
 TEST_F(SpanStreamTest, AnEpochSeesEveryWindowOnce) {
   const Features features = features_of(data_, {});
   const SpanStream stream(features, {.seed = 5, .micro_batch = 1});
-  SpanBatch batch;
+  batches::Batch batch;
   std::vector<uint32_t> first, second;
   for (uint64_t sample = 0; sample < 46; ++sample) {
     stream.build(sample, 0, batch);
-    (sample < 23 ? first : second).push_back(batch.windows.at(0));
+    (sample < 23 ? first : second).push_back(windows_of(batch).at(0));
   }
   EXPECT_NE(first, second);
   for (auto* epoch : {&first, &second}) {
@@ -85,24 +100,17 @@ TEST_F(SpanStreamTest, AnEpochSeesEveryWindowOnce) {
   }
 }
 
-TEST_F(SpanStreamTest, ASweepSeesEveryWindowOnceOverAllRanks) {
+TEST_F(SpanStreamTest, BatchesForPrediction) {
   const Features features = features_of(data_, {});
-  std::vector<uint32_t> seen;
-  for (int rank = 0; rank < 3; ++rank) {
-    const SpanSweep sweep(features, 4, 3, rank);
-    SpanBatch batch;
-    std::vector<uint32_t> own;
-    for (int64_t i = 0; i < sweep.batches(); ++i) {
-      sweep.build(i, batch);
-      own.insert(own.end(), batch.windows.begin(), batch.windows.end());
-    }
-    EXPECT_EQ(sweep.sweep().items_of(rank), own);
-    seen.insert(seen.end(), own.begin(), own.end());
+  const std::vector<uint32_t> which = {7, 3, 22};
+  batches::Batch batch;
+  build_batch(features, which, batch);
+  EXPECT_EQ(windows_of(batch), which);
+  for (size_t i = 0; i < which.size(); ++i) {
+    EXPECT_EQ(batch.sequence_starts[i + 1] - batch.sequence_starts[i],
+              lengths_of(features)[which[i]]);
   }
-  std::sort(seen.begin(), seen.end());
-  std::vector<uint32_t> all(23);
-  std::iota(all.begin(), all.end(), 0u);
-  EXPECT_EQ(seen, all);
+  EXPECT_TRUE(batch.sequence_labels.empty());
 }
 
 }  // namespace

@@ -32,18 +32,16 @@ EncodedSentences encoded(const std::vector<Sentence>& sentences,
 }
 
 struct Row {
-  std::vector<int32_t> tokens, tagged_rows;
+  std::vector<int32_t> tokens, labelled_rows;
 };
 
 Row row_of(const EncodedSentences& all, uint32_t window) {
-  batches::PackedRows rows;
-  rows.clear_rows();
-  Row row;
-  all.append(window, 7, rows, row.tagged_rows);
-  row.tokens = rows.tokens;
-  EXPECT_EQ(rows.sequences(), 1);
-  EXPECT_EQ(rows.segments, std::vector<int32_t>(row.tokens.size(), 0));
-  return row;
+  batches::Batch batch;
+  batch.clear();
+  all.append(window, 7, batch);
+  EXPECT_EQ(batch.sequences(), 1);
+  EXPECT_EQ(batch.segments, std::vector<int32_t>(batch.tokens.size(), 0));
+  return {batch.tokens, batch.labelled_rows};
 }
 
 TEST(EncodedSentences, TheFirstPieceOfEachWordIsTagged) {
@@ -52,24 +50,23 @@ TEST(EncodedSentences, TheFirstPieceOfEachWordIsTagged) {
   EXPECT_THAT(all.lengths(), ElementsAre(10));
   const Row row = row_of(all, 0);
   EXPECT_THAT(row.tokens, ElementsAre(2, 5, 6, 8, 8, 7, 5, 1, 6, 3));
-  EXPECT_THAT(row.tagged_rows, ElementsAre(1, 2, 5, 6));
+  EXPECT_THAT(row.labelled_rows, ElementsAre(1, 2, 5, 6));
 }
 
 TEST(EncodedSentences, RowsCountFromTheBatch) {
   const EncodedSentences all = encoded({sentence({"a", "b"}), sentence({"c"})});
-  batches::PackedRows rows;
-  rows.clear_rows();
-  std::vector<int32_t> tagged;
-  all.append(1, 0, rows, tagged);
-  all.append(0, 1, rows, tagged);
-  EXPECT_THAT(rows.tokens, ElementsAre(2, 7, 3, 2, 5, 6, 3));
-  EXPECT_THAT(tagged, ElementsAre(1, 4, 5));
+  batches::Batch batch;
+  batch.clear();
+  all.append(1, 0, batch);
+  all.append(0, 1, batch);
+  EXPECT_THAT(batch.tokens, ElementsAre(2, 7, 3, 2, 5, 6, 3));
+  EXPECT_THAT(batch.labelled_rows, ElementsAre(1, 4, 5));
 }
 
 TEST(EncodedSentences, AWordThatVanishesIsUnknown) {
   const Row row = row_of(encoded({sentence({"a", "\xE2\x80\x8D", "b"})}), 0);
   EXPECT_THAT(row.tokens, ElementsAre(2, 5, 1, 6, 3));
-  EXPECT_THAT(row.tagged_rows, ElementsAre(1, 2, 3));
+  EXPECT_THAT(row.labelled_rows, ElementsAre(1, 2, 3));
 }
 
 TEST(EncodedSentences, LongSentencesAreSeveralSequences) {
@@ -83,10 +80,10 @@ TEST(EncodedSentences, LongSentencesAreSeveralSequences) {
   ASSERT_EQ(all.windows().size(), 3u);
   EXPECT_EQ(all.windows()[1].first_word, 1u);
   EXPECT_EQ(all.windows()[2].first_word, 5u);
-  EXPECT_THAT(row_of(all, 1).tagged_rows, ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(row_of(all, 1).labelled_rows, ElementsAre(1, 2, 3, 4));
   const Row last = row_of(all, 2);
   EXPECT_THAT(last.tokens, ElementsAre(2, 7, 5, 6, 7, 5, 3));
-  EXPECT_THAT(last.tagged_rows, ElementsAre(3, 4, 5));
+  EXPECT_THAT(last.labelled_rows, ElementsAre(3, 4, 5));
 }
 
 TEST(EncodedSentences, WordsLongerThanASequenceAreCutAndCounted) {

@@ -51,13 +51,13 @@ TEST(WindowStream, EveryWordOnceAnEpochWithItsTag) {
   const WindowStream stream(sentences, all.targets, {.seed = 3, .micro_batch = 1}, "f");
   EXPECT_EQ(stream.samples_per_epoch(), samples);
   std::map<int32_t, int> seen;
-  TagBatch batch;
+  batches::Batch batch;
   for (uint64_t sample = 0; sample < samples; ++sample) {
     stream.build(sample, 0, batch);
-    ASSERT_EQ(batch.tags.size(), batch.tagged_rows.size());
-    for (size_t i = 0; i < batch.tags.size(); ++i) {
-      EXPECT_EQ(batch.tokens[static_cast<size_t>(batch.tagged_rows[i])] - 5, batch.tags[i]);
-      ++seen[batch.tags[i]];
+    ASSERT_EQ(batch.row_labels.size(), batch.labelled_rows.size());
+    for (size_t i = 0; i < batch.row_labels.size(); ++i) {
+      EXPECT_EQ(batch.tokens[static_cast<size_t>(batch.labelled_rows[i])] - 5, batch.row_labels[i]);
+      ++seen[batch.row_labels[i]];
     }
   }
   EXPECT_EQ(seen.size(), all.targets.size());
@@ -71,26 +71,26 @@ TEST(WindowStream, BatchesKeepTheirBounds) {
                             {.seed = 3, .micro_batch = 3, .accumulation = 2}, "f");
   EXPECT_EQ(stream.bounds().sequences, 3);
   EXPECT_EQ(stream.bounds().rows, 15);
-  EXPECT_EQ(stream.bounds().tagged_rows, 9);
-  TagBatch batch;
+  EXPECT_EQ(stream.bounds().labelled_rows, 9);
+  batches::Batch batch;
   for (const uint64_t sample : {0, 6, 12, 18, 24}) {
     for (const int64_t micro_step : {0, 1}) {
       stream.build(sample, micro_step, batch);
       EXPECT_EQ(batch.sequences(), 3);
       EXPECT_LE(batch.rows(), 15);
-      EXPECT_LE(batch.tags.size(), 9u);
+      EXPECT_LE(batch.row_labels.size(), 9u);
     }
   }
 }
 
 TEST(WindowStream, BatchesForPrediction) {
   const Made all = made(3);
-  TagBatch batch;
+  batches::Batch batch;
   const std::vector<uint32_t> which = {2, 0};
   build_batch(encoded(all), which, batch);
   EXPECT_THAT(batch.tokens, ElementsAre(2, 8, 9, 10, 3, 2, 5, 3));
-  EXPECT_THAT(batch.tagged_rows, ElementsAre(1, 2, 3, 6));
-  EXPECT_TRUE(batch.tags.empty());
+  EXPECT_THAT(batch.labelled_rows, ElementsAre(1, 2, 3, 6));
+  EXPECT_TRUE(batch.row_labels.empty());
 }
 
 TEST(WindowStream, TooFewForTheRanks) {

@@ -12,13 +12,9 @@ namespace onebit::training {
 namespace {
 
 constexpr batches::BatchBounds kBounds{
-    .sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9, .label_values = 5 * 300};
+    .sequences = 5, .rows = 5 * 70, .labelled_rows = 5 * 9, .sequence_values = 5 * 300};
 
 using DeviceBatchTest = DeviceTest;
-
-struct SpanRows : batches::PackedRows {
-  std::vector<int32_t> spans;  // [2, B]
-};
 
 std::vector<int32_t> numbers(RandomSequence& random, size_t count) {
   std::vector<int32_t> values(count);
@@ -26,7 +22,7 @@ std::vector<int32_t> numbers(RandomSequence& random, size_t count) {
   return values;
 }
 
-void fill_rows(batches::PackedRows& batch, RandomSequence& random, size_t sequences, size_t rows) {
+void fill_rows(batches::Batch& batch, RandomSequence& random, size_t sequences, size_t rows) {
   batch.tokens = numbers(random, rows);
   batch.segments = numbers(random, rows);
   batch.positions = numbers(random, rows);
@@ -42,7 +38,7 @@ std::vector<T> on_host(const ConstView& view) {
   return values;
 }
 
-void expect_rows(const model::DeviceBatch& placed, const batches::PackedRows& batch) {
+void expect_rows(const model::DeviceBatch& placed, const batches::Batch& batch) {
   EXPECT_EQ(on_host<int32_t>(placed.tokens), batch.tokens);
   EXPECT_EQ(on_host<int32_t>(placed.segments), batch.segments);
   EXPECT_EQ(on_host<int32_t>(placed.positions), batch.positions);
@@ -53,70 +49,52 @@ void expect_rows(const model::DeviceBatch& placed, const batches::PackedRows& ba
 // On a CPU too, whose views show the batch's own memory: a task is tested there.
 TEST(DeviceBatchBounds, AreCheckedOnTheCpu) {
   Context there = Context::cpu(1);
-  DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .tagged_rows = 64});
+  DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .labelled_rows = 64});
   RandomSequence random(1, 3, 0);
-  batches::PackedRows batch;
+  batches::Batch batch;
   fill_rows(batch, random, 2, 64);
-  const std::vector<int32_t> rows = numbers(random, 64), tags = numbers(random, 64);
-  buffer.upload(there, batch,
-                {{&model::DeviceBatch::tagged_rows, rows}, {&model::DeviceBatch::tags, tags}});
-  const std::vector<int32_t> many = numbers(random, 4096);
-  EXPECT_DEATH(buffer.upload(there, batch, {{&model::DeviceBatch::tags, many}}), "does not hold");
+  batch.labelled_rows = numbers(random, 64);
+  batch.row_labels = numbers(random, 64);
+  batch.sequence_labels = numbers(random, 2 * batches::kMostSequenceLabels);
+  buffer.upload(there, batch);
+  batch.row_labels = numbers(random, 4096);
+  EXPECT_DEATH(buffer.upload(there, batch), "does not hold");
 }
 
-TEST_P(DeviceBatchTest, OfPretraining) {
+TEST_P(DeviceBatchTest, HasTheRowsAndTheirLabels) {
   Context there = context();
   DeviceBatchBuffer buffer(there.device(), kBounds);
   RandomSequence random(1, 2, 0);
   for (const size_t sequences : {5, 1, 3, 5, 2}) {  // the first is as large as can be
     batches::Batch batch;
     fill_rows(batch, random, sequences, sequences * 70);
-    batch.masked_rows = numbers(random, sequences * 9);
-    batch.masked_targets = numbers(random, sequences * 9);
-    batch.next_sentence = numbers(random, sequences);
-    const model::DeviceBatch placed =
-        buffer.upload(there, batch,
-                      {{&model::DeviceBatch::masked_rows, batch.masked_rows},
-                       {&model::DeviceBatch::masked_targets, batch.masked_targets},
-                       {&model::DeviceBatch::next_sentence, batch.next_sentence}});
+    batch.labelled_rows = numbers(random, sequences * 9);
+    batch.row_labels = numbers(random, sequences * 9);
+    batch.sequence_labels = numbers(random, sequences);
+    const model::DeviceBatch placed = buffer.upload(there, batch);
     expect_rows(placed, batch);
-    EXPECT_EQ(on_host<int32_t>(placed.masked_rows), batch.masked_rows);
-    EXPECT_EQ(on_host<int32_t>(placed.masked_targets), batch.masked_targets);
-    EXPECT_EQ(on_host<int32_t>(placed.next_sentence), batch.next_sentence);
+    EXPECT_EQ(on_host<int32_t>(placed.labelled_rows), batch.labelled_rows);
+    EXPECT_EQ(on_host<int32_t>(placed.row_labels), batch.row_labels);
+    EXPECT_EQ(on_host<int32_t>(placed.sequence_labels), batch.sequence_labels);
+    EXPECT_EQ(placed.sequence_values.elements(), 0);
   }
 }
 
-TEST_P(DeviceBatchTest, OfManyLabels) {
+TEST_P(DeviceBatchTest, HasTheLabelsOfSequences) {
   Context there = context();
   DeviceBatchBuffer buffer(there.device(), kBounds);
   RandomSequence random(5, 6, 0);
   for (const size_t sequences : {5, 1, 3}) {
-    batches::PackedRows batch;
+    batches::Batch batch;
     fill_rows(batch, random, sequences, sequences * 70);
-    std::vector<float> values(sequences * 300);
-    for (float& value : values) value = static_cast<float>(random.uniform());
-    const model::DeviceBatch placed = buffer.upload(
-        there, batch,
-        {{&model::DeviceBatch::label_values, values, static_cast<int64_t>(sequences)}});
+    batch.sequence_labels = numbers(random, sequences * batches::kMostSequenceLabels);
+    batch.sequence_values.resize(sequences * 300);
+    for (float& value : batch.sequence_values) value = static_cast<float>(random.uniform());
+    const model::DeviceBatch placed = buffer.upload(there, batch);
     expect_rows(placed, batch);
-    EXPECT_EQ(placed.label_values.shape(), (Shape{static_cast<int64_t>(sequences), 300}));
-    EXPECT_EQ(on_host<float>(placed.label_values), values);
-  }
-}
-
-TEST_P(DeviceBatchTest, OfSquad) {
-  Context there = context();
-  DeviceBatchBuffer buffer(there.device(), kBounds);
-  RandomSequence random(3, 4, 0);
-  for (const size_t sequences : {2, 5, 1}) {
-    SpanRows batch;
-    fill_rows(batch, random, sequences, sequences * 33);
-    batch.spans = numbers(random, 2 * sequences);
-    const model::DeviceBatch placed =
-        buffer.upload(there, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
-    expect_rows(placed, batch);
-    EXPECT_EQ(placed.spans.shape(), (Shape{2, static_cast<int64_t>(sequences)}));
-    EXPECT_EQ(on_host<int32_t>(placed.spans), batch.spans);
+    EXPECT_EQ(placed.labelled_rows.elements(), 0);
+    EXPECT_EQ(on_host<int32_t>(placed.sequence_labels), batch.sequence_labels);
+    EXPECT_EQ(on_host<float>(placed.sequence_values), batch.sequence_values);
   }
 }
 
@@ -129,13 +107,12 @@ TEST_P(DeviceBatchTest, LeavesTheBatchesBeforeAlone) {
   const Buffer busy(there.device(), kBusyBytes);
   Staging busy_on_host(there.device(), kBusyBytes);
   RandomSequence random(5, 6, 0);
-  std::vector<SpanRows> batches(6);
+  std::vector<batches::Batch> batches(6);
   std::vector<Staging> read;
-  for (SpanRows& batch : batches) {
+  for (batches::Batch& batch : batches) {
     fill_rows(batch, random, 4, 200);
-    batch.spans = numbers(random, 8);
-    const model::DeviceBatch placed =
-        buffer.upload(there, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
+    batch.sequence_labels = numbers(random, 8);
+    const model::DeviceBatch placed = buffer.upload(there, batch);
     busy_on_host.download(there, busy.data(), kBusyBytes);
     read.emplace_back(there.device(), placed.tokens.size_bytes());
     read.back().download(there, placed.tokens.raw(), placed.tokens.size_bytes());

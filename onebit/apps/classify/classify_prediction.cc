@@ -1,10 +1,9 @@
 #include "onebit/apps/classify/classify_prediction.h"
 
-#include "onebit/apps/classify/example_stream.h"
-#include "onebit/data/batches/length_sweep.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/file_parts.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/gathered_items.h"
 
@@ -13,10 +12,8 @@ namespace {
 
 using classify::Problem;
 
-// Batches per piece of a file. Each piece is sorted by length.
-constexpr int64_t kBatchesOfPiece = 32;
-// The bytes of text at which a piece ends in any case.
-constexpr size_t kBytesOfPiece = size_t{16} << 20;
+constexpr int64_t kBatchesOfPart = 32;
+constexpr size_t kBytesOfPart = size_t{16} << 20;
 
 constexpr finetune::ClassifierKind kKind = {.architecture = model::kClassifierArchitecture,
                                             .items = "texts",
@@ -51,7 +48,7 @@ batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
 
 }  // namespace
 
-std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
                                    const finetune::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator) {
@@ -60,13 +57,12 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
   const auto values_of = [&](uint32_t example) {
     return std::span(all).subspan(example * outputs, outputs);
   };
-  const batches::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
-                                   communicator.rank());
-  batches::PackedRows rows;
-  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
-    finetune::build_batch(examples, sweep.items(index), rows);
-    return model.predict(context, buffer.upload(context, rows));
-  });
+  batches::Batch rows;
+  finetune::predict_items(examples.lengths(), batch, communicator, values_of,
+                          [&](std::span<const uint32_t> items) {
+                            finetune::build_batch(examples, items, rows);
+                            return model.predict(context, buffer.upload(context, rows));
+                          });
   return all;
 }
 
@@ -103,21 +99,20 @@ std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example>
 
 int64_t ClassifyPredictor::for_each_output(finetune::ExampleReader& reader,
                                            const std::function<void(std::span<const float>)>& add) {
-  std::vector<finetune::Example> piece(static_cast<size_t>(kBatchesOfPiece * options_.batch));
   int64_t examples = 0;
-  for (bool is_last = false; !is_last;) {
-    size_t count = 0;
-    for (size_t bytes = 0; count < piece.size() && bytes < kBytesOfPiece; ++count) {
-      is_last = !reader.next(piece[count]);
-      if (is_last) break;
-      bytes += piece[count].text.size() + piece[count].text_pair.size();
-    }
-    const std::vector<float> all = outputs(std::span(piece).first(count), reader.has_pairs());
-    for (size_t i = 0; i < count; ++i) {
-      add(std::span(all).subspan(i * labels_.size(), labels_.size()));
-    }
-    examples += static_cast<int64_t>(count);
-  }
+  finetune::for_each_part<finetune::Example>(
+      {.items = static_cast<size_t>(kBatchesOfPart * options_.batch), .size = kBytesOfPart},
+      [&](finetune::Example& example) { return reader.next(example); },
+      [](const finetune::Example& example) {
+        return example.text.size() + example.text_pair.size();
+      },
+      [&](std::span<const finetune::Example> part) {
+        const std::vector<float> all = outputs(part, reader.has_pairs());
+        for (size_t i = 0; i < part.size(); ++i) {
+          add(std::span(all).subspan(i * labels_.size(), labels_.size()));
+        }
+        examples += static_cast<int64_t>(part.size());
+      });
   return examples;
 }
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classification_model.h"
 #include "onebit/apps/classify/labels.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/classification_model.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
@@ -19,7 +19,7 @@ namespace onebit::classify {
 
 // Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
 // The model and `buffer` must be planned for `batch` of the longest examples. Collective.
-std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
                                    const finetune::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
                                    comm::Communicator& communicator);
@@ -44,7 +44,7 @@ class ClassifyPredictor {
   std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
   // The number of examples so far that were truncated.
   int64_t cut() const { return cut_; }
-  // Reads the examples of a file in pieces of bounded size, and calls add(outputs) for each
+  // Reads the examples of a file in parts of bounded size, and calls add(outputs) for each
   // example, in order. Returns their number.
   int64_t for_each_output(finetune::ExampleReader& reader,
                           const std::function<void(std::span<const float>)>& add);
@@ -58,7 +58,7 @@ class ClassifyPredictor {
   Problem problem_;
   ParameterTable table_;
   ConstantWeights weights_;
-  model::ClassificationModel model_;
+  ClassificationModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;
 };

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "onebit/apps/classify/classify_batch.h"
+#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/example_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/listed.h"
 #include "onebit/math/model/head_names.h"
@@ -10,7 +11,7 @@
 #include "onebit/training/finetune/classifier_labels.h"
 #include "onebit/training/finetune/cut_texts.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::classify {
 namespace {
@@ -24,8 +25,6 @@ model::LabelKind kind_of(Problem problem) {
          : problem == Problem::kMultiLabel ? model::LabelKind::kLabels
                                            : model::LabelKind::kValues;
 }
-
-using ClassifySource = finetune::ItemSource<classify::ExampleStream, ClassifyBatch>;
 
 std::string counted(const finetune::Examples& examples) {
   return fmt::format("{} {}", examples.all.size(), examples.has_pairs ? "pairs of texts" : "texts");
@@ -45,7 +44,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   choose_labels(checkpoint.classifier, checkpoint.architecture == model::kClassifierArchitecture);
   open_train_data(options, context.threads());
   choose_metrics();
-  open_dev_data(options.dev, context.threads());
+  for (const DevFile& file : options.dev) open_dev_data(file, context.threads());
   facts_.name = kClassifyTask;
   facts_.use = "onebit classify predict --model {} --input FILE --output FILE";
   facts_.sequences =
@@ -78,29 +77,34 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   require(!examples_.has_pairs || description_.config.segments >= 2,
           "{}: contains pairs of texts, and the model has no second segment (type_vocab_size 1)",
           examples_.source);
-  encoded_ = std::make_unique<finetune::EncodedExamples>(
-      examples_.all, description_.vocabulary, description_.casing,
-      finetune::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                              .has_pairs = examples_.has_pairs,
-                              .threads = threads});
+  encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
   const bool has_labels = targets_.problem != Problem::kRegression;
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
                                     has_labels ? fmt::format(", {} labels ({})", labels.size(),
                                                              listed(labels, kMaxLabelsShown))
                                                : ", a number each")});
-  finetune::report_cut({.source = examples_.source,
-                        .cut = encoded_->cut(),
-                        .all = encoded_->size(),
-                        .max_sequence_length = config_.max_sequence_length,
-                        .pairs = examples_.has_pairs},
-                       facts_.decisions);
   if (examples_.skipped > 0) {
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
   if (!examples_.unread.empty()) facts_.decisions.push_back(examples_.unread);
   if (!examples_.left_out.empty()) facts_.decisions.push_back(examples_.left_out);
+}
+
+// Reports how many texts were truncated.
+finetune::EncodedExamples ClassifyTask::encoded(const finetune::Examples& examples, int threads) {
+  finetune::EncodedExamples sequences(examples.all, description_.vocabulary, description_.casing,
+                                      {.max_sequence_length = config_.max_sequence_length,
+                                       .has_pairs = examples.has_pairs,
+                                       .threads = threads});
+  finetune::report_cut({.source = examples.source,
+                        .cut = sequences.cut(),
+                        .all = sequences.size(),
+                        .max_sequence_length = config_.max_sequence_length,
+                        .pairs = examples.has_pairs},
+                       facts_.decisions);
+  return sequences;
 }
 
 void ClassifyTask::choose_metrics() {
@@ -118,26 +122,20 @@ void ClassifyTask::choose_metrics() {
   facts_.kept_by = *found;
 }
 
-void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads) {
-  for (const DevFile& file : files) {
-    auto dev = std::make_unique<ClassifyDev>(file, config_, description_, threads);
-    require(dev->has_pairs() == examples_.has_pairs,
-            "{}: of this file and {}, one contains pairs of texts, the other single texts",
-            file.path.string(), examples_.source);
-    facts_.data_rows.push_back(
-        {"evaluated on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
-    finetune::report_cut({.source = file.path.string(),
-                          .cut = dev->cut(),
-                          .all = dev->examples(),
-                          .max_sequence_length = config_.max_sequence_length,
-                          .pairs = dev->has_pairs()},
-                         facts_.decisions);
-    if (!dev->left_out().empty()) facts_.decisions.push_back(dev->left_out());
-    facts_.evaluations = {.by_steps = true, .by_epochs = true};
-    facts_.evaluation_bounds.include(dev->bounds());
-    facts_.held_out_checksums.push_back(dev->checksum());
-    dev_.push_back(std::move(dev));
-  }
+void ClassifyTask::open_dev_data(const DevFile& file, int threads) {
+  finetune::Examples examples =
+      classify::read_labelled(file.path, config_.layout, config_.label_format);
+  require(examples.has_pairs == examples_.has_pairs,
+          "{}: of this file and {}, one contains pairs of texts, the other single texts",
+          file.path.string(), examples_.source);
+  Targets targets =
+      classify::targets_of(examples, config_.label_format, description_.classifier.labels);
+  finetune::EncodedExamples sequences = encoded(examples, threads);
+  add_dev_file(file.path.string(), fmt::format("{} examples", sequences.size()),
+               finetune::bounds_of(sequences, config_.prediction_batch),
+               finetune::checksum(examples));
+  if (!examples.left_out.empty()) facts_.decisions.push_back(examples.left_out);
+  dev_.push_back({file, std::move(examples), std::move(targets), std::move(sequences)});
 }
 
 std::vector<float> ClassifyTask::class_weights() const {
@@ -151,12 +149,12 @@ std::vector<float> ClassifyTask::class_weights() const {
 }
 
 void ClassifyTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::ClassificationModel>(
+  model_ = std::make_unique<ClassificationModel>(
       description_.config,
-      model::ClassifierHead{.outputs = targets_.outputs,
-                            .kind = kind_of(targets_.problem),
-                            .dropout = description_.classifier.dropout,
-                            .weights = class_weights()},
+      ClassifierHead{.outputs = targets_.outputs,
+                     .kind = kind_of(targets_.problem),
+                     .dropout = description_.classifier.dropout,
+                     .weights = class_weights()},
       table);
 }
 
@@ -170,7 +168,7 @@ finetune::DataIdentity ClassifyTask::identity() const {
 
 std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
                                                                  Json identity) {
-  return std::make_unique<ClassifySource>(
+  return std::make_unique<finetune::ItemSource<ExampleStream>>(
       ExampleStream(*encoded_, targets_, share.dealt(), examples_.source), std::move(identity));
 }
 
@@ -205,14 +203,17 @@ training::Evaluation ClassifyTask::evaluate(Context& context, training::DeviceBa
   const Stopwatch watch;
   std::vector<metrics::Metric> record;
   scores_.clear();
-  for (const auto& dev : dev_) {
-    scores_.push_back(dev->evaluate(context, *model_, score_options_, buffer, communicator));
-    const std::string prefix = scores_.size() == 1 ? "" : dev->file().name + "_";
+  for (const Dev& dev : dev_) {
+    const std::vector<float> outputs = predict_outputs(
+        context, *model_, dev.encoded, config_.prediction_batch, buffer, communicator);
+    scores_.push_back(
+        classify::score(dev.targets, description_.classifier.labels, outputs, score_options_));
+    const std::string prefix = scores_.size() == 1 ? "" : dev.file.name + "_";
     for (metrics::Metric metric : scores_.back().metrics) {
       metric.name = prefix + metric.name;
       record.push_back(std::move(metric));
     }
-    record.push_back({prefix + "examples", static_cast<double>(dev->examples()), true});
+    record.push_back({prefix + "examples", static_cast<double>(dev.encoded.size()), true});
   }
   return evaluation_of(std::move(record), watch);
 }
@@ -230,7 +231,7 @@ std::string ClassifyTask::describe(const std::vector<metrics::Metric>& record) c
 void ClassifyTask::write_beside_model(const Path& folder) const {
   Json files = Json::array();
   for (size_t i = 0; i < scores_.size(); ++i) {
-    Json scores = {{"file", dev_[i]->file().path.string()}};
+    Json scores = {{"file", dev_[i].file.path.string()}};
     scores.update(classify::json_of(scores_[i]));
     files.push_back(std::move(scores));
   }

@@ -5,21 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classification_model.h"
 #include "onebit/apps/classify/classify_config.h"
-#include "onebit/apps/classify/classify_dev.h"
+#include "onebit/apps/classify/scores.h"
+#include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 
 namespace onebit::classify {
 
+// Labelled examples on which the classifier is evaluated during training.
+struct DevFile {
+  Path path;
+  // Prefix of the names of its metrics ("mismatched_accuracy"); empty for the first file.
+  std::string name;
+};
+
 struct ClassifyTrainingOptions : training::RunOptions {
   Path model;  // resolved by find_model_folder()
   Path train;
-  std::vector<DevFile>
-      dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
+  std::vector<DevFile> dev;  // evaluated after each epoch and every run.evaluate_every steps
 };
 
-class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::ClassificationModel> {
+class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, ClassificationModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads.
@@ -40,10 +48,18 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::Clas
   void write_beside_model(const Path& folder) const override;
 
  private:
+  struct Dev {
+    DevFile file;
+    finetune::Examples examples;
+    Targets targets;
+    finetune::EncodedExamples encoded;
+  };
+
   void open_train_data(const ClassifyTrainingOptions& options, int threads);
+  finetune::EncodedExamples encoded(const finetune::Examples& examples, int threads);
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_classifier);
   void choose_metrics();
-  void open_dev_data(const std::vector<DevFile>& files, int threads);
+  void open_dev_data(const DevFile& file, int threads);
   std::vector<float> class_weights() const;
   finetune::DataIdentity identity() const override;
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
@@ -53,7 +69,7 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, model::Clas
   finetune::Examples examples_;
   Targets targets_;
   std::unique_ptr<finetune::EncodedExamples> encoded_;
-  std::vector<std::unique_ptr<ClassifyDev>> dev_;
+  std::vector<Dev> dev_;
   ScoreOptions score_options_;
   std::vector<Scores> scores_;  // of the last evaluation, by file
 };

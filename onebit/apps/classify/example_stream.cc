@@ -4,18 +4,6 @@
 
 namespace onebit::classify {
 
-void ExampleBatch::clear() {
-  clear_rows();
-  classes.clear();
-  values.clear();
-}
-
-void ExampleBatch::reserve(const batches::BatchBounds& bounds) {
-  reserve_rows(bounds);
-  classes.reserve(static_cast<size_t>(bounds.sequences));
-  values.reserve(static_cast<size_t>(bounds.label_values));
-}
-
 ExampleStream::ExampleStream(const finetune::EncodedExamples& examples, const Targets& targets,
                              const batches::DealOptions& options, const std::string& source)
     : examples_(examples),
@@ -25,25 +13,25 @@ ExampleStream::ExampleStream(const finetune::EncodedExamples& examples, const Ta
   ONEBIT_INVARIANT(examples.size() == targets.examples());
 }
 
-void ExampleStream::build(uint64_t first_sample, int64_t micro_step, ExampleBatch& batch) const {
+void ExampleStream::build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const {
   batch.clear();
   for (const batches::DealtSample& dealt : dealer_.deal(first_sample, micro_step)) {
     examples_.append(dealt.item, dealt.sample, batch);
     if (targets_.problem == Problem::kSingleLabel) {
-      batch.classes.push_back(targets_.classes[dealt.item]);
+      batch.sequence_labels.push_back(targets_.classes[dealt.item]);
     } else {
       const auto first = targets_.values.begin() + int64_t{dealt.item} * targets_.outputs;
-      batch.values.insert(batch.values.end(), first, first + targets_.outputs);
+      batch.sequence_values.insert(batch.sequence_values.end(), first, first + targets_.outputs);
     }
   }
 }
 
 batches::BatchBounds ExampleStream::bounds() const {
-  const bool has_values = targets_.problem != Problem::kSingleLabel;
-  return {.sequences = micro_batch_,
-          .rows = micro_batch_ * examples_.longest(),
-          .longest = examples_.longest(),
-          .label_values = has_values ? micro_batch_ * targets_.outputs : 0};
+  batches::BatchBounds bounds = finetune::bounds_of(examples_, micro_batch_);
+  if (targets_.problem != Problem::kSingleLabel) {
+    bounds.sequence_values = micro_batch_ * targets_.outputs;
+  }
+  return bounds;
 }
 
 }  // namespace onebit::classify

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "onebit/apps/classify/labels.h"
 #include "onebit/data/batches/batch.h"
@@ -10,14 +10,6 @@
 #include "onebit/training/finetune/encoded_examples.h"
 
 namespace onebit::classify {
-
-struct ExampleBatch : batches::PackedRows {
-  std::vector<int32_t> classes;  // [B]; only of single labels
-  std::vector<float> values;     // [B, outputs]; only of other problems
-
-  void clear();
-  void reserve(const batches::BatchBounds& bounds);
-};
 
 // Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
@@ -28,8 +20,9 @@ class ExampleStream {
                 const batches::DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
-  // Fills `batch` as batches::StepDealer::deal() deals it.
-  void build(uint64_t first_sample, int64_t micro_step, ExampleBatch& batch) const;
+  // Fills `batch` as batches::StepDealer::deal() deals it. Single labels are its sequence_labels
+  // [B], the numbers of other problems its sequence_values [B, outputs].
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
   batches::BatchBounds bounds() const;
 
  private:

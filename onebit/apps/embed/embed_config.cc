@@ -6,7 +6,6 @@ namespace onebit::embed {
 namespace {
 
 using embed::Kind;
-using model::Pooling;
 
 // The run's training file may be of another kind and format: another file shares only the columns
 // of the two texts with it, and none if the command names columns.

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
-#include "onebit/math/model/embedding_model.h"
 #include "onebit/training/finetune/fine_tuning_config.h"
 #include "onebit/training/training/task_kind.h"
 
@@ -20,7 +20,7 @@ struct EmbedConfig : finetune::FineTuningConfig {
   int64_t max_sequence_length = 128;
 
   // Absent: as the model's folder specifies for sentence-transformers, else mean and true.
-  std::optional<model::Pooling> pooling;
+  std::optional<Pooling> pooling;
   std::optional<bool> normalize;
   double scale = 20;    // of cosines in the ranking loss
   std::string best_by;  // empty: the first of embed::metric_names()

@@ -2,18 +2,17 @@
 
 #include <utility>
 
-#include "onebit/apps/embed/embed_batch.h"
+#include "onebit/apps/embed/example_stream.h"
+#include "onebit/apps/embed/similarity_loss.h"
+#include "onebit/apps/embed/text_encoder.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/math/model/head_names.h"
-#include "onebit/math/model/similarity_loss.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/cut_texts.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::embed {
 namespace {
-
-using EmbedSource = finetune::ItemSource<embed::ExampleStream, EmbeddedBatch>;
 
 std::string counted(const Examples& examples) {
   return fmt::format("{} {}", examples.size(), embed::name_of(examples.kind));
@@ -69,41 +68,38 @@ void EmbedTask::describe_vectors(const Path& folder) {
   }
 }
 
-void EmbedTask::open_train_data(int threads) {
-  encoded_ = std::make_unique<finetune::EncodedExamples>(
-      examples_.texts.all, description_.vocabulary, description_.casing,
-      finetune::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                              .has_pairs = false,
-                              .threads = threads});
-  facts_.data_rows.push_back(
-      {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
-  finetune::report_cut({.source = examples_.source(),
-                        .cut = encoded_->cut(),
-                        .all = encoded_->size(),
+// Reports how many texts were truncated.
+finetune::EncodedExamples EmbedTask::encoded(const Examples& examples, int threads) {
+  finetune::EncodedExamples texts(
+      examples.texts.all, description_.vocabulary, description_.casing,
+      {.max_sequence_length = config_.max_sequence_length, .has_pairs = false, .threads = threads});
+  finetune::report_cut({.source = examples.source(),
+                        .cut = texts.cut(),
+                        .all = texts.size(),
                         .max_sequence_length = config_.max_sequence_length},
                        facts_.decisions);
+  return texts;
+}
+
+void EmbedTask::open_train_data(int threads) {
+  encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
+  facts_.data_rows.push_back(
+      {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
   if (!examples_.texts.unread.empty()) facts_.decisions.push_back(examples_.texts.unread);
   if (!examples_.texts.left_out.empty()) facts_.decisions.push_back(examples_.texts.left_out);
 }
 
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
-  dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
-  const Examples& examples = dev_->examples();
-  facts_.data_rows.push_back(
-      {"evaluated on", fmt::format("{}: {}", examples.source(), counted(examples))});
-  finetune::report_cut({.source = examples.source(),
-                        .cut = dev_->cut(),
-                        .all = examples.size() * examples.parts(),
-                        .max_sequence_length = config_.max_sequence_length},
-                       facts_.decisions);
+  Examples examples = embed::read_examples(dev, config_.layout);
+  finetune::EncodedExamples texts = encoded(examples, threads);
+  add_dev_file(examples.source(), counted(examples),
+               finetune::bounds_of(texts, config_.prediction_batch), embed::checksum(examples));
   if (!examples.texts.left_out.empty()) facts_.decisions.push_back(examples.texts.left_out);
-  facts_.evaluations = {.by_steps = true, .by_epochs = true};
-  facts_.evaluation_bounds = dev_->bounds();
-  facts_.held_out_checksums = {embed::checksum(examples)};
+  dev_ = std::make_unique<Dev>(Dev{std::move(examples), std::move(texts)});
 }
 
 void EmbedTask::choose_metric() {
-  const Kind kind = dev_ ? dev_->examples().kind : examples_.kind;
+  const Kind kind = dev_ ? dev_->examples.kind : examples_.kind;
   const auto names = embed::metric_names(kind);
   const auto found = training::find_kept_by(names, config_.best_by);
   require(found.has_value(),
@@ -113,8 +109,8 @@ void EmbedTask::choose_metric() {
 }
 
 void EmbedTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::EmbeddingModel>(description_.config,
-                                                   in_model(description_.sentence->pooling), table);
+  model_ = std::make_unique<EmbeddingModel>(description_.config,
+                                            in_model(description_.sentence->pooling), table);
 }
 
 finetune::DataIdentity EmbedTask::identity() const {
@@ -147,8 +143,8 @@ std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::St
                                                               Json identity) {
   step_parts_ = batches::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
-  return std::make_unique<EmbedSource>(ExampleStream(*encoded_, examples_, share.dealt()),
-                                       std::move(identity));
+  return std::make_unique<finetune::ItemSource<ExampleStream>>(
+      ExampleStream(*encoded_, examples_, share.dealt()), std::move(identity));
 }
 
 std::string EmbedTask::fill(ParameterTable& table) {
@@ -186,10 +182,10 @@ training::Sums EmbedTask::rank(const Gathered& gathered, double gradient_scale, 
 training::Sums EmbedTask::compare(ConstView vectors, ConstView scores, double gradient_scale,
                                   View gradients) {
   const Tensor wanted = to_cpu_f32(scores);
-  return {model::similarity_loss({.vectors = vectors,
-                                  .scores = wanted.view(),
-                                  .gradient_scale = gradient_scale,
-                                  .gradients = gradients}),
+  return {similarity_loss({.vectors = vectors,
+                           .scores = wanted.view(),
+                           .gradient_scale = gradient_scale,
+                           .gradients = gradients}),
           0.0};
 }
 
@@ -200,7 +196,7 @@ training::Sums EmbedTask::forward_backward(Context& context, const model::Device
   training::Sums sums;
   const auto loss = [&](ConstView vectors, View gradients) {
     sums = is_ranked() ? rank(gather(vectors, pass.micro_step), scale, gradients)
-                       : compare(vectors, batch.label_values, scale, gradients);
+                       : compare(vectors, batch.sequence_values, scale, gradients);
   };
   model_->forward_backward(context, batch, loss, pass);
   return sums;
@@ -224,14 +220,16 @@ training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
 training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
-  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
+  const std::vector<float> vectors =
+      encode_texts(context, *model_, dev_->encoded, config_.prediction_batch, buffer, communicator);
+  scores_ = embed::score(dev_->examples, vectors, context.threads());
   std::vector<metrics::Metric> record = scores_.metrics;
   record.push_back({"examples", static_cast<double>(scores_.examples), true});
   return evaluation_of(std::move(record), watch);
 }
 
 void EmbedTask::write_beside_model(const Path& folder) const {
-  Json scores = {{"file", dev_->examples().source()}};
+  Json scores = {{"file", dev_->examples.source()}};
   scores.update(embed::json_of(scores_));
   write_scores(folder, scores);
 }

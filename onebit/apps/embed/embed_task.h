@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "onebit/apps/embed/embed_config.h"
-#include "onebit/apps/embed/embed_dev.h"
-#include "onebit/math/model/ranking_loss.h"
+#include "onebit/apps/embed/embedding_model.h"
+#include "onebit/apps/embed/ranking_loss.h"
+#include "onebit/apps/embed/scores.h"
+#include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
@@ -19,7 +21,7 @@ namespace onebit::embed {
 // A sample is an example of two or three texts. Pairs and triplets are trained with a ranking loss
 // (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
 // their cosine (model/similarity_loss.h).
-class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingModel> {
+class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
@@ -40,7 +42,14 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
   void write_beside_model(const Path& folder) const override;
 
  private:
+  // Examples on which the vectors are evaluated during training.
+  struct Dev {
+    Examples examples;
+    finetune::EncodedExamples encoded;
+  };
+
   void describe_vectors(const Path& folder);
+  finetune::EncodedExamples encoded(const Examples& examples, int threads);
   void open_train_data(int threads);
   void open_dev_data(const Path& dev, int threads);
   void choose_metric();
@@ -62,12 +71,12 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, model::EmbeddingM
 
   Examples examples_;
   std::unique_ptr<finetune::EncodedExamples> encoded_;
-  std::unique_ptr<EmbedDev> dev_;
+  std::unique_ptr<Dev> dev_;
   Scores scores_;  // of the last evaluation
   // Gathers the vectors of all ranks, separate from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;
-  std::optional<model::RankingLoss> ranking_;
+  std::optional<RankingLoss> ranking_;
   batches::StepParts step_parts_;
   Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
 };

@@ -17,16 +17,6 @@ std::vector<int32_t> lengths_of(const finetune::EncodedExamples& encoded, int64_
 
 }  // namespace
 
-void EmbedBatch::clear() {
-  clear_rows();
-  scores.clear();
-}
-
-void EmbedBatch::reserve(const batches::BatchBounds& bounds) {
-  reserve_rows(bounds);
-  scores.reserve(static_cast<size_t>(bounds.label_values));
-}
-
 ExampleStream::ExampleStream(const finetune::EncodedExamples& encoded, const Examples& examples,
                              const batches::DealOptions& options)
     : encoded_(encoded),
@@ -39,16 +29,17 @@ ExampleStream::ExampleStream(const finetune::EncodedExamples& encoded, const Exa
   longest_ = *std::max_element(lengths.begin(), lengths.end());
 }
 
-void ExampleStream::build(uint64_t first_sample, int64_t micro_step, EmbedBatch& batch) const {
+void ExampleStream::build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const {
   batch.clear();
-  batch.parts = examples_.parts();
-  const auto parts = static_cast<uint32_t>(batch.parts);
+  const auto parts = static_cast<uint32_t>(examples_.parts());
   for (const batches::DealtSample& dealt : dealer_.deal(first_sample, micro_step)) {
     for (uint32_t part = 0; part < parts; ++part) {
       // Each text has a dropout mask of its own.
       encoded_.append(dealt.item * parts + part, dealt.sample * parts + part, batch);
     }
-    if (!examples_.scores.empty()) batch.scores.push_back(examples_.scores[dealt.item]);
+    if (!examples_.scores.empty()) {
+      batch.sequence_values.push_back(examples_.scores[dealt.item]);
+    }
   }
 }
 
@@ -56,7 +47,7 @@ batches::BatchBounds ExampleStream::bounds() const {
   return {.sequences = micro_batch_ * examples_.parts(),
           .rows = micro_batch_ * longest_,
           .longest = longest_,
-          .label_values = examples_.scores.empty() ? 0 : micro_batch_};
+          .sequence_values = examples_.scores.empty() ? 0 : micro_batch_};
 }
 
 }  // namespace onebit::embed

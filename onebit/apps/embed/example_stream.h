@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/data/batches/batch.h"
@@ -10,16 +9,6 @@
 #include "onebit/training/finetune/encoded_examples.h"
 
 namespace onebit::embed {
-
-// The texts of an example are consecutive sequences.
-struct EmbedBatch : batches::PackedRows {
-  int64_t parts = 2;          // sequences per example
-  std::vector<float> scores;  // [examples]; empty except for scored pairs
-
-  int64_t examples() const { return sequences() / parts; }
-  void clear();
-  void reserve(const batches::BatchBounds& bounds);
-};
 
 // Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
@@ -29,8 +18,9 @@ class ExampleStream {
                 const batches::DealOptions& options);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
-  // Fills `batch` as batches::StepDealer::deal() deals it.
-  void build(uint64_t first_sample, int64_t micro_step, EmbedBatch& batch) const;
+  // Fills `batch` as batches::StepDealer::deal() deals it. The texts of an example are consecutive
+  // sequences. The sequence_values of scored pairs are their scores [examples].
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
   batches::BatchBounds bounds() const;
 
  private:

@@ -1,18 +1,19 @@
 #include "onebit/apps/embed/text_columns.h"
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/listed.h"
-#include "onebit/training/finetune/columns.h"
 
 namespace onebit::embed {
 namespace {
 
-constexpr size_t kMaxNamesListed = 30;
+using finetune::ColumnRole;
 
-std::string columns_there(const finetune::RecordReader& reader) {
-  return reader.names().empty() ? "the file is read without a header"
-                                : "there are " + listed(reader.names(), kMaxNamesListed);
-}
+const ColumnRole kAnchor = {"anchor, the first text",
+                            {"anchor", "query", "question", "sentence1", "text"}};
+const ColumnRole kPositive = {"positive, the text that matches the anchor",
+                              {"positive", "answer", "sentence2", "text_pair"}};
+const ColumnRole kNegative = {"negative", {"negative"}};
+const ColumnRole kScore = {"score", {"score", "similarity"}};
+const ColumnRole kText = {"text", {"text", "sentence"}};
 
 // A file with several negatives per anchor would train as pairs without any of them.
 void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
@@ -44,14 +45,6 @@ int64_t parts_of(Kind kind) {
   return kind == Kind::kTriplets ? 3 : 2;
 }
 
-bool Columns::has_header() const {
-  return finetune::Columns{.text = anchor,
-                           .text_pair = positive,
-                           .label = negative.empty() ? score : negative,
-                           .header = header}
-      .has_header();
-}
-
 Kind ChosenColumns::kind() const {
   if (!score.empty()) return Kind::kScored;
   return negative.empty() ? Kind::kPairs : Kind::kTriplets;
@@ -66,30 +59,15 @@ std::vector<std::string> ChosenColumns::list() const {
 
 ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
                              const std::string& fix) {
-  finetune::UsualNames usual(reader);
-  ChosenColumns chosen = {.anchor = columns.anchor,
-                          .positive = columns.positive,
+  finetune::ColumnFinder finder(reader, fix);
+  ChosenColumns chosen = {.anchor = finder.require_column(columns.anchor, kAnchor),
+                          .positive = finder.require_column(columns.positive, kPositive),
                           .negative = columns.negative,
                           .score = columns.score};
-  if (chosen.anchor.empty()) {
-    chosen.anchor = usual.find_required({"anchor", "query", "question", "sentence1", "text"});
-  }
-  if (chosen.positive.empty()) {
-    chosen.positive = usual.find_required({"positive", "answer", "sentence2", "text_pair"});
-  }
-  require(!chosen.anchor.empty(),
-          "{}: which column contains the anchor, the first text? None is called anchor, query, "
-          "question, sentence1 or text: {}; {}",
-          reader.name(), columns_there(reader), fix);
-  require(
-      !chosen.positive.empty(),
-      "{}: which column contains the positive, the text that matches the anchor? None is called "
-      "positive, answer, sentence2 or text_pair: {}; {}",
-      reader.name(), columns_there(reader), fix);
   // If one of the two is named, a column with the usual name of the other has another meaning.
   if (chosen.negative.empty() && chosen.score.empty()) {
-    chosen.negative = usual.find({"negative"});
-    chosen.score = usual.find({"score", "similarity"});
+    chosen.negative = finder.find(kNegative);
+    chosen.score = finder.find(kScore);
   }
   const bool are_found = columns.anchor.empty() && columns.positive.empty();
   if (are_found && chosen.negative.empty() && chosen.score.empty()) {
@@ -99,20 +77,18 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
           "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "
           "most one of them; {}",
           reader.name(), chosen.negative, chosen.score, fix);
-  reader.expect_no(usual.missed(), fix);
+  finder.finish();
   return chosen;
 }
 
 std::string choose_text(finetune::RecordReader& reader, const std::string& given) {
   if (!given.empty()) return given;
-  finetune::UsualNames usual(reader);
-  const std::string found = usual.find_required({"text", "sentence"});
-  reader.expect_no(usual.missed(), "give --text");
-  if (!found.empty()) return found;
-  require(reader.names().size() == 1,
-          "{}: which column contains the text? None is called text or sentence: {}; give --text",
-          reader.name(), columns_there(reader));
-  return reader.names().front();
+  finetune::ColumnFinder finder(reader, "give --text");
+  const std::string found = finder.find_required(kText);
+  const bool is_only = found.empty() && reader.names().size() == 1;
+  std::string chosen = is_only ? reader.names().front() : finder.require_column(found, kText);
+  finder.finish();
+  return chosen;
 }
 
 }  // namespace onebit::embed

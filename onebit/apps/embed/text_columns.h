@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/training/finetune/record_reader.h"
+#include "onebit/training/finetune/columns.h"
 
 namespace onebit::embed {
 
@@ -20,14 +20,16 @@ const char* name_of(Kind kind);
 // The texts per example: 2, or 3 for triplets.
 int64_t parts_of(Kind kind);
 
-// Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
-// names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or text_pair;
-// negative, if present; score or similarity, if present.
+// Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query,
+// question, sentence1 or text; positive, answer, sentence2 or text_pair; negative, if present;
+// score or similarity, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
 
-  bool has_header() const;
+  bool has_header() const {
+    return finetune::has_header(header, {anchor, positive, negative, score});
+  }
 };
 
 struct ChosenColumns {

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/data/batches/length_sweep.h"
+#include "onebit/apps/embed/unit_vector.h"
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/math/model/unit_vector.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/file_parts.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/gathered_items.h"
 
 namespace onebit::embed {
 namespace {
 
-// Batches per part of a file (each part is sorted by length), and the bytes of text at which a part
-// ends in any case.
 constexpr int64_t kBatchesOfPart = 64;
 constexpr size_t kBytesOfPart = size_t{16} << 20;
 
@@ -54,17 +52,16 @@ std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOpti
 
 }  // namespace
 
-formats::SentencePooling in_files(model::Pooling pooling) {
-  return pooling == model::Pooling::kMean ? formats::SentencePooling::kMean
-                                          : formats::SentencePooling::kFirst;
+formats::SentencePooling in_files(Pooling pooling) {
+  return pooling == Pooling::kMean ? formats::SentencePooling::kMean
+                                   : formats::SentencePooling::kFirst;
 }
 
-model::Pooling in_model(formats::SentencePooling pooling) {
-  return pooling == formats::SentencePooling::kMean ? model::Pooling::kMean
-                                                    : model::Pooling::kFirst;
+Pooling in_model(formats::SentencePooling pooling) {
+  return pooling == formats::SentencePooling::kMean ? Pooling::kMean : Pooling::kFirst;
 }
 
-std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
+std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
                                 const finetune::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator,
@@ -74,15 +71,14 @@ std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
   const auto values_of = [&](uint32_t text) {
     return std::span(all).subspan(text * hidden, hidden);
   };
-  const batches::LengthSweep sweep(texts.lengths(), batch, communicator.world_size(),
-                                   communicator.rank());
-  batches::PackedRows rows;
-  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
-    finetune::build_batch(texts, sweep.items(index), rows);
-    Tensor vectors = model.encode(context, buffer.upload(context, rows));
-    if (encoded) encoded(rows.sequences());
-    return vectors;
-  });
+  batches::Batch rows;
+  finetune::predict_items(texts.lengths(), batch, communicator, values_of,
+                          [&](std::span<const uint32_t> items) {
+                            finetune::build_batch(texts, items, rows);
+                            Tensor vectors = model.encode(context, buffer.upload(context, rows));
+                            if (encoded) encoded(rows.sequences());
+                            return vectors;
+                          });
   return all;
 }
 
@@ -137,27 +133,26 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
   if (!made_.normalize) return all;
   const auto numbers = static_cast<size_t>(hidden());
   for (size_t first = 0; first < all.size(); first += numbers) {
-    model::to_unit_length(all.data() + first, hidden(), all.data() + first);
+    to_unit_length(all.data() + first, hidden(), all.data() + first);
   }
   return all;
 }
 
 int64_t TextEncoder::for_each_vector(TextReader& reader,
                                      const std::function<void(std::span<const float>)>& add) {
-  std::vector<finetune::Example> part(static_cast<size_t>(kBatchesOfPart * batch_));
   const auto numbers = static_cast<size_t>(hidden());
   int64_t texts = 0;
-  for (bool is_last = false; !is_last;) {
-    size_t count = 0;
-    for (size_t bytes = 0; count < part.size() && bytes < kBytesOfPart; ++count) {
-      is_last = !reader.next(part[count].text);
-      if (is_last) break;
-      bytes += part[count].text.size();
-    }
-    const std::vector<float> all = vectors(std::span(part).first(count));
-    for (size_t i = 0; i < count; ++i) add(std::span(all).subspan(i * numbers, numbers));
-    texts += static_cast<int64_t>(count);
-  }
+  finetune::for_each_part<finetune::Example>(
+      {.items = static_cast<size_t>(kBatchesOfPart * batch_), .size = kBytesOfPart},
+      [&](finetune::Example& example) { return reader.next(example.text); },
+      [](const finetune::Example& example) { return example.text.size(); },
+      [&](std::span<const finetune::Example> part) {
+        const std::vector<float> all = vectors(part);
+        for (size_t i = 0; i < part.size(); ++i) {
+          add(std::span(all).subspan(i * numbers, numbers));
+        }
+        texts += static_cast<int64_t>(part.size());
+      });
   return texts;
 }
 

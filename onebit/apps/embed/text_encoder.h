@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/text_reader.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/embedding_model.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
@@ -18,13 +18,13 @@
 namespace onebit::embed {
 
 // Convert between the model's enumerator and that of its files.
-formats::SentencePooling in_files(model::Pooling pooling);
-model::Pooling in_model(formats::SentencePooling pooling);
+formats::SentencePooling in_files(Pooling pooling);
+Pooling in_model(formats::SentencePooling pooling);
 
 // Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive; the ranks
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.
-std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
+std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
                                 const finetune::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator,
@@ -34,7 +34,7 @@ struct TextEncoderOptions {
   // Absent: as the model's folder specifies for sentence-transformers; else 128 tokens (at most the
   // model's positions), mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
-  std::optional<model::Pooling> pooling;
+  std::optional<Pooling> pooling;
   std::optional<bool> normalize;
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
@@ -79,7 +79,7 @@ class TextEncoder {
   batches::BatchBounds bounds_;
   ParameterTable table_;
   ConstantWeights weights_;
-  model::EmbeddingModel model_;
+  EmbeddingModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;
 };

@@ -42,10 +42,10 @@ TextReader::TextReader(const Path& path, const TextLayout& layout) {
     lines_ = std::make_unique<corpus::FileLines>(path);
     return;
   }
-  const finetune::Columns columns = {
-      .text = layout.column, .text_pair = "", .label = "", .header = layout.header};
   records_ = std::make_unique<finetune::RecordReader>(
-      path, finetune::RecordOptions{.format = *format, .has_header = columns.has_header()});
+      path,
+      finetune::RecordOptions{.format = *format,
+                              .has_header = finetune::has_header(layout.header, {layout.column})});
   column_ = choose_text(*records_, layout.column);
   records_->select({column_});
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "onebit/apps/pretrain/pretraining_batch.h"
 #include "onebit/apps/pretrain/pretraining_heads.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/training/training/device_batch.h"
@@ -26,8 +25,8 @@ batches::Batch batch_of(const std::vector<int32_t>& text_ids, const text::Vocabu
   batch.row_keys.assign(batch.positions.begin(), batch.positions.end());
   for (int32_t row = 0; row < rows; ++row) {
     if (batch.tokens[static_cast<size_t>(row)] == vocabulary.mask_id()) {
-      batch.masked_rows.push_back(row);
-      batch.masked_targets.push_back(-1);
+      batch.labelled_rows.push_back(row);
+      batch.row_labels.push_back(-1);
     }
   }
   return batch;
@@ -72,18 +71,20 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
   std::vector<int32_t> ids;
   tokenizer_.encode(text, ids);
   const batches::Batch batch = batch_of(ids, *description_.vocabulary);
-  require(!batch.masked_rows.empty(),
+  require(!batch.labelled_rows.empty(),
           "the text has no [MASK]: write [MASK], between spaces, where a word is to be predicted");
   require(batch.rows() <= description_.config.max_positions,
           "the text has {} tokens, the model has {} positions: shorten it", batch.rows(),
           description_.config.max_positions);
-  const batches::BatchBounds bounds{
-      .sequences = 1, .rows = batch.rows(), .longest = batch.rows(), .masked_rows = batch.masked()};
+  const batches::BatchBounds bounds{.sequences = 1,
+                                    .rows = batch.rows(),
+                                    .longest = batch.rows(),
+                                    .labelled_rows = batch.labelled()};
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
-  const Tensor logits = model_.predict_masked(context_, upload(context_, buffer, batch));
+  const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
   std::vector<FilledMask> filled;
-  for (int64_t mask = 0; mask < batch.masked(); ++mask) {
+  for (int64_t mask = 0; mask < batch.labelled(); ++mask) {
     filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,
                              *description_.vocabulary, candidates));
   }

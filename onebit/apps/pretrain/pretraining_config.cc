@@ -83,10 +83,11 @@ PretrainingData parse_pretraining_data(Keys section) {
 }
 
 model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
-  return {.rows = sequences * data.pairs.sequence_length,
-          .sequences = sequences,
-          .longest = data.pairs.sequence_length,
-          .masked = sequences * batches::prediction_count(data.pairs.sequence_length, data.masks)};
+  return {
+      .rows = sequences * data.pairs.sequence_length,
+      .sequences = sequences,
+      .longest = data.pairs.sequence_length,
+      .labelled = sequences * batches::prediction_count(data.pairs.sequence_length, data.masks)};
 }
 
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "onebit/apps/pretrain/pretraining_batch.h"
 #include "onebit/ground/base/clock.h"
 
 namespace onebit::pretrain {
@@ -74,7 +73,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
   for (int64_t index = 0; index < stream.batches(); ++index) {
     stream.build(index, batch);
     samples += batch.sequences();
-    sums += model.evaluate(context, upload(context, buffer, batch));
+    sums += model.evaluate(context, buffer.upload(context, batch));
   }
   std::array<double, 7> totals = {sums.mlm_loss_sum,
                                   static_cast<double>(sums.masked_correct),

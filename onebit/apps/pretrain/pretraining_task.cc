@@ -5,33 +5,36 @@
 #include <set>
 
 #include "onebit/apps/pretrain/epoch_check.h"
-#include "onebit/apps/pretrain/pretraining_batch.h"
 #include "onebit/apps/pretrain/pretraining_heads.h"
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"
-#include "onebit/training/finetune/stream_source.h"
 #include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/training_loop.h"
 
 namespace onebit::pretrain {
 namespace {
 
-class PretrainingSource : public finetune::StreamSource<batches::BatchStream, PretrainingBatch> {
+class PretrainingSource : public training::BatchSource {
  public:
   PretrainingSource(const Stores& stores, const batches::BatchStreamOptions& options,
                     const std::vector<batches::EpochMark>& marks)
-      : StreamSource(batches::BatchStream(stores, options, marks)), stores_(stores) {}
+      : stores_(stores), stream_(stores, options, marks) {}
 
-  std::vector<batches::EpochFigures> figures() { return stream().figures(); }
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) override {
+    stream_.build(first_sample, micro_step, batch);
+  }
+  batches::BatchBounds bounds() const override { return stream_.bounds(); }
+  std::vector<batches::EpochFigures> figures() { return stream_.figures(); }
   Json identity() const override { return {{"stores", stores_to_json(stores_)}}; }
   // The start of the next epoch, so that finding it again takes no pass over the data.
   Json position(uint64_t samples) override {
-    return {{"epochs", marks_to_json(stream().marks(samples), stores_, stream().options())}};
+    return {{"epochs", marks_to_json(stream_.marks(samples), stores_, stream_.options())}};
   }
 
  private:
   const Stores& stores_;
+  batches::BatchStream stream_;
 };
 
 void check_held_out_names(const std::vector<HeldOutData>& stores) {

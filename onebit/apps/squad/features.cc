@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/apps/squad/answer_span.h"
 #include "onebit/apps/squad/context_windows.h"
+#include "onebit/apps/squad/context_words.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/parallel_for.h"
@@ -23,6 +23,18 @@ void check_options(const FeatureOptions& options) {
           "(max_question_length), 3 special tokens and some context, and be at most 65536",
           options.max_sequence_length, options.max_question_length);
   require(options.doc_stride >= 1, "doc_stride is {}: it must be at least 1", options.doc_stride);
+}
+
+std::vector<ContextPiece> context_pieces(text::Tokenizer& tokenizer, std::string_view context) {
+  std::vector<text::Piece> pieces;
+  tokenizer.encode_with_offsets(context, pieces);
+  const ContextWords words(context);
+  std::vector<ContextPiece> found;
+  found.reserve(pieces.size());
+  for (const text::Piece& piece : pieces) {
+    found.push_back({piece.id, piece.begin, piece.end, words.word_at(piece.begin)});
+  }
+  return found;
 }
 
 }  // namespace
@@ -67,6 +79,30 @@ Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabular
     cut_windows(question, answers[question]);
   }
   first_window_.push_back(windows_.size());
+}
+
+// The tokens of the answer's text within those of its words ("1895" in "(1895-1943)."), or all
+// tokens of the words if it does not occur there.
+Features::AnswerSpan Features::find_answer(text::Tokenizer& tokenizer,
+                                           const std::vector<ContextPiece>& context,
+                                           const Answer& answer) {
+  const auto first_of_word = [&](int32_t word) {
+    const auto found = std::lower_bound(
+        context.begin(), context.end(), word,
+        [](const ContextPiece& piece, int32_t value) { return piece.word < value; });
+    return static_cast<int64_t>(found - context.begin());
+  };
+  const AnswerSpan words{first_of_word(answer.first_word), first_of_word(answer.last_word + 1) - 1};
+  std::vector<int32_t> wanted;
+  tokenizer.encode(answer.text, wanted);
+  const auto size = static_cast<int64_t>(wanted.size());
+  for (int64_t first = words.first; size > 0 && first + size - 1 <= words.last; ++first) {
+    const bool equal =
+        std::equal(wanted.begin(), wanted.end(), context.begin() + first,
+                   [](int32_t id, const ContextPiece& piece) { return id == piece.id; });
+    if (equal) return {first, first + size - 1};
+  }
+  return words;
 }
 
 void Features::cut_windows(size_t question, const AnswerSpan& answer) {
@@ -127,21 +163,21 @@ bool Features::has_max_context(const Window& window, int64_t position) const {
   return windows[max_context_window(windows, piece)].begin == window.first_piece;
 }
 
-void Features::append(const Window& window, uint64_t sample, batches::PackedRows& rows) const {
-  const int64_t first_row = rows.rows();
+void Features::append(const Window& window, uint64_t sample, batches::Batch& batch) const {
+  const int64_t first_row = batch.rows();
   const std::vector<int32_t>& question = questions_[window.question];
   const std::vector<ContextPiece>& context =
       contexts_[dataset_.questions[window.question].paragraph];
-  rows.tokens.push_back(vocabulary_->cls_id());
-  rows.tokens.insert(rows.tokens.end(), question.begin(), question.end());
-  rows.tokens.push_back(vocabulary_->sep_id());
-  rows.segments.resize(rows.tokens.size(), 0);
+  batch.tokens.push_back(vocabulary_->cls_id());
+  batch.tokens.insert(batch.tokens.end(), question.begin(), question.end());
+  batch.tokens.push_back(vocabulary_->sep_id());
+  batch.segments.resize(batch.tokens.size(), 0);
   for (size_t i = 0; i < window.pieces; ++i) {
-    rows.tokens.push_back(context[window.first_piece + i].id);
+    batch.tokens.push_back(context[window.first_piece + i].id);
   }
-  rows.tokens.push_back(vocabulary_->sep_id());
-  rows.segments.resize(rows.tokens.size(), 1);
-  rows.end_sequence(first_row, sample);
+  batch.tokens.push_back(vocabulary_->sep_id());
+  batch.segments.resize(batch.tokens.size(), 1);
+  batch.end_sequence(first_row, sample);
 }
 
 }  // namespace onebit::squad

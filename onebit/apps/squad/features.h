@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/squad/answer_span.h"
-#include "onebit/apps/squad/context_pieces.h"
 #include "onebit/apps/squad/dataset.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/text/casing.h"
+#include "onebit/data/text/tokenizer.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::squad {
@@ -35,6 +34,15 @@ struct FeatureOptions {
 
 // The options for windows of at most `tokens`, in the same proportions.
 FeatureOptions within(FeatureOptions options, int64_t tokens);
+
+// A token of a paragraph.
+struct ContextPiece {
+  int32_t id;
+  uint32_t begin, end;  // bytes of the context
+  int32_t word;         // index in ContextWords
+
+  bool operator==(const ContextPiece&) const = default;
+};
 
 struct Window {
   uint32_t question;             // of the dataset
@@ -77,9 +85,17 @@ class Features {
   // the context token at `position` (the earliest of equals).
   bool has_max_context(const Window& window, int64_t position) const;
   // Appends the sequence as global sample `sample`.
-  void append(const Window& window, uint64_t sample, batches::PackedRows& rows) const;
+  void append(const Window& window, uint64_t sample, batches::Batch& batch) const;
 
  private:
+  // Tokens of a paragraph that correspond to an answer's words: first and last, both inclusive;
+  // empty if last < first.
+  struct AnswerSpan {
+    int64_t first = 0, last = -1;
+  };
+
+  static AnswerSpan find_answer(text::Tokenizer& tokenizer,
+                                const std::vector<ContextPiece>& context, const Answer& answer);
   void cut_windows(size_t question, const AnswerSpan& answer);
 
   const Dataset& dataset_;

@@ -3,24 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "onebit/apps/squad/features.h"
 #include "onebit/data/batches/batch.h"
-#include "onebit/data/batches/length_sweep.h"
 #include "onebit/data/batches/step_dealer.h"
 
 namespace onebit::squad {
-
-struct SpanBatch : batches::PackedRows {
-  // [2, B] first and last token of the answer, counted from the sequence's first row; 0 ([CLS]) if
-  // there is none.
-  std::vector<int32_t> spans;
-  std::vector<uint32_t> windows;  // [B] indices into features().windows()
-
-  void clear();
-  void reserve(const batches::BatchBounds& bounds);
-};
 
 // Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class SpanStream {
@@ -29,8 +19,10 @@ class SpanStream {
   SpanStream(const Features& features, const batches::DealOptions& options);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
-  // Fills `batch` as batches::StepDealer::deal() deals it.
-  void build(uint64_t first_sample, int64_t micro_step, SpanBatch& batch) const;
+  // Fills `batch` as batches::StepDealer::deal() deals it. Its sequence_labels [2, B] are the first
+  // and the last token of the answer, counted from the sequence's first row, and 0 ([CLS]) if there
+  // is none.
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
   batches::BatchBounds bounds() const;
 
  private:
@@ -39,23 +31,13 @@ class SpanStream {
   int64_t micro_batch_;
 };
 
-// Prediction: every window once, grouped by length, the longest first.
-class SpanSweep {
- public:
-  // `features` must outlive it. `batch` counts sequences.
-  SpanSweep(const Features& features, int64_t batch, int world_size, int rank);
+// The tokens of each window.
+std::vector<int32_t> lengths_of(const Features& features);
 
-  // The number of this rank's batches.
-  int64_t batches() const { return sweep_.batches(); }
-  void build(int64_t index, SpanBatch& batch) const;
-  // The items of the sweep are indices of windows.
-  const batches::LengthSweep& sweep() const { return sweep_; }
-  batches::BatchBounds bounds() const;
+// The bounds of any `windows` windows.
+batches::BatchBounds bounds_of(const Features& features, int64_t windows);
 
- private:
-  const Features& features_;
-  int64_t batch_;
-  batches::LengthSweep sweep_;
-};
+// Prediction: fills `batch` with the windows `which`, without labels.
+void build_batch(const Features& features, std::span<const uint32_t> which, batches::Batch& batch);
 
 }  // namespace onebit::squad

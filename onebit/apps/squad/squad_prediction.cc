@@ -8,16 +8,15 @@
 
 namespace onebit::squad {
 
-SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                          const Features& features, int64_t batch,
-                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const Features& features,
+                          int64_t batch, training::DeviceBatchBuffer& buffer,
+                          comm::Communicator& communicator) {
   SpanLogits logits(features);
-  const SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
-  SpanBatch rows;
+  batches::Batch rows;
   finetune::predict_items(
-      sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); },
-      [&](int64_t index) {
-        sweep.build(index, rows);
+      lengths_of(features), batch, communicator, [&](uint32_t window) { return logits.of(window); },
+      [&](std::span<const uint32_t> windows) {
+        squad::build_batch(features, windows, rows);
         return model.predict(context, buffer.upload(context, rows));
       });
   return logits;
@@ -43,9 +42,9 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
           wanted.max_sequence_length, positions);
   auto features =
       std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, wanted);
-  const SpanSweep sweep(*features, options.batch, 1, 0);
-  model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
-  training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
+  const batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  model_.plan(context_, training::limits_of(bounds), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), bounds);
   SpanLogits logits =
       predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   return {std::move(features), std::move(logits)};

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "onebit/apps/squad/answer_decoder.h"
+#include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/apps/squad/span_stream.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/question_answering_model.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -18,9 +18,9 @@ namespace onebit::squad {
 
 // Returns the logits of every window on all ranks, which share the work. The model and `buffer`
 // must be planned for `batch` sequences of features.options().max_sequence_length. Collective.
-SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                          const Features& features, int64_t batch,
-                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
+SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const Features& features,
+                          int64_t batch, training::DeviceBatchBuffer& buffer,
+                          comm::Communicator& communicator);
 
 struct SquadPredictionOptions {
   FeatureOptions features;  // `use` is ignored and taken as kPredict
@@ -54,7 +54,7 @@ class SquadPredictor {
   training::ModelDescription description_;
   ParameterTable table_;
   ConstantWeights weights_;
-  model::QuestionAnsweringModel model_;
+  QuestionAnsweringModel model_;
 };
 
 }  // namespace onebit::squad

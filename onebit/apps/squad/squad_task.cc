@@ -1,18 +1,20 @@
 #include "onebit/apps/squad/squad_task.h"
 
+#include <array>
+#include <span>
 #include <utility>
 
-#include "onebit/apps/squad/squad_batch.h"
+#include "onebit/apps/squad/answer_files.h"
+#include "onebit/apps/squad/score.h"
+#include "onebit/apps/squad/span_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::squad {
 namespace {
-
-using SquadSource = finetune::ItemSource<squad::SpanStream, SquadBatch>;
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   training::ModelDescription description = finetune::with_recipe(
@@ -75,25 +77,33 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
 }
 
 void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
-  dev_ = std::make_unique<SquadDev>(path, description_, config_.features, config_.decode,
-                                    config_.prediction_batch, config_.left_out, threads);
-  report_problems(dev_->dataset(), is_first);
-  if (const bool found = squad::has_unanswerable(dev_->dataset());
-      found != description_.may_be_unanswerable) {
+  dev_ = std::make_unique<Dev>(
+      Dev{.questions = squad::read_dataset(path, Use::kPredict, config_.left_out),
+          .answered = squad::read_dataset(path, Use::kScore, config_.left_out),
+          .decode = config_.decode,
+          .features = nullptr,
+          .answers = {}});
+  FeatureOptions features = config_.features;
+  features.use = Use::kPredict;
+  features.threads = threads;
+  dev_->features = std::make_unique<Features>(dev_->questions, description_.vocabulary,
+                                              description_.casing, features);
+  report_problems(dev_->questions, is_first);
+  const bool found = squad::has_unanswerable(dev_->questions);
+  dev_->decode.may_be_unanswerable = description_.may_be_unanswerable.value_or(found);
+  if (found != description_.may_be_unanswerable) {
     facts_.decisions.push_back(fmt::format(
         "{} {} questions without an answer, unlike the training data, which decide whether the "
         "model abstains",
         path.string(), found ? "has" : "has no"));
   }
-  facts_.evaluations = {.by_steps = true, .by_epochs = true};
-  facts_.evaluation_bounds = dev_->bounds();
-  facts_.held_out_checksums = {squad::checksum(dev_->dataset())};
-  facts_.data_rows.push_back({"evaluated on", fmt::format("{}: {} questions", path.string(),
-                                                          dev_->dataset().questions.size())});
+  add_dev_file(path.string(), fmt::format("{} questions", dev_->questions.questions.size()),
+               bounds_of(*dev_->features, config_.prediction_batch),
+               squad::checksum(dev_->questions));
 }
 
 void SquadTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
+  model_ = std::make_unique<QuestionAnsweringModel>(description_.config, table);
 }
 
 finetune::DataIdentity SquadTask::identity() const {
@@ -104,8 +114,8 @@ finetune::DataIdentity SquadTask::identity() const {
 
 std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
                                                               Json identity) {
-  return std::make_unique<SquadSource>(SpanStream(*train_features_, share.dealt()),
-                                       std::move(identity));
+  return std::make_unique<finetune::ItemSource<SpanStream>>(
+      SpanStream(*train_features_, share.dealt()), std::move(identity));
 }
 
 std::string SquadTask::fill(ParameterTable& table) {
@@ -129,15 +139,26 @@ training::StepMetrics SquadTask::metrics(const training::StepSums& step) const {
 training::Evaluation SquadTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
-  const DevScore score = dev_->evaluate(context, *model_, buffer, communicator);
-  const auto questions = static_cast<double>(score.questions);
+  const SpanLogits logits = predict_logits(context, *model_, *dev_->features,
+                                           config_.prediction_batch, buffer, communicator);
+  std::array<double, 2> score{};  // exact match and F1, in percent, equal on all ranks
+  if (communicator.rank() == 0) {
+    dev_->answers = squad::decode_answers(*dev_->features, logits, dev_->decode, context.threads());
+    const Score scored = squad::score_predictions(
+        dev_->answered, squad::predictions_of(dev_->questions, dev_->answers),
+        squad::rules_for(dev_->answered));
+    score = {scored.all.exact, scored.all.f1};
+  }
+  communicator.broadcast(std::as_writable_bytes(std::span(score)), 0);
+  const auto [exact, f1] = score;
+  const auto questions = static_cast<double>(dev_->answered.questions.size());
   return {.key = "squad",
-          .metrics = {{"exact_match", score.exact},
-                      {"f1", score.f1},
+          .metrics = {{"exact_match", exact},
+                      {"f1", f1},
                       {"questions", questions, true},
                       {"seconds", watch.seconds()}},
-          .line = fmt::format("EM {:.2f}, F1 {:.2f}", score.exact, score.f1),
-          .record = {{"exact", score.exact}, {"f1", score.f1}, {"questions", questions, true}}};
+          .line = fmt::format("EM {:.2f}, F1 {:.2f}", exact, f1),
+          .record = {{"exact", exact}, {"f1", f1}, {"questions", questions, true}}};
 }
 
 std::string SquadTask::describe(const std::vector<metrics::Metric>& record) const {
@@ -147,7 +168,11 @@ std::string SquadTask::describe(const std::vector<metrics::Metric>& record) cons
 }
 
 void SquadTask::write_beside_model(const Path& folder) const {
-  dev_->write_answers(folder);
+  squad::write_answers(
+      {.predictions = folder / "predictions.json",
+       .n_best = folder / "nbest_predictions.json",
+       .null_odds = dev_->decode.may_be_unanswerable ? folder / "null_odds.json" : Path()},
+      dev_->questions, dev_->answers);
 }
 
 std::unique_ptr<training::Task> make_squad_task(Context& context, const training::RunOptions& run,

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "onebit/apps/squad/squad_config.h"
-#include "onebit/apps/squad/squad_dev.h"
+#include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 
 namespace onebit::squad {
 
-class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAnsweringModel> {
+class SquadTask : public finetune::FineTuningTask<SquadConfig, QuestionAnsweringModel> {
  public:
   // Reads the recipe, the model's description and the questions, and builds their windows with the
   // context's threads.
@@ -34,6 +34,14 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAn
   void write_beside_model(const Path& folder) const override;
 
  private:
+  // The questions on which the model is evaluated during training.
+  struct Dev {
+    Dataset questions, answered;
+    DecodeOptions decode;
+    std::unique_ptr<Features> features;  // of `questions`
+    std::vector<DecodedAnswer> answers;  // of the last evaluation, on rank 0
+  };
+
   void open_train_data(const Path& path, int threads, bool is_first);
   void open_dev_data(const Path& path, int threads, bool is_first);
   finetune::DataIdentity identity() const override;
@@ -42,7 +50,7 @@ class SquadTask : public finetune::FineTuningTask<SquadConfig, model::QuestionAn
 
   Dataset train_data_;
   std::unique_ptr<Features> train_features_;
-  std::unique_ptr<SquadDev> dev_;
+  std::unique_ptr<Dev> dev_;
 };
 
 // A run leaves in its folder the best model by F1 (the last one without dev) as a Hugging Face

@@ -18,7 +18,7 @@ struct Arguments {
 };
 
 // {"id", "window", "tokens", "max_context", "label"} of one window.
-Json line_of(const Features& features, size_t index, SpanBatch& rows) {
+Json line_of(const Features& features, size_t index, batches::Batch& rows) {
   const Window& window = features.windows()[index];
   rows.clear();
   features.append(window, 0, rows);
@@ -47,7 +47,7 @@ int run(const Arguments& given) {
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
   const Features features(dataset, model.vocabulary, model.casing, options);
-  SpanBatch rows;
+  batches::Batch rows;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     fmt::print("{}\n", json_text(line_of(features, i, rows)));
   }

@@ -67,19 +67,20 @@ int64_t EncodedSentences::most_owned() const {
   return most;
 }
 
-void EncodedSentences::append(uint32_t window, uint64_t sample, batches::PackedRows& rows,
-                              std::vector<int32_t>& tagged_rows) const {
+void EncodedSentences::append(uint32_t window, uint64_t sample, batches::Batch& batch) const {
   const WordWindow& words = windows_[window].words;
   const Pieces& pieces = sentences_[windows_[window].sentence];
-  const int64_t first_row = rows.rows();
+  const int64_t first_row = batch.rows();
   const uint32_t begin = pieces.starts[words.first], end = pieces.starts[words.first + words.words];
-  rows.tokens.push_back(cls_);
-  rows.tokens.insert(rows.tokens.end(), pieces.tokens.begin() + begin, pieces.tokens.begin() + end);
-  rows.tokens.push_back(sep_);
-  rows.segments.resize(rows.tokens.size(), 0);
-  rows.end_sequence(first_row, sample);
+  batch.tokens.push_back(cls_);
+  batch.tokens.insert(batch.tokens.end(), pieces.tokens.begin() + begin,
+                      pieces.tokens.begin() + end);
+  batch.tokens.push_back(sep_);
+  batch.segments.resize(batch.tokens.size(), 0);
+  batch.end_sequence(first_row, sample);
   for (uint32_t word = words.first_owned; word < words.first_owned + words.owned; ++word) {
-    tagged_rows.push_back(static_cast<int32_t>(first_row + 1 + pieces.starts[word] - begin));
+    const int64_t row = first_row + 1 + pieces.starts[word] - begin;
+    batch.labelled_rows.push_back(static_cast<int32_t>(row));
   }
 }
 

@@ -50,9 +50,8 @@ class EncodedSentences {
   int64_t split() const { return split_; }
   // The number of words with more pieces than fit into a window: the last pieces are left out.
   int64_t cut_words() const { return cut_words_; }
-  // Appends a window as global sample `sample`, and the rows of its owned words.
-  void append(uint32_t window, uint64_t sample, batches::PackedRows& rows,
-              std::vector<int32_t>& tagged_rows) const;
+  // Appends a window as global sample `sample`. The rows of its owned words become labelled rows.
+  void append(uint32_t window, uint64_t sample, batches::Batch& batch) const;
 
  private:
   struct Pieces {

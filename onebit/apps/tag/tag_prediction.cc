@@ -2,18 +2,16 @@
 
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/apps/tag/window_stream.h"
-#include "onebit/data/batches/length_sweep.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/file_parts.h"
 #include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/gathered_items.h"
 
 namespace onebit::tag {
 namespace {
 
-// Batches per part of a file (each part is sorted by length), and the number of words at which a
-// part ends in any case.
 constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kWordsOfPart = 100'000;
 
@@ -22,13 +20,15 @@ constexpr finetune::ClassifierKind kKind = {
 
 // Every word has a piece, so that a sequence has no more words than pieces.
 batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {
-      .sequences = batch, .rows = batch * length, .longest = length, .tagged_rows = batch * length};
+  return {.sequences = batch,
+          .rows = batch * length,
+          .longest = length,
+          .labelled_rows = batch * length};
 }
 
 }  // namespace
 
-std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+std::vector<float> predict_words(Context& context, TaggingModel& model,
                                  const EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator) {
@@ -38,15 +38,12 @@ std::vector<float> predict_words(Context& context, model::TaggingModel& model,
     const Window& window = sentences.windows()[item];
     return std::span(all).subspan(window.first_word * outputs, window.words.owned * outputs);
   };
-  const batches::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
-                                   communicator.rank());
-  TagBatch rows;
-  finetune::predict_items(sweep, communicator, values_of, [&](int64_t index) {
-    tag::build_batch(sentences, sweep.items(index), rows);
-    return model.predict(
-        context,
-        buffer.upload(context, rows, {{&model::DeviceBatch::tagged_rows, rows.tagged_rows}}));
-  });
+  batches::Batch rows;
+  finetune::predict_items(sentences.lengths(), batch, communicator, values_of,
+                          [&](std::span<const uint32_t> items) {
+                            tag::build_batch(sentences, items, rows);
+                            return model.predict(context, buffer.upload(context, rows));
+                          });
   return all;
 }
 
@@ -77,26 +74,19 @@ std::vector<float> TagPredictor::outputs(std::span<const Sentence> sentences) {
 }
 
 void TagPredictor::for_each_sentence(SentenceReader& reader, const Add& add) {
-  std::vector<Sentence> part;
-  for (bool is_last = false; !is_last;) {
-    part.clear();
-    size_t words = 0;
-    while (part.size() < static_cast<size_t>(kBatchesOfPart * options_.batch) &&
-           words < kWordsOfPart) {
-      Sentence sentence;
-      is_last = !reader.next(sentence);
-      if (is_last) break;
-      words += sentence.words.size();
-      part.push_back(std::move(sentence));
-    }
-    const std::vector<float> all = outputs(part);
-    auto from = std::span<const float>(all);
-    for (const Sentence& sentence : part) {
-      const size_t count = sentence.words.size() * labels_.size();
-      add(sentence, from.first(count));
-      from = from.subspan(count);
-    }
-  }
+  finetune::for_each_part<Sentence>(
+      {.items = static_cast<size_t>(kBatchesOfPart * options_.batch), .size = kWordsOfPart},
+      [&](Sentence& sentence) { return reader.next(sentence); },
+      [](const Sentence& sentence) { return sentence.words.size(); },
+      [&](std::span<const Sentence> part) {
+        const std::vector<float> all = outputs(part);
+        auto from = std::span<const float>(all);
+        for (const Sentence& sentence : part) {
+          const size_t count = sentence.words.size() * labels_.size();
+          add(sentence, from.first(count));
+          from = from.subspan(count);
+        }
+      });
 }
 
 }  // namespace onebit::tag

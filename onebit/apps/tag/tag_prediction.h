@@ -10,8 +10,8 @@
 
 #include "onebit/apps/tag/encoded_sentences.h"
 #include "onebit/apps/tag/sentence_reader.h"
+#include "onebit/apps/tag/tagging_model.h"
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/math/model/tagging_model.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -19,7 +19,7 @@ namespace onebit::tag {
 
 // Returns the logits of every word, f32 [words, outputs], on all ranks, which share the work. The
 // model and `buffer` must be planned for `batch` of the longest sequences. Collective.
-std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+std::vector<float> predict_words(Context& context, TaggingModel& model,
                                  const EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
@@ -63,7 +63,7 @@ class TagPredictor {
   std::vector<std::string> labels_;
   ParameterTable table_;
   ConstantWeights weights_;
-  model::TaggingModel model_;
+  TaggingModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t split_ = 0, cut_words_ = 0;
 };

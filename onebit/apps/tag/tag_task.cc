@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/apps/tag/tag_batch.h"
-#include "onebit/apps/tag/tag_set.h"
+#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/tag/window_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
-#include "onebit/training/finetune/stream_source.h"
+#include "onebit/training/finetune/item_source.h"
 
 namespace onebit::tag {
 namespace {
@@ -19,8 +19,6 @@ namespace {
 using tag::Scheme;
 
 constexpr size_t kMaxLabelsShown = 10;
-
-using TagSource = finetune::ItemSource<tag::WindowStream, TaggedBatch>;
 
 std::string counted(const Sentences& sentences) {
   return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
@@ -80,11 +78,7 @@ void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, b
 void TagTask::open_train_data(int threads) {
   const std::vector<std::string>& labels = description_.classifier.labels;
   targets_ = TagSet(labels).targets_of(sentences_, "add it to tag.labels");
-  encoded_ = std::make_unique<EncodedSentences>(
-      sentences_.all, description_.vocabulary, description_.casing,
-      EncodeOptions{.max_sequence_length = config_.max_sequence_length,
-                    .stride = stride_of(config_.stride, config_.max_sequence_length),
-                    .threads = threads});
+  encoded_ = std::make_unique<EncodedSentences>(encoded(sentences_, threads));
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
                                     labels.size(), listed(labels, kMaxLabelsShown))});
@@ -103,6 +97,15 @@ void TagTask::open_train_data(int threads) {
                           tag::name_of(scheme_)));
   }
   report(sentences_, *encoded_);
+}
+
+EncodedSentences TagTask::encoded(const Sentences& sentences, int threads) const {
+  return {sentences.all,
+          description_.vocabulary,
+          description_.casing,
+          {.max_sequence_length = config_.max_sequence_length,
+           .stride = stride_of(config_.stride, config_.max_sequence_length),
+           .threads = threads}};
 }
 
 // Reports how the data were changed on their way to the model.
@@ -135,8 +138,12 @@ void TagTask::choose_metric() {
 }
 
 void TagTask::open_dev_data(const Path& dev, int threads) {
-  dev_ = std::make_unique<TagDev>(dev, config_, description_, scheme_, threads);
-  const Sentences& sentences = dev_->sentences();
+  Sentences sentences = tag::read_sentences(dev, config_.layout);
+  EvaluationTargets targets =
+      TagSet(description_.classifier.labels)
+          .evaluation_targets(
+              sentences, scheme_,
+              "tags of entities in another scheme are rewritten where tag.scheme is set");
   // Plain tags have no scheme that their spelling could contradict.
   const Scheme found = scheme_ == Scheme::kPlain ? Scheme::kPlain : tag::find_scheme(sentences);
   const bool one_is_plain = found == Scheme::kPlain || scheme_ == Scheme::kPlain;
@@ -144,21 +151,20 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
           "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
           "(tag.scheme {}), which rewrites both",
           sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
-  facts_.data_rows.push_back(
-      {"evaluated on", fmt::format("{}: {}", sentences.source, counted(sentences))});
-  report(sentences, dev_->encoded());
-  facts_.evaluations = {.by_steps = true, .by_epochs = true};
-  facts_.evaluation_bounds = dev_->bounds();
-  facts_.held_out_checksums = {tag::checksum(sentences)};
-  const std::string unknown_tags = dev_->targets().warning(sentences.source);
+  EncodedSentences windows = encoded(sentences, threads);
+  add_dev_file(sentences.source, counted(sentences), bounds_of(windows, config_.prediction_batch),
+               tag::checksum(sentences));
+  report(sentences, windows);
+  const std::string unknown_tags = targets.warning(sentences.source);
   if (!unknown_tags.empty()) facts_.decisions.push_back(unknown_tags);
+  dev_ = std::make_unique<Dev>(Dev{std::move(sentences), std::move(targets), std::move(windows)});
 }
 
 void TagTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<model::TaggingModel>(
+  model_ = std::make_unique<TaggingModel>(
       description_.config,
-      model::TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
-                        .dropout = description_.classifier.dropout},
+      TaggerHead{.outputs = static_cast<int64_t>(description_.classifier.labels.size()),
+                 .dropout = description_.classifier.dropout},
       table);
 }
 
@@ -172,7 +178,7 @@ finetune::DataIdentity TagTask::identity() const {
 
 std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
                                                             Json identity) {
-  return std::make_unique<TagSource>(
+  return std::make_unique<finetune::ItemSource<WindowStream>>(
       WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), std::move(identity));
 }
 
@@ -201,14 +207,20 @@ training::StepMetrics TagTask::metrics(const training::StepSums& step) const {
 training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                        comm::Communicator& communicator) {
   const Stopwatch watch;
-  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
+  const std::vector<float> outputs = predict_words(context, *model_, dev_->encoded,
+                                                   config_.prediction_batch, buffer, communicator);
+  scores_ = tag::score({.sentences = dev_->sentences,
+                        .targets = dev_->targets.targets,
+                        .labels = description_.classifier.labels,
+                        .outputs = outputs},
+                       scheme_);
   std::vector<metrics::Metric> record = scores_.metrics;
   record.push_back({"words", static_cast<double>(scores_.words), true});
   return evaluation_of(std::move(record), watch);
 }
 
 void TagTask::write_beside_model(const Path& folder) const {
-  Json scores = {{"file", dev_->sentences().source}};
+  Json scores = {{"file", dev_->sentences.source}};
   scores.update(tag::json_of(scores_));
   write_scores(folder, scores);
 }

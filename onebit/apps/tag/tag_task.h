@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/tag/encoded_sentences.h"
+#include "onebit/apps/tag/scores.h"
 #include "onebit/apps/tag/tag_config.h"
-#include "onebit/apps/tag/tag_dev.h"
+#include "onebit/apps/tag/tag_set.h"
+#include "onebit/apps/tag/tagging_model.h"
 #include "onebit/training/finetune/fine_tuning_options.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 
 namespace onebit::tag {
 
-class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> {
+class TagTask : public finetune::FineTuningTask<TagConfig, TaggingModel> {
  public:
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.
@@ -33,11 +36,19 @@ class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> 
   void write_beside_model(const Path& folder) const override;
 
  private:
+  // Tagged sentences on which the tagger is evaluated during training.
+  struct Dev {
+    Sentences sentences;
+    EvaluationTargets targets;
+    EncodedSentences encoded;
+  };
+
   void name_tags(const training::ModelDescription& checkpoint);
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
   void open_train_data(int threads);
   void choose_metric();
   void open_dev_data(const Path& dev, int threads);
+  EncodedSentences encoded(const Sentences& sentences, int threads) const;
   void report(const Sentences& sentences, const EncodedSentences& encoded);
   finetune::DataIdentity identity() const override;
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
@@ -48,7 +59,7 @@ class TagTask : public finetune::FineTuningTask<TagConfig, model::TaggingModel> 
   Scheme scheme_ = Scheme::kPlain;  // of the labels
   std::vector<int32_t> targets_;    // [words]
   std::unique_ptr<EncodedSentences> encoded_;
-  std::unique_ptr<TagDev> dev_;
+  std::unique_ptr<Dev> dev_;
   Scores scores_;  // of the last evaluation
 };
 

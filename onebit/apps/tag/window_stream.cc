@@ -4,18 +4,6 @@
 
 namespace onebit::tag {
 
-void TagBatch::clear() {
-  clear_rows();
-  tagged_rows.clear();
-  tags.clear();
-}
-
-void TagBatch::reserve(const batches::BatchBounds& bounds) {
-  reserve_rows(bounds);
-  tagged_rows.reserve(static_cast<size_t>(bounds.tagged_rows));
-  tags.reserve(static_cast<size_t>(bounds.tagged_rows));
-}
-
 WindowStream::WindowStream(const EncodedSentences& sentences, std::span<const int32_t> targets,
                            const batches::DealOptions& options, const std::string& source)
     : sentences_(sentences),
@@ -26,13 +14,13 @@ WindowStream::WindowStream(const EncodedSentences& sentences, std::span<const in
   ONEBIT_INVARIANT(sentences.words() == static_cast<int64_t>(targets.size()));
 }
 
-void WindowStream::build(uint64_t first_sample, int64_t micro_step, TagBatch& batch) const {
+void WindowStream::build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const {
   batch.clear();
   for (const batches::DealtSample& dealt : dealer_.deal(first_sample, micro_step)) {
-    sentences_.append(dealt.item, dealt.sample, batch, batch.tagged_rows);
+    sentences_.append(dealt.item, dealt.sample, batch);
     const Window& window = sentences_.windows()[dealt.item];
     const auto tags = targets_.subspan(window.first_word, window.words.owned);
-    batch.tags.insert(batch.tags.end(), tags.begin(), tags.end());
+    batch.row_labels.insert(batch.row_labels.end(), tags.begin(), tags.end());
   }
 }
 
@@ -44,14 +32,14 @@ batches::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t window
   return {.sequences = windows,
           .rows = windows * sentences.longest(),
           .longest = sentences.longest(),
-          .tagged_rows = windows * sentences.most_owned()};
+          .labelled_rows = windows * sentences.most_owned()};
 }
 
 void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
-                 TagBatch& batch) {
+                 batches::Batch& batch) {
   batch.clear();
   for (const uint32_t window : which) {
-    sentences.append(window, window, batch, batch.tagged_rows);
+    sentences.append(window, window, batch);
   }
 }
 

@@ -12,14 +12,6 @@
 
 namespace onebit::tag {
 
-struct TagBatch : batches::PackedRows {
-  std::vector<int32_t> tagged_rows;  // [W] rows of the words that are predicted, ascending
-  std::vector<int32_t> tags;         // [W]; empty in prediction
-
-  void clear();
-  void reserve(const batches::BatchBounds& bounds);
-};
-
 // Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class WindowStream {
  public:
@@ -29,8 +21,9 @@ class WindowStream {
                const batches::DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
-  // Fills `batch` as batches::StepDealer::deal() deals it.
-  void build(uint64_t first_sample, int64_t micro_step, TagBatch& batch) const;
+  // Fills `batch` as batches::StepDealer::deal() deals it. Labels of its rows are the targets of
+  // words that the windows own.
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
   batches::BatchBounds bounds() const;
 
  private:
@@ -43,8 +36,8 @@ class WindowStream {
 // The bounds of any `windows` windows.
 batches::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows);
 
-// Prediction: fills `batch` with the windows `which`, without tags.
+// Prediction: fills `batch` with the windows `which`; its labelled rows have no labels.
 void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
-                 TagBatch& batch);
+                 batches::Batch& batch);
 
 }  // namespace onebit::tag

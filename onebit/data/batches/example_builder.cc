@@ -104,7 +104,7 @@ void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWa
     append_special(vocabulary.sep_id(), 1, batch);
   }
   batch.end_sequence(first_row, sample);
-  batch.next_sentence.push_back(!options.next_sentence ? -1 : pair.random_next ? 1 : 0);
+  batch.sequence_labels.push_back(!options.next_sentence ? -1 : pair.random_next ? 1 : 0);
 }
 
 }  // namespace onebit::batches

@@ -14,7 +14,7 @@ BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& example
     bounds.include({.sequences = sequences,
                     .rows = sequences * example.rows,
                     .longest = example.longest,
-                    .masked_rows = sequences * example.masked_rows});
+                    .labelled_rows = sequences * example.labelled_rows});
   }
   return bounds;
 }

@@ -36,17 +36,17 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
 }
 
 void Masker::mask(RandomSequence& random, int64_t first_row, Batch& batch) const {
-  const size_t chosen_begin = batch.masked_rows.size();
+  const size_t chosen_begin = batch.labelled_rows.size();
   if (options_.whole_words) {
     choose_words(random, first_row, batch);
   } else {
     choose_tokens(random, first_row, batch);
   }
-  const auto begin = batch.masked_rows.begin() + static_cast<ptrdiff_t>(chosen_begin);
-  std::sort(begin, batch.masked_rows.end());
-  for (auto row = begin; row != batch.masked_rows.end(); ++row) {
+  const auto begin = batch.labelled_rows.begin() + static_cast<ptrdiff_t>(chosen_begin);
+  std::sort(begin, batch.labelled_rows.end());
+  for (auto row = begin; row != batch.labelled_rows.end(); ++row) {
     int32_t& token = batch.tokens[static_cast<size_t>(*row)];
-    batch.masked_targets.push_back(token);
+    batch.row_labels.push_back(token);
     token = replacement(random, token);
   }
 }
@@ -57,29 +57,29 @@ int32_t Masker::replacement(RandomSequence& random, int32_t token) const {
   return ordinary_[random.below(static_cast<uint32_t>(ordinary_.size()))];
 }
 
-// The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of masked_rows;
-// candidates that were not chosen are removed afterwards.
+// The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of
+// labelled_rows. Candidates that were not chosen are removed afterwards.
 void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const {
-  const size_t begin = batch.masked_rows.size();
+  const size_t begin = batch.labelled_rows.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
     if (is_candidate(batch.tokens[static_cast<size_t>(row)])) {
-      batch.masked_rows.push_back(static_cast<int32_t>(row));
+      batch.labelled_rows.push_back(static_cast<int32_t>(row));
     }
   }
-  const size_t candidates = batch.masked_rows.size() - begin;
+  const size_t candidates = batch.labelled_rows.size() - begin;
   const size_t wanted = std::min(
       candidates, static_cast<size_t>(prediction_count(batch.rows() - first_row, options_)));
   for (size_t step = 0; step < wanted; ++step) {
     const size_t other = step + random.below(static_cast<uint32_t>(candidates - step));
-    std::swap(batch.masked_rows[begin + step], batch.masked_rows[begin + other]);
+    std::swap(batch.labelled_rows[begin + step], batch.labelled_rows[begin + other]);
   }
-  batch.masked_rows.resize(begin + wanted);
+  batch.labelled_rows.resize(begin + wanted);
 }
 
-// The same for words: their first rows are at the end of masked_targets, as scratch. A word that
+// The same for words: their first rows are at the end of row_labels, as scratch. A word that
 // would exceed the required number is skipped.
 void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const {
-  std::vector<int32_t>& words = batch.masked_targets;
+  std::vector<int32_t>& words = batch.row_labels;
   const size_t begin = words.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
     if (is_candidate(batch.tokens[static_cast<size_t>(row)]) &&
@@ -98,7 +98,7 @@ void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batc
     if (end - first > left) continue;
     left -= end - first;
     for (int64_t row = first; row < end; ++row) {
-      batch.masked_rows.push_back(static_cast<int32_t>(row));
+      batch.labelled_rows.push_back(static_cast<int32_t>(row));
     }
   }
   words.resize(begin);

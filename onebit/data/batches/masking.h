@@ -23,7 +23,7 @@ class Masker {
   Masker(const text::Vocabulary& vocabulary, const MaskOptions& options);
 
   // Masks the last sequence of `batch`, rows [first_row, batch.rows()), drawing from `random`.
-  // Appends to masked_rows and masked_targets and overwrites tokens.
+  // Appends masked rows to labelled_rows and their tokens to row_labels. Overwrites `tokens`.
   void mask(RandomSequence& random, int64_t first_row, Batch& batch) const;
 
   const MaskOptions& options() const { return options_; }

@@ -109,7 +109,7 @@ BatchBounds PairSource::bounds() const {
   return {.sequences = 1,
           .rows = pairs_.sequence_length,
           .longest = pairs_.sequence_length,
-          .masked_rows = prediction_count(pairs_.sequence_length, masker_.options())};
+          .labelled_rows = prediction_count(pairs_.sequence_length, masker_.options())};
 }
 
 void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {

@@ -60,7 +60,7 @@ BatchBounds SampleSource::bounds() const {
   return {.sequences = 1,
           .rows = longest,
           .longest = longest,
-          .masked_rows = static_cast<int64_t>(store_->manifest().most_masked)};
+          .labelled_rows = static_cast<int64_t>(store_->manifest().most_masked)};
 }
 
 void SampleSource::append(DataPosition position, uint64_t sample, Batch& batch) {
@@ -74,10 +74,10 @@ void SampleSource::append(DataPosition position, uint64_t sample, Batch& batch) 
   batch.segments.resize(batch.segments.size() + static_cast<size_t>(read.first_part), 0);
   batch.segments.resize(batch.tokens.size(), 1);
   for (size_t i = 0; i < read.masked_ids.size(); ++i) {
-    batch.masked_rows.push_back(static_cast<int32_t>(first_row) + read.masked_positions[i]);
-    batch.masked_targets.push_back(read.masked_ids[i]);
+    batch.labelled_rows.push_back(static_cast<int32_t>(first_row) + read.masked_positions[i]);
+    batch.row_labels.push_back(read.masked_ids[i]);
   }
-  batch.next_sentence.push_back(next_sentence_ ? read.next_sentence : samples::kNoLabel);
+  batch.sequence_labels.push_back(next_sentence_ ? read.next_sentence : samples::kNoLabel);
   batch.end_sequence(first_row, sample);
 }
 

@@ -36,11 +36,11 @@ void PreTrainingModel::reserve(MemoryPlan& memory, const BatchLimits& limits,
                                const MemoryOptions& options, bool training, DType compute) {
   limits_ = limits;
   bert_.reserve(memory, {.limits = limits,
-                         .output_rows = limits.masked + (pooler_ ? limits.sequences : 0),
+                         .output_rows = limits.labelled + (pooler_ ? limits.sequences : 0),
                          .memory = options,
                          .training = training,
                          .compute = compute});
-  masked_lm_.reserve(memory, limits.masked, training, compute);
+  masked_lm_.reserve(memory, limits.labelled, training, compute);
   if (!pooler_) return;
   pooler_->reserve(memory, limits.sequences, compute);
   next_sentence_->reserve(memory, limits.sequences, training, compute);
@@ -53,15 +53,15 @@ MemoryPlan PreTrainingModel::plan(Context& context, const BatchLimits& limits,
                                   const MemoryOptions& memory, bool training) {
   MemoryPlan reserved(context.device());
   reserve(reserved, limits, memory, training, bert_.table().compute_type());
-  masked_counter_.reserve(context.device(), limits.masked);
+  masked_counter_.reserve(context.device(), limits.labelled);
   if (pooler_) sequence_counter_.reserve(context.device(), limits.sequences);
   return reserved;
 }
 
 void PreTrainingModel::check(int64_t masked) const {
-  require(masked <= limits_.masked,
+  require(masked <= limits_.labelled,
           "a micro-batch has {} masked rows, but the model was planned for {}", masked,
-          limits_.masked);
+          limits_.labelled);
 }
 
 void PreTrainingModel::next_sentence_loss(Context& context, const DeviceBatch& batch,
@@ -70,7 +70,7 @@ void PreTrainingModel::next_sentence_loss(Context& context, const DeviceBatch& b
   const int64_t sequences = batch.sequences();
   next_sentence_->loss(
       context, {.pooled = pooler_->forward(context, first_hidden),
-                .targets = batch.next_sentence,
+                .targets = batch.sequence_labels,
                 .dropout = {},
                 .gradient_scale = scale_of(weight, pass),
                 .grad_pooled = pass == nullptr ? View() : rows_of(grad_pooled_, sequences)});
@@ -79,9 +79,9 @@ void PreTrainingModel::next_sentence_loss(Context& context, const DeviceBatch& b
 PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBatch& batch,
                                                const LossWeights& weights,
                                                const TrainingPass* pass) {
-  const int64_t masked = batch.masked_rows.elements(), sequences = batch.sequences();
+  const int64_t masked = batch.labelled_rows.elements(), sequences = batch.sequences();
   check(masked);
-  const std::array<ConstView, 2> all_rows{batch.masked_rows, batch.first_rows()};
+  const std::array<ConstView, 2> all_rows{batch.labelled_rows, batch.first_rows()};
   const OutputRows output_rows = OutputRows(all_rows).first(pooler_ ? 2 : 1);
   const View hidden = bert_.forward(context, batch, output_rows, pass);
   const View masked_hidden = hidden.rows(0, masked);
@@ -92,15 +92,15 @@ PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBat
     grad_first = bert_.output_gradient().rows(masked, masked + sequences);
   }
   masked_lm_.loss(context, {.hidden = masked_hidden,
-                            .targets = batch.masked_targets,
+                            .targets = batch.row_labels,
                             .gradient_scale = scale_of(weights.masked_lm, pass),
                             .grad_hidden = grad_masked});
   if (pooler_) next_sentence_loss(context, batch, first_hidden, weights.next_sentence, pass);
   masked_counter_.start(context, masked_lm_.losses(masked), masked_lm_.correct(masked),
-                        batch.masked_targets);
+                        batch.row_labels);
   if (pooler_) {
     sequence_counter_.start(context, next_sentence_->losses(sequences),
-                            next_sentence_->correct(sequences), batch.next_sentence);
+                            next_sentence_->correct(sequences), batch.sequence_labels);
   }
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
@@ -132,9 +132,9 @@ PreTrainingModel::Result PreTrainingModel::evaluate(Context& context, const Devi
 }
 
 Tensor PreTrainingModel::predict_masked(Context& context, const DeviceBatch& batch) {
-  const int64_t masked = batch.masked_rows.elements();
+  const int64_t masked = batch.labelled_rows.elements();
   check(masked);
-  const std::array<ConstView, 1> output_rows{batch.masked_rows};
+  const std::array<ConstView, 1> output_rows{batch.labelled_rows};
   const View hidden = bert_.forward(context, batch, output_rows, nullptr);
   Tensor logits(Device{}, DType::kF32, {masked, config().vocab_size});
   masked_lm_.predict(context, hidden, logits.view());

@@ -13,6 +13,8 @@
 
 namespace onebit::model {
 
+// The labelled rows of a batch are the masked ones, and their labels the original tokens. The label
+// of a sequence is 0 if its second part follows the first, and 1 if it is random.
 enum class PreTrainingHeads {
   kBoth,         // masked words, pooler, next sentence: BertForPreTraining
   kMaskedWords,  // BertForMaskedLM, which has no pooler

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "onebit/math/model/classification_model.h"
+#include "onebit/apps/classify/classification_model.h"
+#include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/math/model/question_answering_model.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::convert {
@@ -69,8 +69,8 @@ std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& co
   ParameterTable pretraining, answers, classification;
   const model::PreTrainingModel pretraining_model(shape, pretraining,
                                                   model::PreTrainingHeads::kBoth);
-  const model::QuestionAnsweringModel answering_model(shape, answers);
-  const model::ClassificationModel classifier(
+  const squad::QuestionAnsweringModel answering_model(shape, answers);
+  const classify::ClassificationModel classifier(
       shape, {.outputs = std::max<int64_t>(heads.classes, 1)}, classification);
   add(pretraining);
   add(answers);

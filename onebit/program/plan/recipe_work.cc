@@ -21,7 +21,7 @@ PassParts count(Context& context, const pretrain::PretrainingConfig& config, DTy
                                .memory = config.memory,
                                .sequences = 1,
                                .length = config.data.pairs.sequence_length,
-                               .masked = config.limits(1).masked};
+                               .masked = config.limits(1).labelled};
   return costs::observe_pass(context, shape, type, 0).work;
 }
 

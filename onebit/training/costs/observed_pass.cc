@@ -47,12 +47,10 @@ class DrawnBatch {
             .positions = flat(positions_),
             .row_keys = flat(keys_),
             .sequence_starts = {.device = flat(starts_), .host = starts_},
-            .masked_rows = flat(masked_rows_),
-            .masked_targets = flat(targets_),
-            .next_sentence = flat(next_),
-            .spans = {},
-            .classes = {},
-            .label_values = {}};
+            .labelled_rows = flat(masked_rows_),
+            .row_labels = flat(targets_),
+            .sequence_labels = flat(next_),
+            .sequence_values = {}};
   }
 
  private:
@@ -115,7 +113,7 @@ class Observer {
                 {.rows = shape.sequences * shape.length,
                  .sequences = shape.sequences,
                  .longest = shape.length,
-                 .masked = shape.sequences * shape.masked},
+                 .labelled = shape.sequences * shape.masked},
                 shape.memory, true);
   }
 

@@ -3,37 +3,87 @@
 #include <algorithm>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/listed.h"
 
 namespace onebit::finetune {
 namespace {
 
-bool is_number(const std::string& column) {
-  return !column.empty() && column.find_first_not_of("0123456789") == std::string::npos;
+constexpr size_t kMaxNamesListed = 30;
+
+const ColumnRole kText = {"text", {"text", "sentence1", "sentence", "premise", "question1"}};
+const ColumnRole kLabel = {"label", {"label", "labels"}};
+// The second text beside the usual names of the first one. The pairs of names are those of GLUE's
+// tasks.
+const ColumnRole kPair = {"second text", {"text_pair", "sentence2"}};
+const ColumnRole kHypothesis = {"hypothesis", {"hypothesis"}};
+const ColumnRole kSecondQuestion = {"second question", {"question2"}};
+const ColumnRole kQuestion = {"question", {"question"}};
+
+bool is_number(std::string_view column) {
+  return !column.empty() && column.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-void require_found(const std::string& column, const RecordReader& reader, const char* role,
-                   const std::string& usual, const std::string& fix) {
-  require(!column.empty(), "{}: which column contains the {}? {}; {}{}", reader.name(), role,
-          reader.names().empty() ? "the file is read without a header"
-                                 : fmt::format("None is called {}: there are {}", usual,
-                                               fmt::join(reader.names(), ", ")),
-          fix,
-          reader.name().ends_with(".txt")
-              ? "; a .txt file is read as TSV whose first line has the names of the columns: for a "
-                "text per line give --text 1"
-              : "");
+// "text, sentence1 or sentence".
+std::string in_words(const std::vector<const char*>& names) {
+  const auto last = names.end() - 1;
+  return names.size() == 1 ? *last
+                           : fmt::format("{} or {}", fmt::join(names.begin(), last, ", "), *last);
+}
+
+void find_pair(ColumnFinder& finder, ChosenColumns& chosen) {
+  chosen.text_pair = finder.find(chosen.text == "premise"     ? kHypothesis
+                                 : chosen.text == "question1" ? kSecondQuestion
+                                                              : kPair);
+  if (chosen.text != "sentence" || !chosen.text_pair.empty()) return;
+  const std::string question = finder.find(kQuestion);
+  if (question.empty()) return;
+  chosen.text_pair = chosen.text;
+  chosen.text = question;
 }
 
 }  // namespace
 
-bool Columns::has_header() const {
-  if (header) return *header;
+bool has_header(std::optional<bool> chosen, const std::vector<std::string_view>& columns) {
+  if (chosen) return *chosen;
   bool any_number = false;
-  for (const std::string& column : {text, text_pair, label}) {
+  for (const std::string_view column : columns) {
     if (!column.empty() && !is_number(column)) return true;
     any_number = any_number || !column.empty();
   }
   return !any_number;
+}
+
+std::string ColumnFinder::find(const ColumnRole& role) {
+  for (const char* name : role.usual_names) {
+    if (reader_.has_value(name)) return name;
+    missed_.emplace_back(name);
+  }
+  return "";
+}
+
+std::string ColumnFinder::find_required(const ColumnRole& role) {
+  std::string found = find(role);
+  for (const char* name : role.usual_names) {
+    if (found.empty() && reader_.has_column(name)) found = name;
+  }
+  std::erase(missed_, found);
+  return found;
+}
+
+std::string ColumnFinder::require_column(const std::string& given, const ColumnRole& role) {
+  if (!given.empty()) return given;
+  std::string found = find_required(role);
+  require(!found.empty(), "{}: which column contains the {}? {}; {}{}", reader_.name(), role.name,
+          reader_.names().empty()
+              ? "The file is read without a header"
+              : fmt::format("None is called {}: there are {}", in_words(role.usual_names),
+                            listed(reader_.names(), kMaxNamesListed)),
+          fix_,
+          reader_.name().ends_with(".txt")
+              ? "; a .txt file is read as TSV whose first line has the names of the columns: for a "
+                "text per line give the number of its column, 1"
+              : "");
+  return found;
 }
 
 std::vector<std::string> ChosenColumns::list() const {
@@ -43,61 +93,16 @@ std::vector<std::string> ChosenColumns::list() const {
   return columns;
 }
 
-std::string UsualNames::find(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (reader_.has_value(name)) return name;
-    missed_.emplace_back(name);
-  }
-  return "";
-}
-
-std::string UsualNames::find_required(std::initializer_list<const char*> names) {
-  std::string found = find(names);
-  // A key that is null in the first record has its error there.
-  for (const char* name : names) {
-    if (found.empty() && reader_.has_column(name)) found = name;
-  }
-  std::erase(missed_, found);
-  return found;
-}
-
-namespace {
-
-// The second text beside the usual names of the first one. The pairs of names are those of GLUE's
-// tasks.
-void find_pair(UsualNames& usual, ChosenColumns& chosen) {
-  if (chosen.text == "premise") {
-    chosen.text_pair = usual.find({"hypothesis"});
-  } else if (chosen.text == "question1") {
-    chosen.text_pair = usual.find({"question2"});
-  } else {
-    chosen.text_pair = usual.find({"text_pair", "sentence2"});
-  }
-  if (chosen.text != "sentence" || !chosen.text_pair.empty()) return;
-  const std::string question = usual.find({"question"});
-  if (question.empty()) return;
-  chosen.text_pair = chosen.text;
-  chosen.text = question;
-}
-
-}  // namespace
-
 ChosenColumns choose_columns(RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix) {
-  UsualNames usual(reader);
-  ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
+  ColumnFinder finder(reader, fix);
+  ChosenColumns chosen = {.text = finder.require_column(columns.text, kText),
+                          .text_pair = columns.text_pair,
+                          .label = ""};
   // If the user names the column of the text, there is no second one unless it is named too.
-  if (chosen.text.empty()) {
-    chosen.text = usual.find_required({"text", "sentence1", "sentence", "premise", "question1"});
-    require_found(chosen.text, reader, "text", "text, sentence, sentence1, premise or question1",
-                  fix);
-    if (chosen.text_pair.empty()) find_pair(usual, chosen);
-  }
-  if (with_label) {
-    chosen.label = columns.label.empty() ? usual.find_required({"label", "labels"}) : columns.label;
-    require_found(chosen.label, reader, "label", "label or labels", fix);
-  }
-  reader.expect_no(usual.missed(), fix);
+  if (columns.text.empty() && chosen.text_pair.empty()) find_pair(finder, chosen);
+  if (with_label) chosen.label = finder.require_column(columns.label, kLabel);
+  finder.finish();
   return chosen;
 }
 

@@ -1,23 +1,58 @@
-// Selects the columns of a file that contain text and label.
+// Selects the columns of a file by their roles.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "onebit/training/finetune/record_reader.h"
 
 namespace onebit::finetune {
 
-// Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
-// names: text, sentence1 or sentence; text_pair or sentence2, if present; label or labels. As in
-// GLUE, premise and hypothesis, question1 and question2, and question and sentence are pairs, too.
+// What a column contains, and the names that such columns usually have, the first one first.
+struct ColumnRole {
+  const char* name;  // in errors: "label"
+  std::vector<const char*> usual_names;
+};
+
+// Whether a file has a header: as chosen, else unless all given columns are numbers. A column that
+// is not given is empty.
+bool has_header(std::optional<bool> chosen, const std::vector<std::string_view>& columns);
+
+// Finds the columns of a file. A given column is a name in the header, a number from 1, or a JSON
+// key.
+class ColumnFinder {
+ public:
+  // `fix` ends errors ("give --text").
+  ColumnFinder(RecordReader& reader, std::string fix) : reader_(reader), fix_(std::move(fix)) {}
+
+  // The first usual name that the file has; empty if it has none. A key of JSON lines that is null
+  // in the first record is none.
+  std::string find(const ColumnRole& role);
+  // The same, where such a key is better than none: its record is the one with the error.
+  std::string find_required(const ColumnRole& role);
+  // `given`, or else what find_required() finds. Error: nothing.
+  std::string require_column(const std::string& given, const ColumnRole& role);
+  // To be called at the end: makes the usual names before the found ones errors in later JSON lines
+  // (RecordReader::expect_no()).
+  void finish() { reader_.expect_no(missed_, fix_); }
+
+ private:
+  RecordReader& reader_;
+  std::string fix_;
+  std::vector<std::string> missed_;
+};
+
+// Columns of labelled texts. An empty one is found by its usual names: text, sentence1 or sentence;
+// text_pair or sentence2, if present; label or labels. As in GLUE, premise and hypothesis,
+// question1 and question2, and question and sentence are pairs, too.
 struct Columns {
   std::string text, text_pair, label;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
 
-  bool has_header() const;
+  bool has_header() const { return finetune::has_header(header, {text, text_pair, label}); }
 };
 
 struct ChosenColumns {
@@ -25,24 +60,6 @@ struct ChosenColumns {
 
   // In the order of the fields that a reader returns.
   std::vector<std::string> list() const;
-};
-
-// Looks for columns by their usual names.
-class UsualNames {
- public:
-  explicit UsualNames(const RecordReader& reader) : reader_(reader) {}
-
-  // The first of `names` that the file has; empty if it has none. A key of JSON lines that is null
-  // in the first record is none.
-  std::string find(std::initializer_list<const char*> names);
-  // The same, where such a key is better than none.
-  std::string find_required(std::initializer_list<const char*> names);
-  // The names that would have been taken before the found ones: for RecordReader::expect_no().
-  const std::vector<std::string>& missed() const { return missed_; }
-
- private:
-  const RecordReader& reader_;
-  std::vector<std::string> missed_;
 };
 
 // Chooses the columns of a file, and makes the usual names that were not found errors in later JSON

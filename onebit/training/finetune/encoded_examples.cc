@@ -65,18 +65,24 @@ int64_t EncodedExamples::longest() const {
   return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
 }
 
-void EncodedExamples::append(uint32_t example, uint64_t sample, batches::PackedRows& rows) const {
+void EncodedExamples::append(uint32_t example, uint64_t sample, batches::Batch& batch) const {
   const Sequence& sequence = sequences_[example];
-  const int64_t first_row = rows.rows();
-  rows.tokens.insert(rows.tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
-  rows.segments.resize(static_cast<size_t>(first_row + sequence.first_part), 0);
-  rows.segments.resize(rows.tokens.size(), 1);
-  rows.end_sequence(first_row, sample);
+  const int64_t first_row = batch.rows();
+  batch.tokens.insert(batch.tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
+  batch.segments.resize(static_cast<size_t>(first_row + sequence.first_part), 0);
+  batch.segments.resize(batch.tokens.size(), 1);
+  batch.end_sequence(first_row, sample);
+}
+
+batches::BatchBounds bounds_of(const EncodedExamples& examples, int64_t sequences) {
+  return {.sequences = sequences,
+          .rows = sequences * examples.longest(),
+          .longest = examples.longest()};
 }
 
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
-                 batches::PackedRows& batch) {
-  batch.clear_rows();
+                 batches::Batch& batch) {
+  batch.clear();
   for (const uint32_t example : which) examples.append(example, example, batch);
 }
 

@@ -45,7 +45,7 @@ class EncodedExamples {
   // The number of examples that were longer than max_sequence_length and were truncated.
   int64_t cut() const { return cut_; }
   // Appends a sequence as global sample `sample`.
-  void append(uint32_t example, uint64_t sample, batches::PackedRows& rows) const;
+  void append(uint32_t example, uint64_t sample, batches::Batch& batch) const;
 
  private:
   struct Sequence {
@@ -59,8 +59,11 @@ class EncodedExamples {
   int64_t cut_ = 0;
 };
 
+// The bounds of any `sequences` examples.
+batches::BatchBounds bounds_of(const EncodedExamples& examples, int64_t sequences);
+
 // Fills `batch` with the examples `which`, for a prediction: their samples are their numbers.
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
-                 batches::PackedRows& batch);
+                 batches::Batch& batch);
 
 }  // namespace onebit::finetune

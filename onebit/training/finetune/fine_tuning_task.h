@@ -66,6 +66,16 @@ class FineTuningTask : public training::Task {
         training::choose_steps(config_.engine, config_.epochs, samples, world_size));
   }
 
+  // Adds a file on which the model is evaluated, after every epoch and run.evaluate_every steps.
+  // `content` is its size in words, `bounds` are those of a batch.
+  void add_dev_file(const std::string& source, const std::string& content,
+                    const batches::BatchBounds& bounds, uint32_t checksum) {
+    facts_.data_rows.push_back({"evaluated on", source + ": " + content});
+    facts_.evaluations = {.by_steps = true, .by_epochs = true};
+    facts_.evaluation_bounds.include(bounds);
+    facts_.held_out_checksums.push_back(checksum);
+  }
+
   // The evaluation on the dev files since `watch` was made.
   training::Evaluation evaluation_of(std::vector<metrics::Metric> record,
                                      const Stopwatch& watch) const {

@@ -37,12 +37,15 @@ void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communi
   }
 }
 
-void predict_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
-                   const ValuesOf& values_of, const std::function<Tensor(int64_t index)>& predict) {
+void predict_items(const std::vector<int32_t>& lengths, int64_t batch,
+                   comm::Communicator& communicator, const ValuesOf& values_of,
+                   const Predict& predict) {
+  const batches::LengthSweep sweep(lengths, batch, communicator.world_size(), communicator.rank());
   for (int64_t index = 0; index < sweep.batches(); ++index) {
-    const Tensor values = predict(index);
+    const std::span<const uint32_t> items = sweep.items(index);
+    const Tensor values = predict(items);
     const float* from = values.data<float>();
-    for (const uint32_t item : sweep.items(index)) {
+    for (const uint32_t item : items) {
       const std::span<float> to = values_of(item);
       std::copy_n(from, to.size(), to.begin());
       from += to.size();

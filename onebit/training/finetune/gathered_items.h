@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "onebit/data/batches/length_sweep.h"
 #include "onebit/exchange/comm/communicator.h"
@@ -19,10 +20,12 @@ using ValuesOf = std::function<std::span<float>(uint32_t item)>;
 void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
                   const ValuesOf& values_of);
 
-// Computes the values of all items, each on one rank, and gives them to all. predict(index) returns
-// the model's output for batch `index` of this rank: f32 on the CPU, the items' values one after
-// the other. Collective.
-void predict_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
-                   const ValuesOf& values_of, const std::function<Tensor(int64_t index)>& predict);
+// Computes the values of all items, each on one rank, and gives them to all: in batches of `batch`
+// items of similar length. predict(items) returns the model's output for one batch: f32 on the CPU,
+// the items' values one after the other. Collective.
+using Predict = std::function<Tensor(std::span<const uint32_t> items)>;
+void predict_items(const std::vector<int32_t>& lengths, int64_t batch,
+                   comm::Communicator& communicator, const ValuesOf& values_of,
+                   const Predict& predict);
 
 }  // namespace onebit::finetune

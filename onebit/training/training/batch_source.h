@@ -2,26 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/step_dealer.h"
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/training/training/device_batch.h"
 
 namespace onebit::training {
-
-// One micro-batch on the host: rows of tokens, and the labels of a task.
-class HostBatch {
- public:
-  virtual ~HostBatch() = default;
-  virtual const batches::PackedRows& rows() const = 0;
-  // Copies rows and labels to the device; see DeviceBatchBuffer::upload().
-  virtual model::DeviceBatch upload(Context& context, DeviceBatchBuffer& buffer) const = 0;
-  // The number of items over which the task's loss is averaged, if these are not the sequences
-  // (e.g. masked tokens).
-  virtual int64_t items() const { return rows().sequences(); }
-};
 
 // Determines which samples of a step this rank gets (batches/step_parts.h). All members but `rank`
 // are equal on all ranks.
@@ -48,12 +34,10 @@ struct StreamShare {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // An empty batch with memory reserved for the largest.
-  virtual std::unique_ptr<HostBatch> make_batch() const = 0;
-  // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
-  // sample `first_sample`; it may get no sample (batches/step_parts.h). A pure function of its
-  // arguments: the sample counter is the position.
-  virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
+  // Fills `batch` with micro-step `micro_step` of the step that begins at global sample
+  // `first_sample`; it may get no sample (batches/step_parts.h). A pure function of its arguments:
+  // the sample counter is the position.
+  virtual void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) = 0;
   // The largest sizes of any batch.
   virtual batches::BatchBounds bounds() const = 0;
   // 0 if epochs have no common length (several token stores).

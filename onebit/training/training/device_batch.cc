@@ -6,20 +6,19 @@ namespace onebit::training {
 namespace {
 
 constexpr int64_t kAlignmentBytes = 256;
-constexpr int64_t kArrays = 12;  // at most, in a batch of any task
+constexpr int64_t kArrays = 9;  // of a batch
 
 int64_t aligned(int64_t size_bytes) {
   return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
 int64_t block_bytes(const batches::BatchBounds& bounds) {
-  // Besides tokens and keys there is at most one label for each row, two for each masked or tagged
-  // row, three for each sequence.
-  const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
-  const int64_t marked = (bounds.masked_rows + bounds.tagged_rows) * 2 * size_bytes_of(DType::kI32);
-  const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
-  const int64_t values = bounds.label_values * size_bytes_of(DType::kF32);
-  return rows + marked + sequences + values + kArrays * kAlignmentBytes;
+  const int64_t rows = bounds.rows * (3 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
+  const int64_t labelled = bounds.labelled_rows * 2 * size_bytes_of(DType::kI32);
+  const int64_t sequences =
+      ((1 + batches::kMostSequenceLabels) * bounds.sequences + 1) * size_bytes_of(DType::kI32);
+  const int64_t values = bounds.sequence_values * size_bytes_of(DType::kF32);
+  return rows + labelled + sequences + values + kArrays * kAlignmentBytes;
 }
 
 }  // namespace
@@ -49,7 +48,8 @@ ConstView DeviceBatchBuffer::place(const ConstView& host) {
   ONEBIT_INVARIANT(used_bytes_ <= size_bytes_);
   if (device_.is_cpu()) return host;
   const Slot& slot = slots_[turn_];
-  std::memcpy(slot.host.data() + at, host.raw(), static_cast<size_t>(host.size_bytes()));
+  if (host.elements() > 0)
+    std::memcpy(slot.host.data() + at, host.raw(), static_cast<size_t>(host.size_bytes()));
   return {slot.device.data() + at, host.dtype(), host.shape(), device_};
 }
 
@@ -62,39 +62,30 @@ void DeviceBatchBuffer::send(Context& context) {
   turn_ = 1 - turn_;
 }
 
-model::DeviceBatch DeviceBatchBuffer::place_rows(const batches::PackedRows& batch) {
-  const auto place_all = [this](const auto& values) {
+model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const batches::Batch& batch) {
+  const auto placed = [this](const auto& values) {
     return place(ConstView::of(values.data(), {static_cast<int64_t>(values.size())}));
   };
-  model::DeviceBatch placed;
-  placed.tokens = place_all(batch.tokens);
-  placed.segments = place_all(batch.segments);
-  placed.positions = place_all(batch.positions);
-  placed.row_keys = place_all(batch.row_keys);
-  placed.sequence_starts = {.device = place_all(batch.sequence_starts),
-                            .host = batch.sequence_starts};
-  return placed;
-}
-
-model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const batches::PackedRows& rows,
-                                             std::initializer_list<BatchLabels> labels) {
   begin(context);
-  model::DeviceBatch placed = place_rows(rows);
-  for (const BatchLabels& each : labels) {
-    const ConstView view = place(each.values);
-    placed.*each.place =
-        each.rows == 0 ? view : view.reshaped({each.rows, view.elements() / each.rows});
-  }
+  model::DeviceBatch on_device = {
+      .tokens = placed(batch.tokens),
+      .segments = placed(batch.segments),
+      .positions = placed(batch.positions),
+      .row_keys = placed(batch.row_keys),
+      .sequence_starts = {.device = placed(batch.sequence_starts), .host = batch.sequence_starts},
+      .labelled_rows = placed(batch.labelled_rows),
+      .row_labels = placed(batch.row_labels),
+      .sequence_labels = placed(batch.sequence_labels),
+      .sequence_values = placed(batch.sequence_values)};
   send(context);
-  return placed;
+  return on_device;
 }
 
 model::BatchLimits limits_of(const batches::BatchBounds& bounds) {
   return {.rows = bounds.rows,
           .sequences = bounds.sequences,
           .longest = bounds.longest,
-          .masked = bounds.masked_rows,
-          .tagged = bounds.tagged_rows};
+          .labelled = bounds.labelled_rows};
 }
 
 }  // namespace onebit::training

@@ -163,7 +163,7 @@ void Session::plan_memory() {
   const model::MemoryPlan planned = task_.plan(context_, limits_of(bounds));
   memory_ = model::memory_report(table_, planned, task_.config().compute);
   for (int64_t i = 0; i < engine_->batch().accumulation; ++i) {
-    step_batches_.push_back(source_->make_batch());
+    step_batches_.push_back(make_batch());
   }
 }
 
@@ -203,20 +203,25 @@ void Session::resume(const checkpoint::SavedCheckpoint& saved, const RunOptions&
   if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
 }
 
+batches::Batch Session::make_batch() const {
+  batches::Batch batch;
+  batch.reserve(source_->bounds());
+  return batch;
+}
+
 void Session::start_prefetch() {
   const engine::BatchSizes& sizes = engine_->batch();
   ProfileTrack* const own = context_.profile_track();
   ProfileTrack* const track = own == nullptr ? nullptr : &own->profile().track("batches");
-  const auto build = [this, sizes, track, first = samples_](int64_t ticket,
-                                                            std::unique_ptr<HostBatch>& batch) {
+  const auto build = [this, sizes, track, first = samples_](int64_t ticket, batches::Batch& batch) {
     const PhaseSpan phase(track, "build batch");
     const int64_t step = ticket / sizes.accumulation;
     source_->build(static_cast<uint64_t>(first + step * sizes.train), ticket % sizes.accumulation,
-                   *batch);
+                   batch);
     return true;
   };
-  prefetcher_ = std::make_unique<batches::Prefetcher<std::unique_ptr<HostBatch>>>(
-      build, [this] { return source_->make_batch(); }, batches::PrefetchOptions{});
+  prefetcher_ = std::make_unique<batches::Prefetcher<batches::Batch>>(
+      build, [this] { return make_batch(); }, batches::PrefetchOptions{});
 }
 
 bool Session::finished() const {
@@ -224,7 +229,7 @@ bool Session::finished() const {
 }
 
 costs::AnnouncingPass Session::measured_pass() {
-  const std::shared_ptr<HostBatch> batch = source_->make_batch();
+  const auto batch = std::make_shared<batches::Batch>(make_batch());
   const engine::BatchSizes& sizes = engine_->batch();
   const auto build = [&](int64_t index) {
     const int64_t step = index / sizes.accumulation;
@@ -233,12 +238,12 @@ costs::AnnouncingPass Session::measured_pass() {
   };
   const auto rows_of = [&](int64_t index) {
     build(index);
-    return batch->rows().rows();
+    return batch->rows();
   };
   const int64_t typical = typical_micro_step(rows_of, sizes.accumulation, communicator_);
   build(typical);
-  const StepItems items = {.samples = batch->rows().sequences(),
-                           .items = std::max<int64_t>(batch->items(), 1)};
+  const int64_t count = task_.facts().counts_items ? batch->labelled() : batch->sequences();
+  const StepItems items = {.samples = batch->sequences(), .items = std::max<int64_t>(count, 1)};
   // A task may exchange something among the ranks that depends on the micro-step.
   const int64_t micro_step = typical % sizes.accumulation;
   return [this, batch, items, micro_step](const std::function<void(Range)>& ready) {

@@ -91,8 +91,6 @@ class Session {
   RunSummary summary() const;
 
  private:
-  using StepBatches = std::vector<std::unique_ptr<HostBatch>>;
-
   // The fraction of a checkpoint's shards that this rank's disk stores.
   double share_of_disk() const;
   // Bytes of values and state that are copied while a checkpoint or the best model is written.
@@ -105,14 +103,17 @@ class Session {
   void plan_memory();
   void restore(const RunOptions& options, const checkpoint::SavedCheckpoint* saved);
   void resume(const checkpoint::SavedCheckpoint& saved, const RunOptions& options);
+  // An empty batch with memory reserved for the largest.
+  batches::Batch make_batch() const;
   void start_prefetch();
   // Runs over a batch that is typical of the steps to come. Collective.
   costs::AnnouncingPass measured_pass();
   // Fills step_batches_; returns the counts over which the losses of this step are averaged.
   StepItems fetch_step(StepRecord& record);
-  model::DeviceBatch upload(const HostBatch& batch);
+  model::DeviceBatch upload(const batches::Batch& batch);
   // Returns empty sums where the batch has no sample.
-  Sums run_pass(const HostBatch& batch, const StepItems& items, const model::TrainingPass& pass);
+  Sums run_pass(const batches::Batch& batch, const StepItems& items,
+                const model::TrainingPass& pass);
   Sums run_micro_steps(const StepItems& items, StepRecord& record);
   Evaluation evaluate();
   ModelCard card() const;
@@ -136,9 +137,9 @@ class Session {
   std::string initial_values_;  // of this process: a resumed run has those of its checkpoint
   std::string first_values_;    // of the whole run, as its checkpoints keep them
   std::vector<std::string> decisions_;
-  StepBatches step_batches_;  // [accumulation]
+  std::vector<batches::Batch> step_batches_;  // [accumulation]
   // Declared last because it uses the source.
-  std::unique_ptr<batches::Prefetcher<std::unique_ptr<HostBatch>>> prefetcher_;
+  std::unique_ptr<batches::Prefetcher<batches::Batch>> prefetcher_;
 };
 
 }  // namespace onebit::training

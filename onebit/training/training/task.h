@@ -13,6 +13,7 @@
 #include "onebit/math/model/training_pass.h"
 #include "onebit/training/training/batch_source.h"
 #include "onebit/training/training/best_model.h"
+#include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/evaluation.h"
 #include "onebit/training/training/model_folder.h"
 #include "onebit/training/training/rows.h"
@@ -23,7 +24,8 @@ namespace onebit::training {
 // The counts over which the loss of a step is averaged, summed over its micro-steps and all ranks.
 struct StepItems {
   int64_t samples = 0;
-  int64_t items = 0;  // at least 1; the samples unless TaskFacts::counts_items
+  int64_t items =
+      0;  // at least 1: the labelled rows with TaskFacts::counts_items, else the samples
   int world_size = 1;
 
   // The weight of one item out of `count` with which the engine's average over ranks equals the
@@ -58,7 +60,8 @@ struct ComputedLayers {
 // fills in those about held-out data.
 struct TaskFacts {
   std::string name;  // the recipe's key "task"
-  // Whether HostBatch::items() must be summed over all ranks before the first pass of a step.
+  // Whether the loss is averaged over the labelled rows of all ranks, which must then be counted
+  // before the first pass of a step, instead of over the samples.
   bool counts_items = false;
   DrawnMetric drawn = {};
 

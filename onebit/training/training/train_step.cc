@@ -32,7 +32,7 @@ StepItems Session::fetch_step(StepRecord& record) {
     const PhaseSpan phase(context_, "data");
     for (auto& batch : step_batches_) {
       std::swap(batch, *prefetcher_->next());
-      items += batch->items();
+      items += batch.labelled();
     }
   }
   record.data_seconds = watch.seconds();
@@ -43,14 +43,14 @@ StepItems Session::fetch_step(StepRecord& record) {
   return step;
 }
 
-model::DeviceBatch Session::upload(const HostBatch& batch) {
+model::DeviceBatch Session::upload(const batches::Batch& batch) {
   const PhaseSpan phase(context_, "upload");
-  return batch.upload(context_, *buffer_);
+  return buffer_->upload(context_, batch);
 }
 
-Sums Session::run_pass(const HostBatch& batch, const StepItems& items,
+Sums Session::run_pass(const batches::Batch& batch, const StepItems& items,
                        const model::TrainingPass& pass) {
-  if (batch.rows().sequences() > 0) {
+  if (batch.sequences() > 0) {
     return task_.forward_backward(context_, upload(batch), items, pass);
   }
   // The gradients remain those of the previous micro-steps.
@@ -63,20 +63,20 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
   Sums sums;
   int64_t micro_step = 0;
   for (const auto& batch : step_batches_) {
-    engine_->backward([&](const engine::BackwardInput& input) {
-      Stopwatch watch;
-      const auto forward_done = [&] { record.forward_seconds += watch.restart(); };
-      const model::TrainingPass pass = {.dropout_seed = engine_->config().run.seed,
-                                        .loss_scale = input.loss_scale,
-                                        .gradients_ready = input.gradients_ready,
-                                        .forward_done = forward_done,
-                                        .step = engine_->completed_steps(),
-                                        .micro_step = micro_step};
-      add(sums, run_pass(*batch, items, pass));
-      // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
-      if (&batch == &step_batches_.back()) context_.synchronize();
-      record.backward_seconds += watch.seconds();
-    });
+    const engine::BackwardInput input = engine_->begin_backward();
+    Stopwatch watch;
+    const auto forward_done = [&] { record.forward_seconds += watch.restart(); };
+    const model::TrainingPass pass = {.dropout_seed = engine_->config().run.seed,
+                                      .loss_scale = input.loss_scale,
+                                      .gradients_ready = input.gradients_ready,
+                                      .forward_done = forward_done,
+                                      .step = engine_->completed_steps(),
+                                      .micro_step = micro_step};
+    add(sums, run_pass(batch, items, pass));
+    // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
+    if (&batch == &step_batches_.back()) context_.synchronize();
+    record.backward_seconds += watch.seconds();
+    engine_->end_backward(input);
     ++micro_step;
   }
   return sums;
@@ -89,7 +89,7 @@ StepRecord Session::train_step() {
   StepSums step = {.items = fetch_step(record), .sums = {}};
   step.sums = run_micro_steps(step.items, record);
   double tokens = 0;
-  for (const auto& batch : step_batches_) tokens += static_cast<double>(batch->rows().rows());
+  for (const auto& batch : step_batches_) tokens += static_cast<double>(batch.rows());
   step.sums.push_back(tokens);
   comm::Request sums_ready =
       communicator_.start_all_reduce(std::span<double>(step.sums), comm::Reduction::kSum);

@@ -1,0 +1,55 @@
+// Predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/math/device/staging.h"
+#include "onebit/math/model/bert.h"
+
+namespace onebit::squad {
+
+class QuestionAnsweringModel {
+ public:
+  // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and must not move.
+  QuestionAnsweringModel(const model::BertConfig& config, ParameterTable& table);
+
+  const model::BertConfig& config() const { return bert_.config(); }
+
+  // As in PreTrainingModel.
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,
+                         const model::MemoryOptions& memory, bool training);
+
+  struct Result {
+    double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
+    int64_t sequences = 0;  // sequences with a start or an end
+  };
+  // loss = weight * sum over sequences; the table's gradients as in training_pass.h. The labels of
+  // the sequences are [2, sequences]: first and last token of the answer, counted from the
+  // sequence's first row, -1 where it is outside.
+  Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,
+                          const model::TrainingPass& pass);
+  Result evaluate(Context& context, const model::DeviceBatch& batch);
+  // Returns f32 [rows, 2] on the CPU: the scores of each token as the first and as the last of the
+  // answer. Labels are not read.
+  Tensor predict(Context& context, const model::DeviceBatch& batch);
+
+ private:
+  Result run(Context& context, const model::DeviceBatch& batch, double weight,
+             const model::TrainingPass* pass);
+
+  View logits(Context& context, ConstView hidden) const;
+  // Returns the logits, or their gradient if it is written.
+  View scores_and_loss(Context& context, const model::DeviceBatch& batch, ConstView hidden,
+                       double gradient_scale, bool write_gradient) const;
+  void head_backward(Context& context, ConstView grad_scores, ConstView hidden) const;
+  Result sums(int64_t sequences);
+
+  model::Bert bert_;
+  Range head_range_;
+  model::LinearParameters outputs_;
+  Tensor logits_;  // [rows, 2]
+  Tensor losses_;  // f32 [2 * sequences]
+  Staging host_losses_, host_spans_;
+};
+
+}  // namespace onebit::squad
