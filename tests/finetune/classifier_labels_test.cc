@@ -39,7 +39,7 @@ TEST(ClassifierLabels, GivenOnesAreChecked) {
               }),
               HasSubstr("recipe: key `tag.labels` contains \"b\" twice"));
   EXPECT_THAT(message_of([] { check_given_labels({"a"}, 2, "recipe", "tag.labels"); }),
-              HasSubstr("needs at least two labels"));
+              HasSubstr("chooses between at least two"));
 }
 
 }  // namespace
