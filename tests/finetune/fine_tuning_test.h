@@ -180,6 +180,7 @@ class FineTuningTest : public testing::Test {
     const Json resolved = expect_resolved_recipe_is_the_same_run(given);
     EXPECT_FALSE(resolved.at("data").contains("max_sequence_length"));
     given.recipe.values["data"]["max_sequence_length"] = 65;
+    given.output = folder_ / "too-long";
     EXPECT_THAT(message_of([&] { train(given); }),
                 testing::HasSubstr("the model has 64 positions"));
   }

@@ -63,8 +63,8 @@ TcpMesh::~TcpMesh() {
   is_ending_ = true;
   if (status_.has_failed()) {
     // Also of a rank that this one alone has missed.
-    const auto [failed_rank, message] = status_.failure();
-    for_all([&](TcpConnection& one) { one.announce_failure(failed_rank, message); });
+    const auto failure = status_.failure();
+    for_all([&](TcpConnection& one) { one.announce_failure(failure.first, failure.second); });
     status_.wait_for(kFlushSeconds,
                      [&] { return all([](TcpConnection& one) { return one.is_flushed(); }); });
   } else {
