@@ -64,7 +64,6 @@ TEST(Scheme, OtherTagsArePlain) {
   EXPECT_EQ(found({{"NN", "VBZ", "O"}}), Scheme::kPlain);
   EXPECT_EQ(found({{"B-LOC", "NN"}}), Scheme::kPlain);
   EXPECT_EQ(found({{"O", "O"}}), Scheme::kPlain);
-  EXPECT_EQ(found({{"B-"}}), Scheme::kPlain);
   EXPECT_EQ(found({}), Scheme::kPlain);
 }
 
@@ -149,8 +148,10 @@ TEST(Scheme, SentencesOfOtherTagsDecideNothing) {
 
 TEST(Scheme, ATagBelongsToSchemesWithItsPrefix) {
   for (const Scheme scheme : {Scheme::kIob1, Scheme::kIob2, Scheme::kIobes}) {
-    for (const char* tag : {"O", "B-LOC", "I-new", "B"}) EXPECT_TRUE(is_tag_of(tag, scheme)) << tag;
-    for (const char* tag : {"NN", "L-LOC", "B-", ""}) EXPECT_FALSE(is_tag_of(tag, scheme)) << tag;
+    for (const char* tag : {"O", "B-LOC", "I-new", "B", "B-"}) {
+      EXPECT_TRUE(is_tag_of(tag, scheme)) << tag;
+    }
+    for (const char* tag : {"NN", "L-LOC", "O-", ""}) EXPECT_FALSE(is_tag_of(tag, scheme)) << tag;
     EXPECT_EQ(is_tag_of("S-LOC", scheme), scheme == Scheme::kIobes);
   }
   EXPECT_TRUE(is_tag_of("NN", Scheme::kPlain));
