@@ -19,7 +19,7 @@ must_succeed("building" ${CMAKE_COMMAND} --build ${build} --target onebit_progra
 
 set(program ${build}/onebit)
 must_succeed("onebit doctor" ${program} doctor)
-foreach(part IN ITEMS "MPI +not built in" "CUDA +not built in")
+foreach(part IN ITEMS "MPI +cannot be used" "CUDA +not built in")
   if(NOT output MATCHES "${part}")
     message(FATAL_ERROR "onebit doctor prints no \"${part}\":\n${output}")
   endif()
