@@ -181,8 +181,7 @@ class FineTuningTest : public testing::Test {
     EXPECT_FALSE(resolved.at("data").contains("max_sequence_length"));
     given.recipe.values["data"]["max_sequence_length"] = 65;
     given.output = folder_ / "too-long";
-    EXPECT_THAT(message_of([&] { train(given); }),
-                testing::HasSubstr("the model has 64 positions"));
+    EXPECT_THAT(message_of([&] { train(given); }), testing::HasSubstr("the model has 64 pos"));
   }
   // `open` opens a model for predictions.
   void expect_refuses_other_tokenizers(const std::function<void(const Path& model)>& open) const {
