@@ -70,13 +70,14 @@ TEST(TcpCommunicator, RanksThatDisagreeAreNamed) {
   const auto about_operations = [](Communicator& world) {
     std::vector<std::byte> bytes(2);
     if (world.rank() == 0) {
-      world.broadcast(bytes, 0);
+      world.broadcast(std::span(bytes).first(1), 0);  // as many bytes as below
     } else {
       world.all_gather(std::span(bytes).first(1), bytes);
     }
+    world.barrier();  // nobody has ended before the other one has seen it
   };
-  EXPECT_NE(message_of([&] { run_tcp_world(2, about_operations); }).find("disagree on the next"),
-            std::string::npos);
+  const std::string error = message_of([&] { run_tcp_world(2, about_operations); });
+  EXPECT_NE(error.find("disagree on the next"), std::string::npos) << error;
 }
 
 TEST(TcpCommunicator, ConnectsManyRanks) {

@@ -49,10 +49,10 @@ void TcpReceiver::expect(const TcpKey& key, std::shared_ptr<TcpTransfer> transfe
   }
   // The peer was faster.
   early_bytes_ -= message.message_bytes;
-  if (message.message_bytes != to.size()) {
-    status_.refuse(*message.transfer,
-                   disagreement(*message.transfer, std::string(message.transfer->operation),
-                                message.message_bytes, to.size()));
+  const std::string problem =
+      disagreement(*message.transfer, message.operation, message.message_bytes, to.size());
+  if (!problem.empty()) {
+    status_.refuse(*message.transfer, problem);
     message.is_discarded = true;
     return;
   }
@@ -140,6 +140,7 @@ void TcpReceiver::begin_data(const TcpFrame& frame) {
             "sends {} bytes that nobody has asked for", frame.message_bytes);
     early_bytes_ += frame.message_bytes;
     message.early.resize(frame.message_bytes);
+    message.operation = frame.operation_text();
   } else if (!message.has_begun && !message.is_discarded) {
     const std::string problem = disagreement(*message.transfer, frame.operation_text(),
                                              frame.message_bytes, message.to.size());

@@ -48,6 +48,7 @@ class TcpReceiver {
     std::shared_ptr<TcpTransfer> transfer;  // empty until it is expected
     std::span<std::byte> to;
     std::vector<std::byte> early;  // what arrives before that
+    std::string operation;         // the sender's, of an early message
     size_t message_bytes = 0, received_bytes = 0;
     bool has_begun = false;  // a frame of it has arrived, so that its length is known
     bool is_discarded = false;
