@@ -72,20 +72,20 @@ TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
 
 // A disk that is full for a while costs one checkpoint, not the run.
 TEST_F(CheckpointWriterTest, AFailedWriteIsFollowedByTheNext) {
-  on_ranks(
-      {.layout = {0, 0}, .keep_last = 1}, [&](engine::ToyRun& run, Checkpoints& checkpoints, bool) {
-        const auto save_in_vain = [&] {
-          run.step();
-          checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
-        };
-        save_in_vain();
-        run.step();
-        save(run, checkpoints);
-        EXPECT_EQ(CheckpointFolder(disk(0)).tags(), std::vector<std::string>({tag_of_step(2)}));
-        save_in_vain();
-        save_in_vain();
-        EXPECT_THAT(message_of([&] { checkpoints.wait_for_previous(); }), HasSubstr("no space left"));
-      });
+  on_ranks({.layout = {0, 0}, .keep_last = 1}, [&](engine::ToyRun& run, Checkpoints& checkpoints,
+                                                   bool) {
+    const auto save_in_vain = [&] {
+      run.step();
+      checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
+    };
+    save_in_vain();
+    run.step();
+    save(run, checkpoints);
+    EXPECT_EQ(CheckpointFolder(disk(0)).tags(), std::vector<std::string>({tag_of_step(2)}));
+    save_in_vain();
+    save_in_vain();
+    EXPECT_THAT(message_of([&] { checkpoints.wait_for_previous(); }), HasSubstr("no space left"));
+  });
 }
 
 TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {

@@ -18,14 +18,14 @@ using Flat = std::vector<double>;
 // The total residual of each element and its momentum, from the layout of the files alone: the mean
 // of the worker residuals, and the owners' chunks in the order of their buckets. The owners'
 // residuals count `owed_updates` times.
-struct Kept {
+struct KeptResiduals {
   Flat owed, momentum;
 };
 
-Kept kept_by(const std::vector<MemoryState>& states, int64_t elements, int64_t bucket_bytes,
-             int64_t owed_updates = 1) {
+KeptResiduals kept_by(const std::vector<MemoryState>& states, int64_t elements,
+                      int64_t bucket_bytes, int64_t owed_updates = 1) {
   const auto ranks = static_cast<int>(states.size());
-  Kept kept{Flat(static_cast<size_t>(elements)), Flat(static_cast<size_t>(elements))};
+  KeptResiduals kept{Flat(static_cast<size_t>(elements)), Flat(static_cast<size_t>(elements))};
   if (ranks == 1) {
     const auto& momentum = states[0].replicated_buffers.at("momentum");
     std::copy(momentum.begin(), momentum.end(), kept.momentum.begin());
@@ -65,13 +65,13 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
   });
   const std::vector<MemoryState> states{saved[0].first, saved[1].first, saved[2].first};
   const auto elements = static_cast<int64_t>(saved[0].second.size());
-  const Kept before = kept_by(states, elements, options.run.bucket_bytes);
+  const KeptResiduals before = kept_by(states, elements, options.run.bucket_bytes);
   for (const int world_size : {1, 2, 5}) {
     const auto loaded = on_ranks(world_size, options, [&](Trial& trial) {
       trial.load(states, saved[0].second, kFreeze + 5);
       return trial.save();
     });
-    const Kept now = kept_by(loaded, elements, options.run.bucket_bytes);
+    const KeptResiduals now = kept_by(loaded, elements, options.run.bucket_bytes);
     double largest = 0;
     for (size_t i = 0; i < before.owed.size(); ++i) {
       // A single rank adds the residuals to its momentum, like a gradient.
@@ -102,8 +102,8 @@ TEST(ResidualPlacement, OneRankPaysWhatOwnersOfZeroOneAdamOwe) {
   const auto owed_updates = states[0].scalars.at("zero_one").at("last_exchanged").get<int64_t>();
   EXPECT_EQ(owed_updates, 2);
   const auto elements = static_cast<int64_t>(saved[0].second.size());
-  const Kept before = kept_by(states, elements, options.run.bucket_bytes, owed_updates);
-  const Kept once = kept_by(states, elements, options.run.bucket_bytes);
+  const KeptResiduals before = kept_by(states, elements, options.run.bucket_bytes, owed_updates);
+  const KeptResiduals once = kept_by(states, elements, options.run.bucket_bytes);
   const auto alone = on_ranks(1, options, [&](Trial& trial) {
     trial.load(states, saved[0].second, kAt + 1);
     return trial.save();
@@ -240,11 +240,12 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
     }
   }
   const auto elements = static_cast<int64_t>(states[0].own_buffers.at("worker_residual").size());
-  const Kept before = kept_by(states, elements, bucket_bytes);
+  const KeptResiduals before = kept_by(states, elements, bucket_bytes);
   for (const int ranks : {2, 4, 7, 64}) {
     const auto loaded =
         saved_by(ranks, [&](SignExchange& signs) { signs.load(MemoryReader(states), 0.9); });
-    const Kept now = kept_by(loaded, elements, loaded[0].scalars.at("bucket_bytes").get<int64_t>());
+    const KeptResiduals now =
+        kept_by(loaded, elements, loaded[0].scalars.at("bucket_bytes").get<int64_t>());
     EXPECT_EQ(now.momentum, before.momentum) << ranks;
     for (size_t i = 0; i < before.owed.size(); ++i) {
       ASSERT_NEAR(now.owed[i], before.owed[i], 0x1p-22 * before.owed[i]) << i << ", " << ranks;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,7 +21,10 @@ inline constexpr size_t kLongestTcpFailure = 4096;
 // Which message of a pair: the channel is a communicator, the sequence counts its collectives.
 struct TcpKey {
   uint64_t channel = 0, sequence = 0;
-  auto operator<=>(const TcpKey&) const = default;
+  bool operator==(const TcpKey&) const = default;
+  bool operator<(const TcpKey& other) const {
+    return channel != other.channel ? channel < other.channel : sequence < other.sequence;
+  }
 };
 
 enum class TcpFrameKind : uint32_t {
