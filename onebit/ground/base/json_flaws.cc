@@ -10,13 +10,6 @@
 namespace onebit {
 namespace {
 
-// The offset after the string whose opening quote is at `begin`, or the end of the text.
-size_t end_of_string(std::string_view text, size_t begin) {
-  size_t at = begin + 1;
-  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return std::min(at + 1, text.size());
-}
-
 // The offset after the comment that begins at `begin`.
 size_t end_of_comment(std::string_view text, size_t begin) {
   const bool to_line_end = text.substr(begin, 2) == "//";
@@ -34,6 +27,12 @@ size_t skip_space(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+size_t end_of_string(std::string_view text, size_t begin) {
+  size_t at = begin + 1;
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, text.size());
+}
 
 std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
   size_t depth = 0;

@@ -8,6 +8,9 @@
 
 namespace onebit {
 
+// The offset after the string whose opening quote is at `begin`, or the end of the text.
+size_t end_of_string(std::string_view text, size_t begin);
+
 struct DuplicateKey {
   std::string key;
   size_t offset;  // of the duplicate's opening quote, in bytes

@@ -5,15 +5,10 @@
 #include <cstddef>
 #include <string_view>
 
+#include "onebit/ground/base/json_flaws.h"
+
 namespace onebit {
 namespace {
-
-// The offset after the string whose opening quote is at `begin`, or the end of the text.
-size_t end_of_string(std::string_view text, size_t begin) {
-  size_t at = begin + 1;
-  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return std::min(at + 1, text.size());
-}
 
 // The offset of the line end, or the end of a comment of the kind that parse_json() skips.
 size_t end_of_comment(std::string_view text, size_t begin) {
