@@ -11,8 +11,10 @@ from onebit import _core
 
 def read_config(args: Any, config: Any, config_params: Any) -> dict[str, Any]:
     """Returns the config that was given in one of DeepSpeed's three ways: initialize(config=), its
-    older name config_params, or args.deepspeed_config. Errors: none, or a file that cannot be
-    read."""
+    older name config_params, or args.deepspeed_config. Errors: none of them, a file that cannot be
+    read, args.deepspeed_mpi."""
+    if getattr(args, "deepspeed_mpi", False):
+        raise _core.Error("--deepspeed_mpi is not supported: start the ranks with torchrun")
     source = config if config is not None else config_params
     if source is None:
         source = getattr(args, "deepspeed_config", None)

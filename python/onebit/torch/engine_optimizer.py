@@ -26,6 +26,10 @@ class EngineOptimizer(torch.optim.Optimizer):
     the pass goes on. From then on `p.data` and `p.grad` are views of the engine's two buffers.
     """
 
+    # torch.amp.GradScaler hands such an optimizer its scale, which step() refuses. Without this it
+    # would scale gradients that are on their way already.
+    _step_supports_amp_scaling = True
+
     def __init__(
         self,
         params: Iterable[Any],
@@ -197,8 +201,8 @@ class EngineOptimizer(torch.optim.Optimizer):
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Sets all gradients to zero, in one pass over their buffer. Errors of torch's own
-        zero_grad(set_to_none=True), which model.zero_grad() calls, cost one copy a parameter."""
+        """Sets all gradients to zero, in one pass over their buffer. model.zero_grad() costs one copy
+        of every gradient more, because it leaves the buffer."""
         if self._flat is None:
             super().zero_grad(set_to_none)
         else:

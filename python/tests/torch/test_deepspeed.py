@@ -149,6 +149,12 @@ def test_what_the_config_asks_and_cannot_be_done_is_named(change, message):
         make_engine(SQUAD_CONFIG | change)
 
 
+def test_ranks_of_mpi_are_refused():
+    parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+    with pytest.raises(onebit.Error, match="torchrun"):
+        deepspeed.initialize(args=parser.parse_args(["--deepspeed_mpi"]), model=make_model())
+
+
 def test_optimizers_of_others_are_refused():
     model = make_model()
     with pytest.raises(onebit.Error, match="Adam"):

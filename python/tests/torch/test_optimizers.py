@@ -212,6 +212,16 @@ def test_unused_parameters_count_as_zero_gradients():
     assert all(run_ranks(2, work))
 
 
+def test_a_scaler_of_gradients_is_refused():
+    model = make_model()
+    optimizer = ot.OnebitAdam(model.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+    inputs, targets = batch_of(0, 0)
+    scaler.scale(torch.nn.functional.cross_entropy(model(inputs), targets)).backward()
+    with pytest.raises(onebit.Error, match="GradScaler"):
+        scaler.step(optimizer)
+
+
 def refused(message, make):
     with pytest.raises(onebit.Error, match=message):
         make()
