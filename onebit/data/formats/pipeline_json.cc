@@ -44,9 +44,10 @@ void for_each_part(const Json& part, const std::string& place, const std::string
 
 [[noreturn]] void refuse_type(const std::string& type, const std::string& place,
                               const std::string& path, const char* known) {
-  fail("{}: key `{}` is {}, which onebit's tokenizer does not have, so the model's ids would "
-       "differ; it has {}",
-       place, path, quote(type), known);
+  fail(
+      "{}: key `{}` is {}, which onebit's tokenizer does not have, so the model's ids would "
+      "differ; it has {}",
+      place, path, quote(type), known);
 }
 
 std::string decoded_base64(const std::string& text, const std::string& place) {
@@ -152,7 +153,8 @@ MetaspaceStep metaspace_of(JsonReader& reader) {
               text::decode_utf8(step.replacement).size_bytes == step.replacement.size(),
           "{} is {}; it must be one character", reader.place("replacement"),
           quote(step.replacement));
-  const std::string scheme = reader.choice("prepend_scheme", "always", {"first", "never", "always"});
+  const std::string scheme =
+      reader.choice("prepend_scheme", "always", {"first", "never", "always"});
   step.prefix = scheme == "first"   ? MetaspaceStep::Prefix::kFirst
                 : scheme == "never" ? MetaspaceStep::Prefix::kNever
                                     : MetaspaceStep::Prefix::kAlways;
@@ -200,10 +202,10 @@ text::PreTokenizer read_pre_tokenizer(const Json& json, const std::string& place
   std::vector<text::PreTokenizerStep> steps;
   for_each_part(json, place, "pre_tokenizer", "pretokenizers",
                 [&](const Json& part, const std::string& path) {
-                  require(steps.empty() ||
-                              !std::holds_alternative<text::ByteLevelStep>(steps.back()),
-                          "{}: key `{}` follows ByteLevel, which onebit has only as the last step",
-                          place, path);
+                  require(
+                      steps.empty() || !std::holds_alternative<text::ByteLevelStep>(steps.back()),
+                      "{}: key `{}` follows ByteLevel, which onebit has only as the last step",
+                      place, path);
                   JsonReader reader(part, place, path);
                   const std::string type = reader.text("type", "");
                   steps.push_back(pre_tokenizer_step(type, reader, place, path));
@@ -328,8 +330,8 @@ text::Unigram read_unigram(const Json& model, const std::string& place, Pipeline
           reader.place("unk_id"), json_text(unknown));
   const auto unknown_id = unknown.get<int32_t>();
   result.unk_token = result.vocabulary[static_cast<size_t>(unknown_id)];
-  const text::Unigram::Options options{
-      .unknown_id = unknown_id, .has_byte_fallback = reader.boolean("byte_fallback", false)};
+  const text::Unigram::Options options{.unknown_id = unknown_id,
+                                       .has_byte_fallback = reader.boolean("byte_fallback", false)};
   finish_tokenizer_file(reader);
   try {
     return text::Unigram(result.vocabulary, std::move(scores), options);

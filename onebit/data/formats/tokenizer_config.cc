@@ -41,22 +41,13 @@ constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "Tokenizer
                                            "PreTrainedTokenizer"};
 
 // Classes of byte pairs and unigram models, which take their rules from tokenizer.json as well.
-constexpr const char* kPipelineClasses[] = {"RobertaTokenizer",
-                                            "RobertaTokenizerFast",
-                                            "XLMRobertaTokenizer",
-                                            "XLMRobertaTokenizerFast",
-                                            "CamembertTokenizer",
-                                            "CamembertTokenizerFast",
-                                            "GPT2Tokenizer",
-                                            "GPT2TokenizerFast",
-                                            "GemmaTokenizer",
-                                            "GemmaTokenizerFast",
-                                            "LongformerTokenizer",
-                                            "LongformerTokenizerFast",
-                                            "AlbertTokenizer",
-                                            "AlbertTokenizerFast",
-                                            "T5Tokenizer",
-                                            "T5TokenizerFast"};
+constexpr const char* kPipelineClasses[] = {
+    "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
+    "XLMRobertaTokenizerFast", "CamembertTokenizer",   "CamembertTokenizerFast",
+    "GPT2Tokenizer",           "GPT2TokenizerFast",    "GemmaTokenizer",
+    "GemmaTokenizerFast",      "LongformerTokenizer",  "LongformerTokenizerFast",
+    "AlbertTokenizer",         "AlbertTokenizerFast",  "T5Tokenizer",
+    "T5TokenizerFast"};
 
 // Members that change no id of a text that is not cut: what transformers stores of the calls that
 // made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
@@ -217,7 +208,9 @@ void refuse_never_split(JsonReader& reader, const NamedSpecials& specials) {
 
 void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   const std::string given = reader.text("tokenizer_class", "BertTokenizer");
-  const auto is_in = [&](const auto& list) { return std::ranges::find(list, given) != std::end(list); };
+  const auto is_in = [&](const auto& list) {
+    return std::ranges::find(list, given) != std::end(list);
+  };
   members.is_bert = is_in(kBertClasses);
   members.is_generic = is_in(kGenericClasses) || is_in(kPipelineClasses);
   require(members.is_bert || members.is_generic,

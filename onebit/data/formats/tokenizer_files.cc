@@ -204,8 +204,9 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
 
 void check_template(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
                     const text::SpecialNames& names, const std::string& place) {
-  require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()), "{}: key `model.unk_token` is {}, unk_token is {}",
-          place, quote(json.unk_token), quote(names.unknown));
+  require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()),
+          "{}: key `model.unk_token` is {}, unk_token is {}", place, quote(json.unk_token),
+          quote(names.unknown));
   // transformers' BERT classes make the template themselves.
   require(json.cls_token || !members || !members->is_generic,
           "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
@@ -222,10 +223,11 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
 // transformers' classes change the rules of their tokenizer.json by some members.
 void check_class(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
                  const Path& combined) {
-  require(!members || !members->is_bert,
-          "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
-          "one; write PreTrainedTokenizerFast there",
-          combined.string(), kConfig);
+  require(
+      !members || !members->is_bert,
+      "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
+      "one; write PreTrainedTokenizerFast there",
+      combined.string(), kConfig);
   const auto said = members ? members->add_prefix_space : std::nullopt;
   const std::optional<bool> does = json.pipeline->pre_tokenizer.adds_prefix_space();
   require(!said || !does || *said == *does,

@@ -252,8 +252,8 @@ Json ids_of(const std::vector<std::string>& vocabulary) {
 }
 
 Json post_processor_of(const std::vector<std::string>& vocabulary,
-                       const std::vector<text::AddedToken>& added,
-                       const text::SpecialNames& names, const text::PairTemplate& pair_template) {
+                       const std::vector<text::AddedToken>& added, const text::SpecialNames& names,
+                       const text::PairTemplate& pair_template) {
   Json tokens = Json::object();
   for (const std::string& text : std::set<std::string>{names.cls, names.sep}) {
     tokens[text] = {{"id", text},
@@ -312,7 +312,8 @@ std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::Spec
         {"strip_accents", tokenizer.strip_accents ? Json(*tokenizer.strip_accents) : Json()},
         {"lowercase", tokenizer.lower_case}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor", post_processor_of(tokenizer.vocabulary, tokenizer.added, names, tokenizer.pair)},
+      {"post_processor",
+       post_processor_of(tokenizer.vocabulary, tokenizer.added, names, tokenizer.pair)},
       {"decoder", {{"type", "WordPiece"}, {"prefix", kWordPiecePrefix}, {"cleanup", true}}},
       {"model",
        {{"type", "WordPiece"},

@@ -43,13 +43,15 @@ BytePairs::BytePairs(const std::vector<std::string>& tokens, const std::vector<M
     const auto& [left, right] = merges[rank];
     const auto find = [&](const std::string& token) {
       const auto found = by_text.find(token);
-      require(found != by_text.end(), "merge {} is of \"{}\" and \"{}\", and the vocabulary has no \"{}\"",
-              rank, left, right, token);
+      require(found != by_text.end(),
+              "merge {} is of \"{}\" and \"{}\", and the vocabulary has no \"{}\"", rank, left,
+              right, token);
       return found->second;
     };
     const int32_t first = find(left), second = find(right);
     const size_t prefix = std::min(options_.continuing_prefix.size(), right.size());
-    add_rule(pair_of(first, second), {static_cast<int32_t>(rank), find(left + right.substr(prefix))});
+    add_rule(pair_of(first, second),
+             {static_cast<int32_t>(rank), find(left + right.substr(prefix))});
   }
   if (!options_.has_byte_symbols) {
     ids_ = std::move(by_text);
@@ -67,7 +69,9 @@ size_t BytePairs::slot_of(uint64_t pair) const {
 }
 
 // Of a repeated pair the last rule counts.
-void BytePairs::add_rule(uint64_t pair, Rule rule) { slots_[slot_of(pair)] = {pair, rule}; }
+void BytePairs::add_rule(uint64_t pair, Rule rule) {
+  slots_[slot_of(pair)] = {pair, rule};
+}
 
 BytePairs::Rule BytePairs::rule_of(int32_t left, int32_t right) const {
   return slots_[slot_of(pair_of(left, right))].rule;

@@ -15,10 +15,18 @@ namespace {
 constexpr size_t kLongestCluster = 5;
 
 // The parts of a unit of the trie.
-bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1) != 0; }
-uint32_t value_of(uint32_t unit) { return unit & 0x7FFFFFFFu; }
-uint32_t label_of(uint32_t unit) { return unit & 0x800000FFu; }
-uint32_t offset_of(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
+bool has_leaf(uint32_t unit) {
+  return ((unit >> 8) & 1) != 0;
+}
+uint32_t value_of(uint32_t unit) {
+  return unit & 0x7FFFFFFFu;
+}
+uint32_t label_of(uint32_t unit) {
+  return unit & 0x800000FFu;
+}
+uint32_t offset_of(uint32_t unit) {
+  return (unit >> 10) << ((unit & (1u << 9)) >> 6);
+}
 
 size_t characters_in(std::string_view utf8) {
   return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char byte) {

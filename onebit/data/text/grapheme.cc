@@ -15,8 +15,7 @@ constexpr char32_t kTableSize = 0x10000;
 
 uint8_t class_of_high(char32_t code_point) {
   const auto c = static_cast<UChar32>(code_point);
-  const auto kind =
-      static_cast<uint8_t>(u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK));
+  const auto kind = static_cast<uint8_t>(u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK));
   const bool is_pictograph = u_hasBinaryProperty(c, UCHAR_EXTENDED_PICTOGRAPHIC) != 0;
   return is_pictograph ? uint8_t(kind | kPictograph) : kind;
 }
@@ -68,9 +67,9 @@ size_t grapheme_bytes(std::string_view utf8) {
       const bool extends =
           right == U_GCB_EXTEND || right == U_GCB_ZWJ || right == U_GCB_SPACING_MARK;
       const bool joins =
-          joins_hangul(left, right) || extends || left == U_GCB_PREPEND ||           // GB6 to GB9b
-          (after_pictograph && left == U_GCB_ZWJ && (after & kPictograph) != 0) ||   // GB11
-          (flags_are_odd && left == U_GCB_REGIONAL_INDICATOR && right == left);      // GB12, GB13
+          joins_hangul(left, right) || extends || left == U_GCB_PREPEND ||          // GB6 to GB9b
+          (after_pictograph && left == U_GCB_ZWJ && (after & kPictograph) != 0) ||  // GB11
+          (flags_are_odd && left == U_GCB_REGIONAL_INDICATOR && right == left);     // GB12, GB13
       if (!joins) break;
     }
     flags_are_odd = right == U_GCB_REGIONAL_INDICATOR && !flags_are_odd;

@@ -25,7 +25,6 @@ bool is_blank(char32_t c) {
   return c == kBlankSymbol || u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_WHITE_SPACE) != 0;
 }
 
-
 }  // namespace
 
 Pipeline::Blanks Pipeline::blanks_of(std::string_view token) {
@@ -107,8 +106,7 @@ void Pipeline::split(std::string_view utf8, bool has_origins, const OnText& on_t
     normalized_->find(text.text(), inner);
     for (const Segment& two : inner) {
       if (two.id != Segment::kText) {
-        on_token(two.id,
-                 has_origins ? text.raw_range(two.begin, two.end) : NormalizedText::Range{},
+        on_token(two.id, has_origins ? text.raw_range(two.begin, two.end) : NormalizedText::Range{},
                  std::string_view(text.text()).substr(two.begin, two.end - two.begin));
         continue;
       }
@@ -180,8 +178,7 @@ void Pipeline::add_tokens(const Words& words, size_t first, std::vector<Piece>& 
           split_word(word);
           for (const Piece& part : parts_) {
             const size_t at = range.first + begin;
-            const NormalizedText::Range raw =
-                words.text.raw_range(at + part.begin, at + part.end);
+            const NormalizedText::Range raw = words.text.raw_range(at + part.begin, at + part.end);
             Piece token{part.id, raw.begin, raw.end};
             if (rules_->trims_offsets) {
               trim(token, (*blanks_)[static_cast<size_t>(part.id)], tokens.size() == first);

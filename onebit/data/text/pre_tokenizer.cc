@@ -252,7 +252,9 @@ void PreTokenizer::apply(Words& words, Words& scratch) const {
   }
 }
 
-bool PreTokenizer::has_byte_symbols() const { return adds_prefix_space().has_value(); }
+bool PreTokenizer::has_byte_symbols() const {
+  return adds_prefix_space().has_value();
+}
 
 std::optional<bool> PreTokenizer::adds_prefix_space() const {
   for (const PreTokenizerStep& step : steps_) {

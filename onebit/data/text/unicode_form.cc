@@ -54,16 +54,16 @@ Rules rules_of(UnicodeForm form) {
   const UProperty check = kChecks[static_cast<size_t>(form)];
   for (char32_t c = 0; c < kTableSize; ++c) {
     const auto character = static_cast<UChar32>(c);
-    rules.inert[c] = u_getIntPropertyValue(character, check) == UNORM_YES &&
-                     u_getCombiningClass(character) == 0;
+    rules.inert[c] =
+        u_getIntPropertyValue(character, check) == UNORM_YES && u_getCombiningClass(character) == 0;
   }
   return rules;
 }
 
 const Rules& rules(UnicodeForm form) {
-  static const std::array<Rules, 4> all = {
-      rules_of(UnicodeForm::kNfc), rules_of(UnicodeForm::kNfd), rules_of(UnicodeForm::kNfkc),
-      rules_of(UnicodeForm::kNfkd)};
+  static const std::array<Rules, 4> all = {rules_of(UnicodeForm::kNfc), rules_of(UnicodeForm::kNfd),
+                                           rules_of(UnicodeForm::kNfkc),
+                                           rules_of(UnicodeForm::kNfkd)};
   return all[static_cast<size_t>(form)];
 }
 
@@ -90,10 +90,10 @@ struct Part {
 void decompose(char32_t c, const Rules& rules, std::vector<Part>& parts) {
   UChar units[kLongestDecomposition];
   UErrorCode error = U_ZERO_ERROR;
-  const int32_t count =
-      is_known(c) ? unorm2_getDecomposition(rules.decomposition, static_cast<UChar32>(c), units,
-                                            kLongestDecomposition, &error)
-                  : -1;
+  const int32_t count = is_known(c)
+                            ? unorm2_getDecomposition(rules.decomposition, static_cast<UChar32>(c),
+                                                      units, kLongestDecomposition, &error)
+                            : -1;
   if (count < 0) {
     parts.push_back({c, 0, combining_class(c)});
     return;

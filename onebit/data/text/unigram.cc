@@ -83,8 +83,9 @@ void Unigram::add_unknown(std::string_view word, uint32_t begin, uint32_t end,
   }
   const auto id_of = [&](char byte) { return byte_ids_[static_cast<uint8_t>(byte)]; };
   const std::string_view text = word.substr(begin, end - begin);
-  const bool has_bytes = options_.has_byte_fallback &&
-                         std::all_of(text.begin(), text.end(), [&](char b) { return id_of(b) >= 0; });
+  const bool has_bytes =
+      options_.has_byte_fallback &&
+      std::all_of(text.begin(), text.end(), [&](char b) { return id_of(b) >= 0; });
   if (!has_bytes) {
     parts.push_back({options_.unknown_id, begin, end});
     return;

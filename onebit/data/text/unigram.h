@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onebit/data/text/piece_trie.h"
 #include "onebit/data/text/piece.h"
+#include "onebit/data/text/piece_trie.h"
 
 namespace onebit::text {
 

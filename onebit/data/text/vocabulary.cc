@@ -166,7 +166,8 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
   std::stable_sort(added.begin(), added.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   added_ = std::move(added);
-  is_plain_ = !pipeline_ && pair_ == PairTemplate() && names_ == SpecialNames() && added_.size() == usual.size() &&
+  is_plain_ = !pipeline_ && pair_ == PairTemplate() && names_ == SpecialNames() &&
+              added_.size() == usual.size() &&
               std::all_of(added_.begin(), added_.end(), [](const AddedToken& token) {
                 return is_found_as_written(token) && token.special;
               });
