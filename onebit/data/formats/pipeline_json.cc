@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/regular_file.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -10,10 +10,14 @@
 #include <vector>
 
 #include "onebit/data/text/character_map.h"
-#include "onebit/data/text/normalized_text.h"
-#include "onebit/data/text/unicode_form.h"
+#include "onebit/data/text/normal_form.h"
 
 namespace onebit::text {
+
+// A normal form of Unicode (Unicode Standard Annex 15): canonical or compatibility decomposition,
+// without and with composition. As the reference, with the characters of Unicode 9; later ones stay
+// as they are.
+enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };
 
 // Lower case of each character, by Unicode's full mapping.
 struct LowerCaseStep {};

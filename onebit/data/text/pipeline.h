@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "onebit/data/text/added_token_finder.h"
-#include "onebit/data/text/byte_pairs.h"
 #include "onebit/data/text/normalizer.h"
 #include "onebit/data/text/pre_tokenizer.h"
-#include "onebit/data/text/unigram.h"
+#include "onebit/data/text/subword_models.h"
 #include "onebit/data/text/word_cache.h"
 
 namespace onebit::text {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "onebit/data/text/normalized_text.h"
+#include "onebit/data/text/normal_form.h"
 
 namespace onebit::text {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/data/text/piece_trie.h"
+#include "onebit/data/text/pieces.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {

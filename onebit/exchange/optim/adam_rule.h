@@ -8,7 +8,7 @@
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/updates/adam_update.h"
 
 namespace onebit::optim {
 
@@ -23,8 +23,8 @@ class AdamRule {
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
   // The ranges of the whole table, each with its weight decay; and those of a part of it, counted
   // from the start of the part.
-  std::span<const ops::UpdateRange> ranges() const { return ranges_; }
-  std::vector<ops::UpdateRange> ranges_in(Range part) const;
+  std::span<const updates::UpdateRange> ranges() const { return ranges_; }
+  std::vector<updates::UpdateRange> ranges_in(Range part) const;
 
   // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
   // right for a cycled momentum too; 1 without bias correction.
@@ -47,7 +47,7 @@ class AdamRule {
 
  private:
   AdamOptions options_;
-  std::vector<ops::UpdateRange> ranges_;
+  std::vector<updates::UpdateRange> ranges_;
   double momentum_weight_ = 0, variance_weight_ = 0;
 };
 

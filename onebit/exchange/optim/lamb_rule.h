@@ -9,7 +9,7 @@
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/updates/lamb_update.h"
 
 namespace onebit::optim {
 
@@ -34,14 +34,14 @@ class LambRule {
   const LambOptions& options() const { return options_; }
   // The tensors of model files, several of which a layer may have fused into one: so ratios do not
   // depend on how a model is computed.
-  const std::vector<ops::LambTensor>& tensors() const { return tensors_; }
+  const std::vector<updates::LambTensor>& tensors() const { return tensors_; }
   View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step
   std::vector<float> trust_ratios() const;
   static StateLayout layout(const ParameterTable& table);
 
  private:
   LambOptions options_;
-  std::vector<ops::LambTensor> tensors_;
+  std::vector<updates::LambTensor> tensors_;
   Tensor ratios_;
 };
 
