@@ -298,7 +298,7 @@ text::BytePairs read_byte_pairs(const Json& model, const std::string& place, boo
   const auto merges = merges_of(member(model, "merges"), place);
   try {
     text::BytePairs pairs(result.vocabulary, merges, options);
-    if (pairs.cuts_before(kMetaspace, merges)) cuts_before = kMetaspace;
+    if (!has_byte_symbols && pairs.cuts_before(kMetaspace, merges)) cuts_before = kMetaspace;
     return pairs;
   } catch (const Error& error) {
     fail("{}: key `model`: {}", place, error.what());

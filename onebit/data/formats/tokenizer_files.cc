@@ -235,6 +235,21 @@ void check_class(const std::optional<TokenizerConfigMembers>& members, const Tok
           kConfig, said.value_or(false), combined.string(), does.value_or(false));
 }
 
+// What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
+text::SpecialNames names_in(const TokenizerJson& json) {
+  const auto usual = [&](const char* bert, const char* roberta) {
+    const bool has_other =
+        std::any_of(json.added.begin(), json.added.end(),
+                    [&](const AddedToken& token) { return token.content == roberta; });
+    return std::string(has_other ? roberta : bert);
+  };
+  return {.unknown = json.unk_token.empty() ? usual("[UNK]", "<unk>") : json.unk_token,
+          .sep = json.sep_token.value_or(usual("[SEP]", "</s>")),
+          .pad = usual("[PAD]", "<pad>"),
+          .cls = json.cls_token.value_or(usual("[CLS]", "<s>")),
+          .mask = usual("[MASK]", "<mask>")};
+}
+
 void keep_files(const Sources& sources, std::string combined, text::PipelineRules& rules) {
   rules.files[kCombined] = std::move(combined);
   for (const std::optional<Path>& path : {sources.config, sources.specials}) {
@@ -268,6 +283,7 @@ TokenizerFiles read_sources(const Sources& sources) {
       check_class(members, *json, *sources.combined);
       keep_files(sources, std::move(text), *json->pipeline);
       files.vocabulary.pipeline = json->pipeline;
+      if (specials.roles.empty()) files.vocabulary.names = names_in(*json);
     } else {
       require(!members || !members->add_prefix_space.value_or(false),
               "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",

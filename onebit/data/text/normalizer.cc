@@ -171,7 +171,7 @@ bool is_space(char32_t c) {
 }
 
 bool is_mark(char32_t c) {
-  return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_M_MASK) != 0;
+  return is_known(c) && (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_M_MASK) != 0;
 }
 
 // Calls on_character(text, code_point) for the characters of a text.

@@ -170,7 +170,8 @@ void Pipeline::add_ids(const Words& words, std::vector<int32_t>& ids) {
   }
 }
 
-void Pipeline::add_tokens(const Words& words, size_t first, std::vector<Piece>& tokens) {
+void Pipeline::add_tokens(std::string_view utf8, const Words& words, size_t first,
+                          std::vector<Piece>& tokens) {
   const std::string_view text = words.text.text();
   for (const Words::Range& range : words.ranges) {
     cut(text.substr(range.first, range.second - range.first), rules_->cuts_before,
@@ -181,7 +182,7 @@ void Pipeline::add_tokens(const Words& words, size_t first, std::vector<Piece>& 
             const NormalizedText::Range raw = words.text.raw_range(at + part.begin, at + part.end);
             Piece token{part.id, raw.begin, raw.end};
             if (rules_->trims_offsets) {
-              trim(token, (*blanks_)[static_cast<size_t>(part.id)], tokens.size() == first);
+              trim(utf8, (*blanks_)[static_cast<size_t>(part.id)], tokens.size() == first, token);
             }
             tokens.push_back(token);
           }
@@ -195,24 +196,30 @@ void Pipeline::encode(std::string_view utf8, std::vector<int32_t>& ids) {
       [&](int32_t id, NormalizedText::Range, std::string_view) { ids.push_back(id); });
 }
 
-void Pipeline::trim(Piece& token, Blanks blanks, bool is_first) const {
+void Pipeline::trim(std::string_view utf8, Blanks blanks, bool is_first, Piece& token) const {
   if (blanks.leading > 0) {
     const bool at_front = is_first || token.begin == 0;
-    const uint32_t own = at_front && rules_->adds_prefix_space ? 1 : 0;
-    token.begin = std::min(token.begin + blanks.leading - own, token.end);
+    // A single one may be the tokenizer's own.
+    const bool is_own = at_front && blanks.leading == 1 && rules_->adds_prefix_space;
+    uint32_t count = is_own ? 0 : blanks.leading;
+    for (; count > 0 && token.begin < token.end; --count) {
+      token.begin += decode_utf8(utf8.substr(token.begin)).size_bytes;
+    }
   }
-  if (blanks.trailing > 0 && token.end >= blanks.trailing) {
-    token.end = std::max(token.end - blanks.trailing, token.begin);
+  for (uint32_t count = blanks.trailing; count > 0 && token.end > token.begin; --count) {
+    do {
+      --token.end;
+    } while (token.end > token.begin && (static_cast<uint8_t>(utf8[token.end]) & 0xC0) == 0x80);
   }
 }
 
 void Pipeline::encode_with_offsets(std::string_view utf8, std::vector<Piece>& tokens) {
   const size_t first = tokens.size();
   split(
-      utf8, true, [&](const Words& words) { add_tokens(words, first, tokens); },
+      utf8, true, [&](const Words& words) { add_tokens(utf8, words, first, tokens); },
       [&](int32_t id, NormalizedText::Range range, std::string_view text) {
         Piece token{id, range.begin, range.end};
-        if (rules_->trims_offsets) trim(token, blanks_of(text), tokens.size() == first);
+        if (rules_->trims_offsets) trim(utf8, blanks_of(text), tokens.size() == first, token);
         tokens.push_back(token);
       });
 }

@@ -61,10 +61,12 @@ class Pipeline {
              const OnToken& on_token);
   void add_ids(const Words& words, std::vector<int32_t>& ids);
   void add_word_ids(std::string_view word, std::vector<int32_t>& ids);
-  void add_tokens(const Words& words, size_t first, std::vector<Piece>& tokens);
+  void add_tokens(std::string_view utf8, const Words& words, size_t first,
+                  std::vector<Piece>& tokens);
   void split_word(std::string_view word);
   static Blanks blanks_of(std::string_view token);
-  void trim(Piece& token, Blanks blanks, bool is_first) const;
+  // Leaves as many characters of the text out, as the reference does, whatever they are.
+  void trim(std::string_view utf8, Blanks blanks, bool is_first, Piece& token) const;
 
   std::shared_ptr<const PipelineRules> rules_;
   std::shared_ptr<const std::vector<Blanks>> blanks_;  // by id, for trim()
