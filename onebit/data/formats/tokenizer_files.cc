@@ -228,11 +228,12 @@ void check_class(const std::optional<TokenizerConfigMembers>& members, const Tok
       "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
       "one; write PreTrainedTokenizerFast there",
       combined.string(), kConfig);
-  const auto said = members ? members->add_prefix_space : std::nullopt;
-  const std::optional<bool> does = json.pipeline->pre_tokenizer.adds_prefix_space();
-  require(!said || !does || *said == *does,
+  if (!members || !members->add_prefix_space) return;
+  const bool said = *members->add_prefix_space;
+  const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);
+  require(said == does,
           "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
-          kConfig, said.value_or(false), combined.string(), does.value_or(false));
+          kConfig, said, combined.string(), does);
 }
 
 // What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
