@@ -24,8 +24,8 @@ inline constexpr float kSmallestMomentum = std::numeric_limits<float>::min();
 //   variance = beta2 variance + (1 - beta2) g^2
 //   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon),
 //       0 if that denominator is 0
-//   value -= learning_rate (u + weight_decay value, the latter only if `decoupled`)
-// The factors are 1 / (1 - beta^t), or 1 without bias correction.
+//   value -= learning_rate rate (u + weight_decay value, the latter only if `decoupled`)
+// with the range's decay and rate. Factors are 1 / (1 - beta^t), or 1 without bias correction.
 struct AdamUpdate {
   View value;          // f32 [elements]  updated
   View compute_value;  // bf16 or f16 [elements]  overwritten with the new value; empty: none
