@@ -19,13 +19,13 @@
 #include "onebit/math/model/memory_report.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/adam_update.h"
 #include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/cross_entropy.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/embedding.h"
+#include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
-#include "onebit/math/ops/residual_norm.h"
+#include "onebit/math/ops/losses.h"
+#include "onebit/math/updates/adam_update.h"
 
 namespace {
 
@@ -289,7 +289,7 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
   model.plan(context,
              {.rows = rows, .sequences = sequences, .longest = length, .labelled = guessed}, {},
              true);
-  const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
+  const std::vector<updates::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   const auto step = [&] {
     ops::fill_zero(context, table.gradients(),
                    table.stale_gradients().begin_update(table.size_elements()));
@@ -297,13 +297,13 @@ void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences
                            {.masked_lm = 1.0 / static_cast<double>(guessed),
                             .next_sentence = 1.0 / static_cast<double>(sequences)},
                            {.dropout_seed = 1});
-    ops::adam_update(context, {.value = table.values(),
-                               .compute_value = table.compute_values(),
-                               .gradient = table.gradients(),
-                               .momentum = momentum.view(),
-                               .variance = variance.view(),
-                               .ranges = ranges,
-                               .learning_rate = 1e-5});
+    updates::adam_update(context, {.value = table.values(),
+                                   .compute_value = table.compute_values(),
+                                   .gradient = table.gradients(),
+                                   .momentum = momentum.view(),
+                                   .variance = variance.view(),
+                                   .ranges = ranges,
+                                   .learning_rate = 1e-5});
   };
   const double seconds = bench.time(step, 5);
   const double work =

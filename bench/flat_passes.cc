@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "onebit/exchange/compress/sign_codec.h"
-#include "onebit/math/ops/adam_update.h"
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit {
 
@@ -25,53 +25,53 @@ void bench_flat_passes(DeviceBench& bench) {
   const Tensor squares = bench.make(DType::kF64, {kBlocks, 2});
   const Tensor flags = bench.make(DType::kU8, {kBlocks});
   const Tensor chunk = bench.make(DType::kU8, {compress::chunk_bytes(kElements)});
-  const std::vector<ops::UpdateRange> ranges{{0, kElements, 0.01}};
+  const std::vector<updates::UpdateRange> ranges{{0, kElements, 0.01}};
   Context& context = bench.context();
   bench.bytes("adam update", 30 * kElements, [&] {
-    ops::adam_update(context, {.value = value.view(),
-                               .compute_value = copied.view(),
-                               .gradient = gradient.view(),
-                               .momentum = momentum.view(),
-                               .variance = variance.view(),
-                               .ranges = ranges,
-                               .learning_rate = 1e-4});
+    updates::adam_update(context, {.value = value.view(),
+                                   .compute_value = copied.view(),
+                                   .gradient = gradient.view(),
+                                   .momentum = momentum.view(),
+                                   .variance = variance.view(),
+                                   .ranges = ranges,
+                                   .learning_rate = 1e-4});
   });
   // `value` takes the normalized gradient, which the two passes that follow read.
   bench.bytes("1-bit normalize", 16 * kElements, [&] {
-    ops::onebit_normalize(context,
-                          {.gradient = gradient.view(),
-                           .value = {},
-                           .ranges = {},
-                           .variance = variance.view(),
-                           .normalized = value.view(),
-                           .extra = extra.view(),
-                           .own_weight = own_weight.view(),
-                           .block_ratio = ratio.view(),
-                           .energy = energy.view(),
-                           .sketch = sketch.view(),
-                           .block_energy = block_energy.view(),
-                           .block_variance = block_variance.view(),
-                           .block_square = squares.view().reshaped({2 * kBlocks}).rows(0, kBlocks),
-                           .block_flags = flags.view(),
-                           .begin = 0,
-                           .end = kElements,
-                           .sketch_key = 1});
+    updates::onebit_normalize(
+        context, {.gradient = gradient.view(),
+                  .value = {},
+                  .ranges = {},
+                  .variance = variance.view(),
+                  .normalized = value.view(),
+                  .extra = extra.view(),
+                  .own_weight = own_weight.view(),
+                  .block_ratio = ratio.view(),
+                  .energy = energy.view(),
+                  .sketch = sketch.view(),
+                  .block_energy = block_energy.view(),
+                  .block_variance = block_variance.view(),
+                  .block_square = squares.view().reshaped({2 * kBlocks}).rows(0, kBlocks),
+                  .block_flags = flags.view(),
+                  .begin = 0,
+                  .end = kElements,
+                  .sketch_key = 1});
   });
   bench.bytes("1-bit momentum", 12 * kElements, [&] {
-    ops::onebit_momentum(context, {.momentum = momentum.view(),
-                                   .variance = variance.view(),
-                                   .normalized = value.view(),
-                                   .extra = extra.view(),
-                                   .begin = 0,
-                                   .end = kElements});
+    updates::onebit_momentum(context, {.momentum = momentum.view(),
+                                       .variance = variance.view(),
+                                       .normalized = value.view(),
+                                       .extra = extra.view(),
+                                       .begin = 0,
+                                       .end = kElements});
   });
   bench.bytes("1-bit step", 14 * kElements + kElements / 8, [&] {
-    ops::onebit_step(context, {.value = value.view(),
-                               .compute_value = copied.view(),
-                               .momentum = momentum.view(),
-                               .still = still.view(),
-                               .ranges = ranges,
-                               .learning_rate = 1e-4});
+    updates::onebit_step(context, {.value = value.view(),
+                                   .compute_value = copied.view(),
+                                   .momentum = momentum.view(),
+                                   .still = still.view(),
+                                   .ranges = ranges,
+                                   .learning_rate = 1e-4});
   });
   bench.bytes("encode", 12 * kElements + kElements / 8, [&] {
     compress::encode(context, {.values = momentum.view(),

@@ -21,9 +21,9 @@
 #include "onebit/math/device/onednn_stream.h"
 #include "onebit/math/model/memory_report.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/math/ops/adam_update.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/updates/adam_update.h"
 
 namespace {
 
@@ -280,7 +280,7 @@ class TrainingStep {
 
  private:
   void update(Context& context) {
-    ops::adam_update(
+    updates::adam_update(
         context,
         {.value = table_.values(),
          .compute_value = table_.compute_type() == DType::kF32 ? View() : table_.compute_values(),
@@ -296,7 +296,7 @@ class TrainingStep {
   ParameterTable table_;
   model::PreTrainingModel model_;
   Tensor momentum_, variance_;
-  std::vector<ops::UpdateRange> ranges_;
+  std::vector<updates::UpdateRange> ranges_;
 };
 
 void report(const char* name, Rates step, Rates ceiling) {

@@ -20,12 +20,11 @@
 #include "onebit/math/device/onednn_stream.h"
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/cross_entropy.h"
 #include "onebit/math/ops/embedding.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/losses.h"
 #include "onebit/math/ops/reduce.h"
-#include "onebit/math/ops/residual_norm.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::ops {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "onebit/ground/base/clock.h"
-#include "onebit/math/ops/adam_update.h"
-#include "onebit/math/ops/lamb_update.h"
-#include "onebit/math/ops/onebit_adam_update.h"
 #include "onebit/math/tensor/tensor.h"
+#include "onebit/math/updates/adam_update.h"
+#include "onebit/math/updates/lamb_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::ops {
 namespace {

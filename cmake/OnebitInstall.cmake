@@ -21,10 +21,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLU
         PATTERN "mpi_job.h" EXCLUDE
         PATTERN "mpi_calls.h" EXCLUDE
         PATTERN "mpi_library.h" EXCLUDE
-        REGEX "/onebit/math/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
+        REGEX "/onebit/math/ops/attention_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
-install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h onebit/math/kernels/lamb_tensor.h
-              onebit/math/kernels/update_range.h
+install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)
 # What a program loads when MPI has started it (comm/mpi_library.cc).
 if(ONEBIT_HAS_MPI)

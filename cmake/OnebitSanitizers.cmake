@@ -34,7 +34,7 @@ endfunction()
 # floors that only read arguments and start processes, which take a quarter of the time to compile.
 set(ONEBIT_THREADED_TESTS base batches checkpoint comm compress corpus engine optim
   CACHE STRING "The tests that a thread sanitizer build has")
-set(ONEBIT_UNSANITIZED_TESTS cli cluster commands plan
+set(ONEBIT_UNSANITIZED_TESTS cli cluster commands launch plan
   CACHE STRING "The tests that the other sanitizer builds leave out")
 
 # Highway compiles every loop once for each instruction set. Sanitized loops take long to compile, so

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the project's conventions: sizes, names, op families, mirrored tests that are named after
+"""Checks the project's conventions: sizes, numbers of files, names, op families, mirrored tests that are named after
 what they test, macros, stray words.
 
 Exit status 1 with file:line for every breach. Limits are at the top.
@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+import few_files
 import tests_by_name
 from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
                         without_comments_and_strings)
@@ -36,11 +37,11 @@ ONE_PLACE = [
     (re.compile(r"(\.|->)dump\("), {"onebit/ground/base/json.cc"},
      "throws for bytes that are not UTF-8, at the end of the work: json_text() or exact_json_text() "
      "of onebit/ground/base/json.h"),
-    (re.compile(r"\bstrerror\("), {"onebit/ground/base/system_call.cc"},
-     "reason_of() or require_call() of onebit/ground/base/system_call.h"),
+    (re.compile(r"\bstrerror\("), {"onebit/ground/base/error.cc"},
+     "reason_of() or require_call() of onebit/ground/base/error.h"),
     (re.compile(r"\b(require|fail|format|log_\w+)\([^;]*\berrno\b"), set(),
      "errno is read before or after the call that is meant, as arguments are evaluated in any "
-     "order: require_call() of onebit/ground/base/system_call.h, or read it into a variable first"),
+     "order: require_call() of onebit/ground/base/error.h, or read it into a variable first"),
     (re.compile(r"\bfmt::print\(\s*stderr|\bstd::cerr\b"), set(),
      "ends a run if the terminal or the disk of the log fails: show() of onebit/ground/base/log.h"),
 ]
@@ -51,6 +52,8 @@ LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "p
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
 TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "plain",
                 "sanitizers", "emulated_cuda", "emulated_backend"}
+# The floors whose files are families of operations.
+OP_FLOORS = ("ops", "updates")
 # Headers that are named as the vendor names them.
 VENDOR_HEADERS = Path("tests/emulated_cuda/include")
 
@@ -154,7 +157,7 @@ def check_kernel_functions(report, path, text):
 
 
 def family_of(stem, ops):
-    """The family that a file of onebit/ops belongs to: the longest name with a header and a source
+    """The family that a file of one of OP_FLOORS belongs to: the longest name with a header and a source
     that the file's name begins with, or the file's own where there is none."""
     words = stem.split("_")
     for count in range(len(words), 0, -1):
@@ -164,18 +167,19 @@ def family_of(stem, ops):
     return None
 
 
-def check_op_families(report, names):
+def check_op_families(report, names, floor):
     """A family is a contract, its checks and its backends. Other files are pieces of a family."""
-    ops = {Path(name).name for name in names if re.fullmatch(r"onebit/math/ops/\w+\.(h|cc|cu)", name)}
-    tests = {Path(name).name for name in names if name.startswith("tests/ops/")}
+    folder = f"onebit/math/{floor}"
+    ops = {Path(name).name for name in names if re.fullmatch(rf"{folder}/\w+\.(h|cc|cu)", name)}
+    tests = {Path(name).name for name in names if name.startswith(f"tests/{floor}/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)
     families = set()
     for name in sorted(ops):
         family = family_of(Path(name).stem, ops)
         backend = re.fullmatch(r"(\w+)_(cpu\.cc|cuda\.cu)", name)
         if family is None and not backend:
-            report.add(f"onebit/math/ops/{name}", 1, "belongs to no op family: what families share "
-                                                "belongs to onebit/kernels")
+            report.add(f"{folder}/{name}", 1, "belongs to no op family: what families share "
+                                              "belongs to onebit/kernels")
         elif backend:
             families.add(family or backend.group(1))
     for family in sorted(families):
@@ -183,11 +187,11 @@ def check_op_families(report, names):
         if cuda:
             wanted.append(f"{family}_cuda.cu")
         for missing in [name for name in wanted if name not in ops]:
-            report.add(f"onebit/math/ops/{family}.h", 1,
-                       f"op family incomplete: onebit/math/ops/{missing} is missing")
+            report.add(f"{folder}/{family}.h", 1,
+                       f"op family incomplete: {folder}/{missing} is missing")
         if not any(re.fullmatch(rf"{family}_(\w+_)?test\.cc", test) for test in tests):
-            report.add(f"onebit/math/ops/{family}.h", 1,
-                       f"op family incomplete: tests/ops/{family}_test.cc is missing")
+            report.add(f"{folder}/{family}.h", 1,
+                       f"op family incomplete: tests/{floor}/{family}_test.cc is missing")
 
 
 def check_mirror(report, names):
@@ -246,8 +250,11 @@ def main(root=ROOT):
         if path.suffix == ".h":
             check_header(report, path, text)
     names = {str(path) for path in files}
-    check_op_families(report, names)
+    for floor in OP_FLOORS:
+        check_op_families(report, names, floor)
     check_mirror(report, names)
+    few_files.check_floor_sizes(report, names)
+    few_files.check_private_headers(report, root, files)
     tests_by_name.check(report, names)
     check_macro_budget(report, macros)
     return report.finish(len(files))

@@ -25,7 +25,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/cluster"))
+sys.path.insert(0, str(ROOT / "tests/launch"))
 import launched_hosts  # noqa: E402
 import network_links  # noqa: E402
 from launched_hosts import Hosts, network_lab  # noqa: E402

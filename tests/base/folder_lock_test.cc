@@ -1,4 +1,4 @@
-#include "onebit/ground/base/folder_lock.h"
+#include "onebit/ground/base/folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/ground/metrics/correlation.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 
 namespace onebit::embed {
 namespace {

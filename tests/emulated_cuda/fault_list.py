@@ -18,6 +18,7 @@ class Fault:
 
 
 OPS, KERNELS = "onebit/math/ops/", "onebit/math/kernels/"
+UPDATES = "onebit/math/updates/"
 ATTENTION = "*AttentionTest.*/cuda_bf16"
 PLAIN_ATTENTION = "*AttentionTest.ForwardAndBackward/cuda_f32"
 FORWARD, BACKWARD = OPS + "attention_cuda.cu", OPS + "attention_backward_cuda.cu"
@@ -29,6 +30,10 @@ NORM = (OPS + "layer_norm_cuda.cu",)
 
 def ops(name, file, find, replace, tests, **more):
     return Fault(name, file, find, replace, "ops", tests, **more)
+
+
+def updates(name, file, find, replace, tests, **more):
+    return Fault(name, file, find, replace, "updates", tests, **more)
 
 
 def of(number):
@@ -46,7 +51,7 @@ def memory(name, line, number, program, tests):
 BARRIER = "    __syncthreads();\n"
 FREED = "      if (Products::kOwnTileIsFreed) __syncthreads();\n"
 WARPGROUP = OPS + "attention_warpgroup_products_cuda.h"
-COLUMN_SUMS = OPS + "attention_column_sums_cuda.h"
+COLUMN_SUMS = OPS + "attention_place_cuda.h"
 
 FAULTS = [
     # Attention on tensor cores: barriers, asynchronous copies, bounds.
@@ -131,12 +136,12 @@ FAULTS = [
     ops("plain_attention_bound", PLAIN, "const bool exists = key < token.length;",
         "const bool exists = true;", PLAIN_ATTENTION),
     # Sums over blocks, and rows whose length is no multiple of eight.
-    ops("block_sums_first_barrier", KERNELS + "block_sums_cuda.h",
+    ops("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
         "  __syncthreads();  // the previous sums have been read\n", "", "*OnebitSketch*uda*",
-        compiled=(OPS + "onebit_adam_update_cuda.cu",)),
+        compiled=(UPDATES + "onebit_adam_update_cuda.cu",)),
     ops("block_sums_turn", KERNELS + "norm_cuda.h", "static_cast<unsigned>(row) % 2", "0u",
         "*LayerNorm*uda*", compiled=NORM),
-    ops("block_sums_second_barrier", KERNELS + "block_sums_cuda.h",
+    ops("block_sums_second_barrier", KERNELS + "kernel_cuda.h",
         "partial[threadIdx.x / kWarp] = mine;\n  __syncthreads();\n",
         "partial[threadIdx.x / kWarp] = mine;\n", "*LayerNorm*uda*", compiled=NORM),
     ops("load_bound", KERNELS + "eight_cuda.h",
@@ -153,15 +158,15 @@ FAULTS = [
         "if (threadIdx.y != 0 || column >= columns) return;", "if (threadIdx.y != 0) return;",
         "*LayerNorm*uda*:*ColumnSum*uda*"),
     ops("reduce_barrier", OPS + "reduce_cuda.cu", "  __syncthreads();\n", "", "*ReduceTest*uda*"),
-    ops("cross_entropy_largest_barrier", OPS + "cross_entropy_cuda.cu",
+    ops("cross_entropy_largest_barrier", OPS + "losses_cuda.cu",
         "partial[threadIdx.x / kWarp] = mine;\n  __syncthreads();\n",
         "partial[threadIdx.x / kWarp] = mine;\n", "*CrossEntropyTest*uda*"),
-    ops("cross_entropy_target_barrier", OPS + "cross_entropy_cuda.cu",
+    ops("cross_entropy_target_barrier", OPS + "losses_cuda.cu",
         "  __syncthreads();  // the target's logit has been read\n", "", "*CrossEntropyTest*uda*"),
-    ops("cross_entropy_bound", OPS + "cross_entropy_cuda.cu",
+    ops("cross_entropy_bound", OPS + "losses_cuda.cu",
         "i < kEight && at + i < a.classes; ++i) {\n      best", "i < kEight; ++i) {\n      best",
         "*CrossEntropyTest*uda*"),
-    ops("span_cross_entropy_fence", OPS + "span_cross_entropy_cuda.cu",
+    ops("span_cross_entropy_fence", OPS + "losses_cuda.cu",
         "  __syncwarp();  // the target's logit has been read\n", "", "*SpanCrossEntropy*uda*"),
     ops("product_first_barrier", OPS + "linear_cuda.cu", BARRIER, "", PRODUCT, **of(1)),
     ops("product_second_barrier", OPS + "linear_cuda.cu", BARRIER, "", PRODUCT, **of(2)),
@@ -178,13 +183,13 @@ FAULTS = [
     ops("fill_zero_rest", OPS + "elementwise_cuda.cu", "  fill_listed();\n}", "}",
         "*ElementwiseTest*uda*"),
     ops("dropout_other_half", KERNELS + "eight_cuda.h", "both >> (8 * (column_block % 2))", "both",
-        "*DropoutTest*uda*", compiled=(OPS + "dropout_cuda.cu",)),
+        "*DropoutTest*uda*", compiled=(OPS + "elementwise_cuda.cu",)),
     ops("gather_bound", OPS + "rows_cuda.cu", "i < words; i += kThreads",
         "i < kThreads; i += kThreads", "*RowsTest*uda*"),
-    ops("sequence_mean_bound", OPS + "sequence_mean_cuda.cu",
+    ops("sequence_mean_bound", OPS + "rows_cuda.cu",
         "row < end; ++row) {\n      const Eight", "row <= end; ++row) {\n      const Eight",
         "*SequenceMeanTest*uda*"),
-    ops("sequence_mean_gradient_bound", OPS + "sequence_mean_cuda.cu",
+    ops("sequence_mean_gradient_bound", OPS + "rows_cuda.cu",
         "row < end; ++row) {\n      store_eight", "row <= end; ++row) {\n      store_eight",
         "*SequenceMeanTest*uda*"),
     ops("embedding_bound", OPS + "embedding_cuda.cu",
@@ -211,11 +216,11 @@ FAULTS = [
         "row < call.rows ? call.ids[row] - first_id : -1", "call.ids[row] - first_id",
         "*EmbeddingTest*uda*"),
     # Optimizers and codecs.
-    ops("onebit_step_bound", OPS + "onebit_adam_update_cuda.cu",
+    updates("onebit_step_bound", UPDATES + "onebit_adam_update_cuda.cu",
         "  if (at >= a.elements) return;\n", "", "*OnebitStep*uda*"),
-    ops("onebit_normalize_bound", OPS + "onebit_adam_update_cuda.cu", "const bool here = at < a.end;",
-        "const bool here = true;", "*OnebitNormalize*uda*"),
-    ops("lamb_bound", OPS + "lamb_update_cuda.cu", "count = tensor.end - at;",
+    updates("onebit_normalize_bound", UPDATES + "onebit_adam_update_cuda.cu",
+            "const bool here = at < a.end;", "const bool here = true;", "*OnebitNormalize*uda*"),
+    updates("lamb_bound", UPDATES + "lamb_update_cuda.cu", "count = tensor.end - at;",
         "count = kEight;", "*LambUpdate*uda*", **of(1)),
     Fault("codec_sums_bound", "onebit/exchange/compress/sign_codec_cuda.cu",
           "element < sink_.elements && (sink_.still == nullptr || !bit_at(sink_.still, element));",
@@ -233,7 +238,7 @@ FAULTS = [
           "  to[i] =", "comm", "CudaDenseExchange*"),
     Fault("dense_average_bound", "onebit/exchange/comm/dense_codec_cuda.cu",
           "  if (i >= elements) return;\n", "", "comm", "CudaDenseExchange*"),
-    ops("ragged_rows_compared", KERNELS + "cublas_choice.cc", "    counts.push_back(count);\n", "",
+    ops("ragged_rows_compared", KERNELS + "cublas_product.cc", "    counts.push_back(count);\n", "",
         "*RowsThatAreNoWholeTiles*/cuda_f32"),
     # Streams and events.
     memory("fill_zero_wait", WAIT, 1, "comm", "NcclContract*"),

@@ -5,7 +5,7 @@
 
 #include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/data/text/vocabulary_difference.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/finetune/model_folders.h"

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
-#include "onebit/data/formats/renamed_source.h"
 #include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "tests/base/temporary_folder.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "onebit/data/formats/renamed_source.h"
 #include "tests/base/message_of.h"
 #include "tests/formats/memory_source.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "onebit/data/formats/hugging_face_folder.h"
-#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"

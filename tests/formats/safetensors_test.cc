@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "onebit/data/formats/safetensors_writer.h"
-#include "onebit/data/formats/sharded_source.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"

@@ -3,7 +3,7 @@
 #include "onebit/ground/base/json.h"
 
 #include "onebit/data/formats/bert_config_file.h"
-#include "onebit/data/formats/sharded_source.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/formats/tokenizer_json.h"
 #include "tests/fuzz/fuzz_input.h"

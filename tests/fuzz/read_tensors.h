@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/name_map.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace onebit::formats {

@@ -1,5 +1,5 @@
-#include "onebit/ground/metrics/metric_json.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/metrics/metric.h"
 
 #include <gtest/gtest.h>
 

@@ -65,14 +65,10 @@ TEST(ReadRun, KnowsHowTheRunKeepsItsBestModel) {
   ASSERT_TRUE(read_run(folder.path()).kept_best);
   EXPECT_EQ(read_run(folder.path()).kept_best->metric, "f1");
   EXPECT_FALSE(read_run(folder.path()).kept_best->smaller_is_better);
-  // An older log names no metric. The kept model's evaluation shows that there is one.
   put(folder / "metrics.jsonl",
       R"({"kind":"start","step":0,"time":"2026-01-02T03:04:05Z","rows":[]}
 )");
   EXPECT_FALSE(read_run(folder.path()).kept_best);
-  put(folder / "evaluation.json", R"({"step":7,"f1":80})");
-  ASSERT_TRUE(read_run(folder.path()).kept_best);
-  EXPECT_EQ(read_run(folder.path()).kept_best->metric, "");
 }
 
 TEST(ReadRun, LeavesDamagedLinesOutAndNamesThem) {

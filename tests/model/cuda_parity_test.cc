@@ -10,8 +10,8 @@
 #include "onebit/math/device/memory.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/math/ops/adam_update.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/updates/adam_update.h"
 #include "tests/model/cuda_pass.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
@@ -41,7 +41,7 @@ Trained train(Context& context, DType compute, size_t steps,
   const Shape flat{table.size_elements()};
   const Tensor momentum = Tensor::zeros(context.device(), DType::kF32, flat);
   const Tensor variance = Tensor::zeros(context.device(), DType::kF32, flat);
-  const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
+  const std::vector<updates::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   Trained trained;
   for (size_t step = 0; step < steps; ++step) {
     TinyBatch host = random_batch(config, {70, 128, 5, 33}, step);
@@ -51,15 +51,15 @@ Trained train(Context& context, DType compute, size_t steps,
     const auto result = model.forward_backward(
         context, placed.batch(), {.masked_lm = 0.05, .next_sentence = 0.25}, {.dropout_seed = 5});
     trained.losses.push_back(0.05 * result.mlm_loss_sum + 0.25 * result.nsp_loss_sum);
-    ops::adam_update(context,
-                     {.value = table.values(),
-                      .compute_value = compute == DType::kF32 ? View() : table.compute_values(),
-                      .gradient = table.gradients(),
-                      .momentum = momentum.view(),
-                      .variance = variance.view(),
-                      .ranges = ranges,
-                      .learning_rate = 1e-4,
-                      .epsilon = 1e-6});
+    updates::adam_update(context,
+                         {.value = table.values(),
+                          .compute_value = compute == DType::kF32 ? View() : table.compute_values(),
+                          .gradient = table.gradients(),
+                          .momentum = momentum.view(),
+                          .variance = variance.view(),
+                          .ranges = ranges,
+                          .learning_rate = 1e-4,
+                          .epsilon = 1e-6});
   }
   const Tensor values = to_cpu_f32(table.values());
   trained.values.assign(values.data<float>(), values.data<float>() + table.size_elements());

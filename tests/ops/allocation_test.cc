@@ -5,14 +5,13 @@
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/embedding.h"
-#include "onebit/math/ops/label_loss.h"
-#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/losses.h"
 #include "onebit/math/ops/reduce.h"
-#include "onebit/math/ops/residual_norm.h"
 #include "onebit/math/ops/rows.h"
-#include "onebit/math/ops/sequence_mean.h"
 #include "onebit/math/tensor/tensor.h"
+#include "onebit/math/updates/lamb_update.h"
 
 namespace onebit::ops {
 namespace {
@@ -121,14 +120,14 @@ class Layer {
     const auto slice = [&](int64_t index) {
       return log_sum_exp_.view().rows(rows / 2 * index, rows / 2 * (index + 1));
     };
-    const LambTensor tensors[] = {{0, 1, 0, 0.01}, {1, rows / 2, 1, 0}};
-    lamb_update(context_, {.value = slice(0),
-                           .compute_value = {},
-                           .gradient = slice(1),
-                           .momentum = slice(2),
-                           .variance = slice(3),
-                           .ratio = mean_.view().rows(0, 2),
-                           .tensors = tensors});
+    const updates::LambTensor tensors[] = {{0, 1, 0, 0.01}, {1, rows / 2, 1, 0}};
+    updates::lamb_update(context_, {.value = slice(0),
+                                    .compute_value = {},
+                                    .gradient = slice(1),
+                                    .momentum = slice(2),
+                                    .variance = slice(3),
+                                    .ratio = mean_.view().rows(0, 2),
+                                    .tensors = tensors});
     label_loss(context_, {.kind = LabelLossKind::kSigmoid,
                           .logits = x,
                           .targets = targets_.first_rows(rows),

@@ -7,13 +7,13 @@
 
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/cross_entropy.h"
-#include "onebit/math/ops/dropout.h"
-#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/layer_norm.h"
+#include "onebit/math/ops/losses.h"
 #include "onebit/math/ops/reduce.h"
-#include "onebit/math/ops/residual_norm.h"
-#include "onebit/math/ops/sequence_mean.h"
+#include "onebit/math/ops/rows.h"
 #include "onebit/math/tensor/tensor.h"
+#include "onebit/math/updates/lamb_update.h"
 
 namespace onebit::ops {
 namespace {
@@ -104,15 +104,15 @@ std::vector<float> run(DType dtype, bool baseline) {
   const Tensor momentum = Tensor::zeros({}, DType::kF32, {elements});
   const Tensor variance = Tensor::zeros({}, DType::kF32, {elements});
   const Tensor ratio = Tensor::zeros({}, DType::kF32, {2});
-  const LambTensor tensors[] = {{0, 101, 0, 0.01}, {101, elements, 1, 0}};
-  lamb_update(context, {.value = value.view(),
-                        .compute_value = {},
-                        .gradient = gradient.view(),
-                        .momentum = momentum.view(),
-                        .variance = variance.view(),
-                        .ratio = ratio.view(),
-                        .tensors = tensors,
-                        .learning_rate = 0.1});
+  const updates::LambTensor tensors[] = {{0, 101, 0, 0.01}, {101, elements, 1, 0}};
+  updates::lamb_update(context, {.value = value.view(),
+                                 .compute_value = {},
+                                 .gradient = gradient.view(),
+                                 .momentum = momentum.view(),
+                                 .variance = variance.view(),
+                                 .ratio = ratio.view(),
+                                 .tensors = tensors,
+                                 .learning_rate = 0.1});
   append(all, value);
   append(all, ratio);
   return all;

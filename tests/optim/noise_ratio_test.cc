@@ -7,7 +7,7 @@
 
 #include "onebit/exchange/optim/onebit_adam.h"
 #include "onebit/ground/base/philox.h"
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -159,8 +159,8 @@ std::vector<float> Restatement::normalize(int source, int64_t number, double mem
       for (int64_t i = first; i < end; ++i) {
         const auto at = static_cast<size_t>(i);
         const double g = v[at] == 0 ? 0 : gradient(source, number, i);
-        const uint32_t signs = ops::noise_signs(static_cast<uint64_t>(level_updates_ + 1),
-                                                static_cast<uint64_t>(i / 32));
+        const uint32_t signs = updates::noise_signs(static_cast<uint64_t>(level_updates_ + 1),
+                                                    static_cast<uint64_t>(i / 32));
         s += v[at];
         q += g * g;
         signed_sum += (signs >> (i % 32) & 1) != 0 ? -g : g;

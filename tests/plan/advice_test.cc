@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/program/plan/choices.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {

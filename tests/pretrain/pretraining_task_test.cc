@@ -7,7 +7,7 @@
 #include "onebit/apps/pretrain/fill_mask.h"
 #include "onebit/apps/pretrain/pretraining_evaluation.h"
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/ground/base/folder_lock.h"
+#include "onebit/ground/base/folder.h"
 #include "onebit/math/device/memory.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"

@@ -2,7 +2,7 @@
 
 #include "onebit/apps/tag/tag_prediction.h"
 #include "onebit/data/formats/bert_config_file.h"
-#include "onebit/ground/metrics/class_outputs.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"

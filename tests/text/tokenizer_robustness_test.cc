@@ -4,9 +4,9 @@
 #include <string>
 
 #include "onebit/data/text/basic_tokenizer.h"
-#include "onebit/data/text/special_tokens.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/data/text/utf8.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/philox.h"
 #include "tests/text/small_vocabulary.h"
 

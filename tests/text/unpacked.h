@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "onebit/data/text/packed_ids.h"
+#include "onebit/data/text/word_cache.h"
 
 namespace onebit::text {
 

@@ -1,4 +1,4 @@
-#include "onebit/data/text/vocabulary_difference.h"
+#include "onebit/data/text/vocabulary.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/metrics/jsonl_writer.h"
+#include "onebit/ground/metrics/log_line.h"
 #include "onebit/ground/metrics/run_history.h"
 #include "tests/base/temporary_folder.h"
 

@@ -287,7 +287,7 @@ class Layout(unittest.TestCase):
         status, printed = output_of(check_layout, {
             "onebit/math/ops/attention.h": "#pragma once\n", "onebit/math/ops/attention.cc": "",
             "onebit/math/ops/attention_cpu.cc": "", "onebit/math/ops/attention_backward_cpu.cc": "",
-            "onebit/math/ops/attention_tile.h": "#pragma once\n",
+            "onebit/math/ops/attention_plan.h": "#pragma once\n",
             "tests/ops/attention_backward_test.cc": ""})
         self.assertEqual(status, 0, printed)
 
@@ -326,6 +326,23 @@ class Layout(unittest.TestCase):
         files |= {"onebit/apps/squad/dataset.h": header}
         self.assertIn("tests/squad:1: there is no tests/squad/dataset_test.cc",
                       output_of(check_layout, files)[1])
+
+    def test_a_floor_has_few_files(self):
+        files = {f"onebit/data/text/a{i}.cc": "" for i in range(45)}
+        self.assertNotIn("at most 45", output_of(check_layout, files)[1])
+        files["onebit/data/text/b.cc"] = ""
+        self.assertIn("onebit/data/text:1: 46 files, at most 45",
+                      output_of(check_layout, files)[1])
+
+    def test_a_short_header_has_two_users_or_a_test(self):
+        user = '#include "onebit/ground/base/small.h"\n'
+        files = {"onebit/ground/base/small.h": "#pragma once\nint f();\n",
+                 "onebit/ground/base/small.cc": user, "onebit/ground/base/large.cc": user}
+        found = "small.h:1: only onebit/ground/base/large.cc includes this header of 1 lines"
+        self.assertIn(found, output_of(check_layout, files)[1])
+        for another in ({"onebit/ground/base/other.cc": user}, {"tests/base/small_test.cc": user},
+                        {"onebit/ground/base/small.h": "#pragma once\n" + "int f();\n" * 21}):
+            self.assertNotIn("includes this header", output_of(check_layout, files | another)[1])
 
     def test_names_of_exceptions_do_not_outlive_them(self):
         files = {"onebit/program/cli/log.h": "#pragma once\n", "tests/cli/log_test.cc": ""}

@@ -48,11 +48,12 @@ LIMITS = [
     Limit("sign_codec_cuda.cu", "encode_blocks", registers=128, loads=16, instructions=14000),
     Limit("sign_codec_cuda.cu", "average_blocks", registers=128, local_bytes=32, loads=12,
           instructions=12000),
-    Limit("residual_norm_cuda.cu", "forward", registers=40, loads=20),
+    Limit("layer_norm_cuda.cu", "residual_forward", registers=40, loads=20),
     # With more than 128 registers fewer blocks fit on a multiprocessor.
-    Limit("residual_norm_cuda.cu", "backward<true, 0", registers=128, loads=16, instructions=1160),
-    Limit("residual_norm_cuda.cu", "backward<true", registers=128, loads=16, instructions=1000),
-    Limit("residual_norm_cuda.cu", "backward<false", registers=96, loads=13),
+    Limit("layer_norm_cuda.cu", "residual_backward<true, 0", registers=128, loads=16,
+          instructions=1160),
+    Limit("layer_norm_cuda.cu", "residual_backward<true", registers=128, loads=16, instructions=1000),
+    Limit("layer_norm_cuda.cu", "residual_backward<false", registers=96, loads=13),
     Limit("layer_norm_cuda.cu", "forward", registers=40, loads=20),
     Limit("layer_norm_cuda.cu", "backward", registers=80, loads=10),
     Limit("embedding_cuda.cu", "forward", registers=40, loads=20),
@@ -72,7 +73,7 @@ LIMITS = [
     Limit("onebit_adam_update_cuda.cu", "momentum", registers=32, loads=20),
     Limit("onebit_adam_update_cuda.cu", "step", registers=32, loads=10),
     Limit("row_scatter_cuda.cu", "scatter<true>", registers=48, loads=6),
-    Limit("cross_entropy_cuda.cu", "rows", registers=40, loads=5),
+    Limit("losses_cuda.cu", "rows", registers=40, loads=5),
     Limit("", ""),
 ]
 

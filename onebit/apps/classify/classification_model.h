@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "onebit/math/model/bert.h"
-#include "onebit/math/model/classifier_dropout.h"
 #include "onebit/math/model/label_counter.h"
 #include "onebit/math/model/pooler.h"
 #include "onebit/math/model/sequence_classifier.h"

@@ -5,7 +5,7 @@
 #include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/apps/classify/example_stream.h"
 #include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
@@ -169,7 +169,7 @@ finetune::DataIdentity ClassifyTask::identity() const {
 std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
                                                                  Json identity) {
   return std::make_unique<finetune::ItemSource<ExampleStream>>(
-      ExampleStream(*encoded_, targets_, share.dealt(), examples_.source), std::move(identity));
+      ExampleStream(*encoded_, targets_, share, examples_.source), std::move(identity));
 }
 
 std::string ClassifyTask::fill(ParameterTable& table) {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::classify {
 namespace {

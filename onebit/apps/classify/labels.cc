@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "onebit/data/corpus/text_lines.h"
-#include "onebit/ground/base/default_labels.h"
+#include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/ground/metrics/class_outputs.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 
 namespace onebit::classify {
 namespace {

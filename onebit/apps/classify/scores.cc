@@ -5,8 +5,7 @@
 #include "onebit/apps/classify/predictions.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/metrics/class_outputs.h"
-#include "onebit/ground/metrics/correlation.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::classify {

@@ -9,8 +9,8 @@
 
 #include "onebit/apps/classify/labels.h"
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/ground/metrics/confusion.h"
 #include "onebit/ground/metrics/metric.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 
 namespace onebit::classify {
 

@@ -144,7 +144,7 @@ std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::St
   step_parts_ = batches::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
   return std::make_unique<finetune::ItemSource<ExampleStream>>(
-      ExampleStream(*encoded_, examples_, share.dealt()), std::move(identity));
+      ExampleStream(*encoded_, examples_, share), std::move(identity));
 }
 
 std::string EmbedTask::fill(ParameterTable& table) {

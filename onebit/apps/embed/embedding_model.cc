@@ -5,8 +5,8 @@
 #include <span>
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
-#include "onebit/math/ops/sequence_mean.h"
+#include "onebit/math/model/training_pass.h"
+#include "onebit/math/ops/rows.h"
 
 namespace onebit::embed {
 
@@ -44,7 +44,7 @@ SequenceStarts EmbeddingModel::pooled_starts(const model::DeviceBatch& batch) co
   if (pooling_ == Pooling::kMean) return batch.sequence_starts;
   const int64_t count = batch.sequences() + 1;
   return {.device = single_rows_.first_rows(count),
-          .host = std::span(host_single_rows_).first(static_cast<size_t>(count))};
+          .host = std::span(host_single_rows_).first(count)};
 }
 
 View EmbeddingModel::pool(Context& context, const model::DeviceBatch& batch,

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "onebit/apps/embed/unit_vector.h"
-#include "onebit/math/ops/cross_entropy.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/losses.h"
 
 namespace onebit::embed {
 namespace {

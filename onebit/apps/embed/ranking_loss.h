@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "onebit/math/device/context.h"
-#include "onebit/math/tensor/range.h"
 #include "onebit/math/tensor/tensor.h"
+#include "onebit/math/tensor/view.h"
 
 namespace onebit::embed {
 

@@ -8,7 +8,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/ground/metrics/correlation.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::embed {

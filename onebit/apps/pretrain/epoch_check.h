@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/apps/pretrain/pretraining_data.h"
-#include "onebit/data/batches/epoch_figures.h"
+#include "onebit/data/batches/example_source.h"
 #include "onebit/data/batches/pair_options.h"
 #include "onebit/data/corpus/store.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
-#include "onebit/data/formats/renamed_source.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"

@@ -1,9 +1,9 @@
 #include "onebit/apps/squad/question_answering_model.h"
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
+#include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/linear.h"
-#include "onebit/math/ops/span_cross_entropy.h"
+#include "onebit/math/ops/losses.h"
 
 namespace onebit::squad {
 

@@ -7,8 +7,8 @@
 #include "onebit/apps/squad/score.h"
 #include "onebit/apps/squad/squad_command.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/training/commands/packed_files.h"
 
 namespace onebit::squad {

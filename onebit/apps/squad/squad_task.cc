@@ -114,8 +114,8 @@ finetune::DataIdentity SquadTask::identity() const {
 
 std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
                                                               Json identity) {
-  return std::make_unique<finetune::ItemSource<SpanStream>>(
-      SpanStream(*train_features_, share.dealt()), std::move(identity));
+  return std::make_unique<finetune::ItemSource<SpanStream>>(SpanStream(*train_features_, share),
+                                                            std::move(identity));
 }
 
 std::string SquadTask::fill(ParameterTable& table) {

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "onebit/data/corpus/text_lines.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::tag {
 namespace {

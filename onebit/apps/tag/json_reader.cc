@@ -7,8 +7,8 @@
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/number.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::tag {
 namespace {

@@ -6,7 +6,7 @@
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/metrics/class_outputs.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 
 namespace onebit::tag {
 namespace {

@@ -8,7 +8,7 @@
 #include "onebit/apps/tag/tag_set.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/metrics/class_outputs.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::tag {

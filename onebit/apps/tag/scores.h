@@ -10,8 +10,8 @@
 #include "onebit/apps/tag/scheme.h"
 #include "onebit/apps/tag/sentence.h"
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/ground/metrics/label_counts.h"
 #include "onebit/ground/metrics/metric.h"
+#include "onebit/ground/metrics/prediction_scores.h"
 
 namespace onebit::tag {
 

@@ -6,8 +6,8 @@
 #include "onebit/apps/tag/tag_prediction.h"
 #include "onebit/apps/tag/window_stream.h"
 #include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/number.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/classifier_labels.h"
@@ -179,7 +179,7 @@ finetune::DataIdentity TagTask::identity() const {
 std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
                                                             Json identity) {
   return std::make_unique<finetune::ItemSource<WindowStream>>(
-      WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), std::move(identity));
+      WindowStream(*encoded_, targets_, share, sentences_.source), std::move(identity));
 }
 
 std::string TagTask::fill(ParameterTable& table) {

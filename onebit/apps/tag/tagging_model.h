@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "onebit/math/model/bert.h"
-#include "onebit/math/model/classifier_dropout.h"
 #include "onebit/math/model/label_counter.h"
 #include "onebit/math/model/sequence_classifier.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "onebit/data/batches/epoch_figures.h"
+#include "onebit/data/batches/example_source.h"
 #include "onebit/data/batches/pair_walk.h"
 #include "onebit/data/batches/permutation.h"
 #include "onebit/data/corpus/token_store.h"

@@ -1,12 +1,190 @@
 #include "onebit/data/batches/example_source.h"
 
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
-#include "onebit/data/batches/pair_source.h"
+#include "onebit/data/batches/epoch_index.h"
+#include "onebit/data/batches/example_builder.h"
+#include "onebit/data/batches/masking.h"
+#include "onebit/data/batches/permutation.h"
 #include "onebit/data/batches/sample_source.h"
+#include "onebit/data/corpus/token_store.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::batches {
+namespace {
+
+// The sentence pairs of one store for one sequence length, generated on the fly: example `index` of
+// epoch `epoch` is a pure function of (seed, epoch, index), located without building the earlier
+// ones. Every epoch cuts the documents anew and visits each of its examples once, in a new order.
+// pair_walk.h decides the ranges of the two texts and whether the second is random;
+// example_builder.h draws a random one and adds [CLS] and [SEP]; masking.h masks.
+class PairSource : public ExampleSource {
+ public:
+  // The first epoch's index is built by `threads` threads, later ones ahead of need by one thread.
+  PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
+             const MaskOptions& masks, uint64_t seed, int threads);
+  ~PairSource() override;
+  PairSource(const PairSource&) = delete;
+  PairSource& operator=(const PairSource&) = delete;
+
+  const corpus::TokenStore& store() const { return *store_; }
+  void restore(const EpochMark& mark) override;
+  EpochMark mark(uint64_t counter) override;
+  // The number of examples in the first epoch; later epochs differ slightly.
+  uint64_t first_epoch_examples() override;
+  DataPosition locate(uint64_t counter) override;
+  EpochFigures figures(uint64_t counter) override;
+  void append(DataPosition position, uint64_t sample, Batch& batch) override;
+  BatchBounds bounds() const override;
+  int64_t indexes_built() const override { return indexes_built_; }
+
+ private:
+  std::shared_ptr<const EpochIndex> index(uint64_t epoch);
+  std::shared_ptr<const EpochIndex> build(uint64_t epoch, int threads);
+  uint64_t end_of(uint64_t begin, uint64_t epoch);
+  void build_ahead(uint64_t epoch);
+
+  std::shared_ptr<const corpus::TokenStore> store_;
+  PairOptions pairs_;
+  Masker masker_;
+  uint64_t seed_;
+  int threads_;
+  std::atomic<int64_t> indexes_built_ = 0;
+
+  std::mutex mutex_;  // guards all members below
+  std::map<uint64_t, std::shared_ptr<const EpochIndex>> indexes_;
+  std::map<uint64_t, uint64_t> epoch_at_;  // counter value of an epoch's first example -> the epoch
+  uint64_t ahead_epoch_ = 0;
+  std::future<std::shared_ptr<const EpochIndex>> ahead_;
+};
+
+PairSource::PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
+                       const MaskOptions& masks, uint64_t seed, int threads)
+    : store_(std::move(store)),
+      pairs_(pairs),
+      masker_(*store_->vocabulary(), masks),
+      seed_(seed),
+      threads_(threads),
+      epoch_at_{{0, 0}} {
+  check(pairs);
+}
+
+PairSource::~PairSource() {
+  if (ahead_.valid()) ahead_.wait();
+}
+
+std::shared_ptr<const EpochIndex> PairSource::build(uint64_t epoch, int threads) {
+  ++indexes_built_;
+  const PairWalkOptions options{.pairs = pairs_,
+                                .epoch_seed = derived_seed(seed_, RandomStream::kEpoch, epoch)};
+  return std::make_shared<const EpochIndex>(*store_, options, threads);
+}
+
+// Requires mutex_ to be held.
+std::shared_ptr<const EpochIndex> PairSource::index(uint64_t epoch) {
+  const auto known = indexes_.find(epoch);
+  if (known != indexes_.end()) return known->second;
+  std::shared_ptr<const EpochIndex> made;
+  if (ahead_.valid() && ahead_epoch_ == epoch) {
+    made = ahead_.get();
+  } else {
+    made = build(epoch, threads_);
+  }
+  // Keeps the current index and its neighbours: batches in preparation straddle the end of an
+  // epoch.
+  if (indexes_.size() >= 3) {
+    const bool oldest = indexes_.begin()->first < epoch;
+    indexes_.erase(oldest ? indexes_.begin() : std::prev(indexes_.end()));
+  }
+  indexes_.emplace(epoch, made);
+  return made;
+}
+
+// Requires mutex_ to be held.
+void PairSource::build_ahead(uint64_t epoch) {
+  if (indexes_.contains(epoch) || (ahead_.valid() && ahead_epoch_ == epoch)) return;
+  if (ahead_.valid()) ahead_.wait();
+  ahead_epoch_ = epoch;
+  ahead_ = std::async(std::launch::async, [this, epoch] { return build(epoch, 1); });
+}
+
+void PairSource::restore(const EpochMark& mark) {
+  const auto [first, epoch, begin] = mark;
+  const bool possible = epoch == 0 ? begin == 0 : epoch == 1 ? begin == first : begin > first;
+  require(first > 0 && possible,
+          "invalid data position: epoch {} at example {}; the first epoch has {} examples", epoch,
+          begin, first);
+  const std::lock_guard lock(mutex_);
+  epoch_at_.emplace(first, 1);
+  epoch_at_.emplace(begin, epoch);
+}
+
+// Returns the end of `epoch`, which begins at `begin`. Requires mutex_ to be held.
+uint64_t PairSource::end_of(uint64_t begin, uint64_t epoch) {
+  const auto known = epoch_at_.upper_bound(begin);
+  if (known != epoch_at_.end() && known->second == epoch + 1) return known->first;
+  const uint64_t end = begin + index(epoch)->examples();
+  epoch_at_.emplace(end, epoch + 1);
+  return end;
+}
+
+uint64_t PairSource::first_epoch_examples() {
+  const std::lock_guard lock(mutex_);
+  return end_of(0, 0);
+}
+
+EpochFigures PairSource::figures(uint64_t counter) {
+  const uint64_t epoch = locate(counter).epoch;
+  const std::lock_guard lock(mutex_);
+  return index(epoch)->figures();
+}
+
+DataPosition PairSource::locate(uint64_t counter) {
+  const std::lock_guard lock(mutex_);
+  const auto before = std::prev(epoch_at_.upper_bound(counter));
+  uint64_t begin = before->first, epoch = before->second;
+  for (uint64_t end = end_of(begin, epoch); counter >= end; end = end_of(begin, epoch)) {
+    begin = end;
+    ++epoch;
+  }
+  return {epoch, counter - begin};
+}
+
+EpochMark PairSource::mark(uint64_t counter) {
+  const DataPosition position = locate(counter);
+  return {first_epoch_examples(), position.epoch, counter - position.index};
+}
+
+BatchBounds PairSource::bounds() const {
+  return {.sequences = 1,
+          .rows = pairs_.sequence_length,
+          .longest = pairs_.sequence_length,
+          .labelled_rows = prediction_count(pairs_.sequence_length, masker_.options())};
+}
+
+void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {
+  std::shared_ptr<const EpochIndex> epoch_index;
+  {
+    const std::lock_guard lock(mutex_);
+    epoch_index = index(position.epoch);
+    if (position.index >= epoch_index->examples() / 2) build_ahead(position.epoch + 1);
+  }
+  uint64_t number = 0;
+  const Pair pair = epoch_index->find(*store_, position.index, &number);
+  RandomSequence random =
+      random_sequence(epoch_index->options().epoch_seed, RandomStream::kExample, number);
+  const int64_t first_row = batch.rows();
+  append_pair(*store_, pair, epoch_index->options(), sample, random, batch);
+  masker_.mask(random, first_row, batch);
+}
+
+}  // namespace
 
 BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples) {
   BatchBounds bounds;

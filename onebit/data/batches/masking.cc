@@ -27,9 +27,9 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
       sep_id_(vocabulary.sep_id()),
       mask_id_(vocabulary.mask_id()) {
   check(options);
-  continuation_.resize(static_cast<size_t>(vocabulary.size()));
+  continuation_.resize(vocabulary.size());
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    continuation_[static_cast<size_t>(id)] = vocabulary.is_continuation(id) ? 1 : 0;
+    continuation_[id] = vocabulary.is_continuation(id) ? 1 : 0;
     if (is_ordinary(vocabulary.token(id))) ordinary_.push_back(id);
   }
   require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
@@ -82,8 +82,7 @@ void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batc
   std::vector<int32_t>& words = batch.row_labels;
   const size_t begin = words.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
-    if (is_candidate(batch.tokens[static_cast<size_t>(row)]) &&
-        !continues_word(first_row, row, batch)) {
+    if (is_candidate(batch.tokens[row]) && !continues_word(first_row, row, batch)) {
       words.push_back(static_cast<int32_t>(row));
     }
   }
@@ -106,9 +105,8 @@ void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batc
 
 // A "##" piece belongs to the token before it, unless truncation has removed that token.
 bool Masker::continues_word(int64_t first_row, int64_t row, const Batch& batch) const {
-  const int32_t token = batch.tokens[static_cast<size_t>(row)];
-  return row > first_row && continuation_[static_cast<size_t>(token)] != 0 &&
-         is_candidate(batch.tokens[static_cast<size_t>(row - 1)]);
+  const int32_t token = batch.tokens[row];
+  return row > first_row && continuation_[token] != 0 && is_candidate(batch.tokens[row - 1]);
 }
 
 }  // namespace onebit::batches

@@ -2,10 +2,10 @@
 
 #include <bit>
 
-#include "onebit/data/batches/random_streams.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::batches {
+
 namespace {
 
 // The finalizer of SplitMix64 (Steele et al., "Fast splittable pseudorandom number generators",

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "onebit/data/batches/permutation.h"
-#include "onebit/data/batches/random_streams.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::batches {

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::corpus {
 namespace {

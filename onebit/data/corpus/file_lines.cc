@@ -1,6 +1,6 @@
 #include "onebit/data/corpus/file_lines.h"
 
-#include "onebit/data/corpus/byte_order_mark.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 

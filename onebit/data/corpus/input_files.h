@@ -28,4 +28,10 @@ struct InputFiles {
 // instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
+// Standard input can be read only once, but learning a vocabulary needs the text twice.
+
+// If `files` contain standard input, copies it to a file in `folder` and replaces the entry.
+void keep_standard_input(std::vector<InputFile>& files, const Path& folder);
+void drop_kept_standard_input(const Path& folder);
+
 }  // namespace onebit::corpus

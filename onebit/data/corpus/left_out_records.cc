@@ -1,6 +1,6 @@
 #include "onebit/data/corpus/left_out_records.h"
 
-#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
 namespace {

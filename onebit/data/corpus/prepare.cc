@@ -6,18 +6,17 @@
 
 #include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
-#include "onebit/data/corpus/progress_meter.h"
+#include "onebit/data/corpus/prepare_options.h"
 #include "onebit/data/corpus/sentence_reader.h"
-#include "onebit/data/corpus/standard_input.h"
 #include "onebit/data/corpus/store_writer.h"
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/corpus/vocabulary_choice.h"
 #include "onebit/data/text/tokenizer.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
 namespace {
@@ -90,8 +89,7 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
             return true;
           },
           [&](int thread, Item& item) {
-            Tokenized result = workers[static_cast<size_t>(thread)].tokenize(
-                item.block, writer.token_size_bytes());
+            Tokenized result = workers[thread].tokenize(item.block, writer.token_size_bytes());
             result.consumed_bytes = item.consumed_bytes;
             return result;
           },

@@ -12,6 +12,14 @@
 
 namespace onebit::corpus {
 
+// The texts in a block of JSON lines.
+
+// Calls body(document) for the "text" of every JSON line of the block. Errors, with path and line,
+// or records that are counted in `left_out`: not JSON (data_json.h), not an object, no "text", one
+// that is not a string.
+void for_each_json_text(const TextBlock& block, LeftOutRecords& left_out,
+                        const std::function<void(std::string_view)>& body);
+
 // Not thread-safe, because of its sentence splitter: each thread needs its own.
 class SentenceReader {
  public:

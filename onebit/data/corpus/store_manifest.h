@@ -1,13 +1,56 @@
-// manifest.json of a token store: its contents and the data to verify that it is complete.
+// manifest.json of a store: its contents and the data to verify that it is complete.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "onebit/data/corpus/store_head.h"
+#include "onebit/data/corpus/store.h"
+#include "onebit/data/text/casing.h"
+#include "onebit/data/text/vocabulary.h"
 
 namespace onebit::corpus {
+
+// The common part of the manifests of token stores and sample stores.
+struct StoreHead {
+  int token_size_bytes = 2;  // 2 or 4
+  text::Casing casing = text::Casing::kUncased;
+  int32_t vocabulary_size = 0;
+  uint32_t vocabulary_checksum = 0;
+  // What vocab.txt does not say: the tokens added to it, and the names of the special ones. The
+  // manifest of a plain vocabulary has neither.
+  std::vector<text::AddedToken> added_tokens;
+  text::SpecialNames special_names;
+  std::string format;  // of the sources: "lines", "prose", "jsonl", "hdf5", "tfrecord"
+  std::vector<StoreFile> files;
+  uint64_t source_count = 0;
+  std::vector<std::string> sources;  // the first thousand files read
+
+  // The facts of a vocabulary, and the vocabulary of a store with them.
+  void set_vocabulary(const text::Vocabulary& vocabulary);
+  text::Vocabulary load_vocabulary(const Path& folder) const;
+
+  const StoreFile& file(const std::string& name) const { return file_of(files, name); }
+};
+
+// The names in the manifest of a kind of store, and its files.
+struct StoreKind {
+  const char* name;        // "token store"
+  const char* format;      // value of the key "format"
+  const char* of_sources;  // key of StoreHead::format
+  int64_t version = 1;
+  const char* made_of = "";        // "the text", for errors
+  std::vector<std::string> files;  // all except the vocabulary
+};
+
+// Returns a manifest with these counts.
+Json manifest_of(const StoreKind& kind, const StoreHead& head, const Json& counts);
+
+// Reads the head; the caller reads the counts and calls finish(). Errors with `source` and the key:
+// the manifest of another kind or version, a missing or mistyped key.
+JsonReader read_head(const Json& json, const std::string& source, const StoreKind& kind,
+                     StoreHead& head);
 
 inline constexpr int64_t kStoreVersion = 1;
 inline constexpr const char* kTokensName = "tokens.bin";

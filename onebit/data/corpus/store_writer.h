@@ -1,19 +1,53 @@
 // Writes a token store in a temporary folder and renames it when it is complete.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "onebit/data/corpus/seen_documents.h"
 #include "onebit/data/corpus/store_manifest.h"
 #include "onebit/data/corpus/store_statistics.h"
 #include "onebit/data/text/vocabulary.h"
-#include "onebit/ground/base/partial_folder.h"
+#include "onebit/ground/base/partial_file.h"
 
 namespace onebit::corpus {
+
+// Detects documents whose tokens equal those of an earlier one.
+
+// The hash is the value of the document's tokens as a polynomial, at two points modulo the prime
+// 2^61 - 1. Two different documents of up to L tokens have the same hash with a probability of
+// about (L / 2^61)^2: among a billion documents of a million tokens the probability of one wrong
+// match is below 10^-6. The memory does not depend on the length of documents: about 50 bytes per
+// distinct document.
+class SeenDocuments {
+ public:
+  // Adds a sentence to the current document; sentence boundaries are part of the hash.
+  void add_sentence(std::span<const uint16_t> ids);
+  void add_sentence(std::span<const int32_t> ids);
+  // Ends the document; returns whether an earlier document had the same sentences.
+  bool end_document();
+
+ private:
+  struct Hash {
+    uint64_t first = 0, second = 0;
+    bool operator==(const Hash&) const = default;
+  };
+  struct Bucket {
+    size_t operator()(const Hash& hash) const { return static_cast<size_t>(hash.first); }
+  };
+
+  template <typename Id>
+  void add_ids(std::span<const Id> ids);
+  void add(uint64_t value);
+
+  Hash document_;
+  std::unordered_set<Hash, Bucket> seen_;
+};
 
 // Sentences to be added to a store, in the encoding of the files.
 class TokenizedBlock {
@@ -38,7 +72,7 @@ class TokenizedBlock {
 
 class StoreWriter {
  public:
-  // Creates the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
+  // Creates the folder `<output>.partial` (base/partial_file.h). Errors: `output` is a store and
   // `overwrite` is false, or is anything else but an empty folder; another process is writing it.
   StoreWriter(const Path& output, bool overwrite);
   // Removes the folder unless finish() has completed.

@@ -5,7 +5,7 @@
 
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
 namespace {

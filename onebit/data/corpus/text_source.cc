@@ -5,11 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "onebit/data/corpus/byte_order_mark.h"
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/text/utf8.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
 namespace {

@@ -1,8 +1,8 @@
 #include "onebit/data/corpus/vocabulary_choice.h"
 
-#include "onebit/data/corpus/json_text.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
-#include "onebit/data/corpus/progress_meter.h"
+#include "onebit/data/corpus/prepare_options.h"
+#include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary_trainer.h"
@@ -73,7 +73,7 @@ std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casin
             return got;
           },
           [&](int thread, TextBlock& block) {
-            add_text(block, options.left_out, trainers[static_cast<size_t>(thread)]);
+            add_text(block, options.left_out, trainers[thread]);
             return static_cast<uint64_t>(block.text.size());
           },
           [&](uint64_t size_bytes) {

@@ -13,6 +13,13 @@
 
 namespace onebit::formats {
 
+// The names of a classifier's labels by id, from "id2label" ({"0": "negative", ...}, or a list),
+// else from "label2id", also where "id2label" has only default names, else `num_labels` default
+// names. Names may be numbers, true and false, as scripts write them for such labels. None if there
+// is none of the keys, or num_labels is 2. Errors: ids that are not 0 to n-1, each once, or another
+// type.
+std::vector<std::string> read_label_names(JsonReader& reader);
+
 inline constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 
 enum class GeluForm {
@@ -40,7 +47,7 @@ struct BertConfigFile {
   double initializer_range = 0.02;
   int64_t pad_token_id = 0;
   DType torch_dtype = DType::kF32;  // type of the file's tensors: f32 (also for f64), bf16 or f16
-  // Names of a classifier's labels by id (label_names.h), or none for the defaults of transformers.
+  // Names of a classifier's labels by id, or none for the defaults of transformers.
   std::vector<std::string> labels;
   // "single_label_classification", "multi_label_classification", "regression", or "" if not given.
   std::string problem_type;
@@ -52,13 +59,13 @@ struct BertConfigFile {
 };
 
 // Keys without meaning here are ignored, as transformers does. Errors (with the path and the key):
-// an unknown model_type, a size that is missing or beyond base/model_limits.h, heads that do not
+// an unknown model_type, a size that is missing or beyond base/config_keys.h, heads that do not
 // divide the hidden size, and what onebit's BERT does not support: relative positions, a decoder,
 // untied embeddings, another activation.
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);
 BertConfigFile read_bert_config(const Path& path);
 
-// Error: a size, or all together, beyond the limits of base/model_limits.h.
+// Error: a size, or all together, beyond the limits of base/config_keys.h.
 void require_possible_sizes(const BertConfigFile& config, const std::string& place);
 
 // Formatted as by transformers: sorted keys, two spaces.

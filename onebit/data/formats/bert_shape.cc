@@ -6,9 +6,9 @@
 
 #include "onebit/data/formats/name_tables.h"
 #include "onebit/data/formats/plain_names.h"
-#include "onebit/data/formats/quote.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

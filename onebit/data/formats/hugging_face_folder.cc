@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/sharded_source.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
-#include "onebit/ground/base/regular_file.h"
 
 namespace onebit::formats {
 namespace {

@@ -11,6 +11,14 @@
 
 namespace onebit::formats {
 
+// Decompresses one snappy block as contained in LevelDB's tables.
+// https://github.com/google/snappy/blob/main/format_description.txt
+
+// Errors state `place` and the offset (`base` + position): damaged data, or a stated size of more
+// than `most_bytes`.
+std::string unpack_snappy(std::span<const std::byte> block, size_t most_bytes,
+                          const std::string& place, uint64_t base);
+
 // Calls `visit` for every entry, keys strictly ascending, with the file's offset of the block that
 // contains it (value_offset). Errors state `place`, the offset and the reason.
 void read_leveldb_table(std::span<const std::byte> file, const std::string& place,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -60,5 +61,29 @@ void cut_vocabulary(NamePlan& plan, int64_t rows);
 // Plans the renaming from our names. Errors: a tensor without a name in that naming (pre-layer-norm
 // to kGoogle), or query, key and value of a layer that are incomplete or differ in shape or type.
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);
+
+// A TensorSource under other names: carries out a NamePlan while tensors are read.
+class RenamedSource : public TensorSource {
+ public:
+  // Error: tied tensors that differ (an untied decoder, which this BERT does not have).
+  RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
+
+  const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
+  // The prefix of the plan, or "" if none was removed.
+  const std::string& prefix_report() const { return prefix_report_; }
+
+ private:
+  std::span<const std::byte> readable_bytes(size_t index,
+                                            std::vector<std::byte>& scratch) const override;
+
+  std::shared_ptr<const TensorSource> source_;
+  std::vector<MapStep> steps_;
+  std::vector<NamePlan::Skipped> skipped_;
+  std::string prefix_report_;
+};
+
+// The source under our names, with its naming detected. `naming` (optional) receives it.
+std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
+                                               Naming* naming = nullptr);
 
 }  // namespace onebit::formats

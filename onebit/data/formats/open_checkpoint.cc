@@ -6,13 +6,13 @@
 
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/name_map.h"
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/sharded_source.h"
 #include "onebit/data/formats/tensor_bundle.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/formats/torch_file.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/regular_file.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

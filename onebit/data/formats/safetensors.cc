@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/safetensors_header.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -13,7 +13,6 @@
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/ground/base/dtype.h"
 #include "onebit/ground/base/partial_file.h"
-#include "onebit/ground/base/shape.h"
 
 namespace onebit::formats {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "onebit/data/formats/leveldb_table.h"
-#include "onebit/data/formats/quote.h"
+#include "onebit/ground/base/byte_reader.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/proto_reader.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -5,10 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
-#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

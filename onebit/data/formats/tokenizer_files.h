@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "onebit/data/text/casing.h"
-#include "onebit/data/text/special_tokens.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/file.h"
 

@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/text/added_token.h"
-#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::formats {

@@ -1,16 +1,97 @@
 #include "onebit/data/formats/torch_file.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "onebit/data/formats/quote.h"
-#include "onebit/data/formats/torch_stream.h"
+#include "onebit/data/formats/pickle_objects.h"
 #include "onebit/data/formats/unpickler.h"
 #include "onebit/data/formats/zip_archive.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {
+
+// The stream of pickles and storages that torch.save wrote before 1.6: magic number, protocol,
+// system, the object, the list of storage keys, then each storage as a count and its elements.
+struct TorchStream {
+  Pickle object;
+  std::vector<TorchSpan> spans;  // one per storage of `object`
+};
+
+// 0x1950a86a20f9469cfc6c, as the bytes of a pickled long.
+constexpr std::string_view kMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+constexpr int64_t kProtocol = 1001;
+
+Pickle next_pickle(ByteReader& reader, std::span<const std::byte> file) {
+  Pickle pickle = Unpickler(file.subspan(reader.at()), reader.place(), reader.at()).run();
+  reader.seek(reader.at() + pickle.size_bytes);
+  return pickle;
+}
+
+void check_preamble(ByteReader& reader, std::span<const std::byte> file) {
+  const Pickle magic = next_pickle(reader, file);
+  if (magic.root_value().text != kMagic) reader.refuse("not the magic number of torch.save");
+  const Pickle protocol = next_pickle(reader, file);
+  if (protocol.root_value().integer != kProtocol) {
+    reader.refuse(fmt::format("torch.save protocol {}, {} was expected",
+                              protocol.root_value().integer, kProtocol));
+  }
+  const Pickle system = next_pickle(reader, file);
+  const PickleValue* little = system.find(system.root_value(), "little_endian");
+  if (little == nullptr || little->integer != 1) {
+    reader.refuse("written on a big-endian machine; write it again on a little-endian one");
+  }
+}
+
+// Errors state `place`, the offset and the reason.
+TorchStream read_torch_stream(std::span<const std::byte> file, const std::string& place) {
+  ByteReader reader(file, place);
+  check_preamble(reader, file);
+  TorchStream stream{next_pickle(reader, file), {}};
+  stream.spans.resize(stream.object.storages.size());
+  std::unordered_map<std::string_view, size_t> storage_of_key;
+  for (size_t i = 0; i < stream.object.storages.size(); ++i) {
+    storage_of_key.emplace(stream.object.storages[i].key, i);
+  }
+  const Pickle keys = next_pickle(reader, file);
+  if (keys.root_value().kind != PickleKind::kList) reader.refuse("the list of storages is missing");
+  for (const PickleIndex index : keys.root_value().items) {
+    const std::string_view key = keys.values[index].text;
+    const auto found = storage_of_key.find(key);
+    if (found == storage_of_key.end()) {
+      reader.refuse(fmt::format("the storage {}, which no tensor refers to", quote(key)));
+    }
+    const TorchStorage& storage = stream.object.storages[found->second];
+    const auto elements = reader.number<uint64_t>();
+    if (elements != static_cast<uint64_t>(storage.elements)) {
+      reader.refuse(fmt::format("storage {} has {} elements here and {} in the pickle", quote(key),
+                                elements, storage.elements));
+    }
+    const auto element_bytes = static_cast<uint64_t>(size_bytes_of(storage.type.dtype));
+    if (elements > reader.remaining() / element_bytes) {
+      reader.refuse(
+          fmt::format("storage {} of {} elements exceeds the end of the file; the file is cut "
+                      "short",
+                      quote(key), elements));
+    }
+    const uint64_t begin = reader.at();
+    reader.take(elements * element_bytes);
+    stream.spans[found->second] = {begin, reader.at()};
+    storage_of_key.erase(found);
+  }
+  if (!storage_of_key.empty()) {
+    reader.refuse(fmt::format("storage {} is missing; the file is cut short",
+                              quote(storage_of_key.begin()->first)));
+  }
+  return stream;
+}
 
 // The keys under which programs store the state dict, the most specific first.
 constexpr std::string_view kStateDictKeys[] = {"module", "model_state_dict", "state_dict", "model"};
@@ -146,7 +227,7 @@ void TorchFile::add_entries(const Pickle& pickle, const PickleValue& dict) {
     const PickleValue &name = pickle.values[dict.items[i]],
                       &value = pickle.values[dict.items[i + 1]];
     if (value.kind == PickleKind::kTensor && name.kind == PickleKind::kText) {
-      const TorchTensor& tensor = pickle.tensors[static_cast<size_t>(value.integer)];
+      const TorchTensor& tensor = pickle.tensors[value.integer];
       entries.push_back(entry_of(pickle, name.text, tensor));
       tensors_.push_back(tensor);
     } else {

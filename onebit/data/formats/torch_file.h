@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/data/formats/pickle_value.h"
+#include "onebit/data/formats/pickle_objects.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/ground/base/file.h"
 

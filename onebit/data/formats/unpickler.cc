@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/data/formats/pickle_globals.h"
-#include "onebit/data/formats/quote.h"
+#include "onebit/data/formats/pickle_objects.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
+
 namespace {
 
 constexpr uint8_t kHighestProtocol = 5;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "onebit/data/formats/quote.h"
 #include "onebit/ground/base/byte_reader.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {

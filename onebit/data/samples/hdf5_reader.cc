@@ -16,8 +16,6 @@
 #include "onebit/data/samples/hdf5_rows.h"
 #include "onebit/data/samples/sample.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/failure_text.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::samples {
 namespace {

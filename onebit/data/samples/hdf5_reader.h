@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "onebit/data/samples/padded_sample.h"
+#include "onebit/data/samples/sample.h"
 
 namespace onebit::samples {
 

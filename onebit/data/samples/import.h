@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/data/samples/sample_files.h"
-#include "onebit/data/samples/sample_manifest.h"
+#include "onebit/data/samples/sample_store.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/file.h"

@@ -6,6 +6,7 @@
 #include "onebit/ground/base/error.h"
 
 namespace onebit::samples {
+
 namespace {
 
 // [MASK] replaces 80 % of masked words: with this many, a share below 50 % is never chance.
@@ -44,7 +45,7 @@ void SampleChecker::take_tokens(const PaddedSample& padded, int64_t length, Samp
           length, kMaxTokens);
   sample.tokens.clear();
   for (int64_t position = 0; position < length; ++position) {
-    const int64_t id = padded.input_ids[static_cast<size_t>(position)];
+    const int64_t id = padded.input_ids[position];
     require(id >= 0 && id < vocabulary_.size(),
             "{}: input_ids has {} at position {}, which is not an id of the {} tokens of {}: pass "
             "the file's vocabulary with --vocab",
@@ -130,7 +131,7 @@ void SampleChecker::take_masked(const PaddedSample& padded, Sample& sample) {
             "{}: masked_lm_positions has {} twice", padded.place, position);
     sample.masked_positions.push_back(position);
     sample.masked_ids.push_back(id);
-    if (sample.tokens[static_cast<size_t>(position)] == vocabulary_.mask_id()) ++mask_tokens_;
+    if (sample.tokens[position] == vocabulary_.mask_id()) ++mask_tokens_;
   }
   masked_ += scratch_.size();
 }
@@ -159,6 +160,15 @@ void SampleChecker::finish() const {
           "of {} masked words, {:.1f} % were replaced by [MASK], id {} of {} (80 % is usual): pass "
           "the files' vocabulary with --vocab",
           masked_, 100 * share, vocabulary_.mask_id(), vocabulary_place_);
+}
+
+void PaddedSample::clear() {
+  for (auto* numbers :
+       {&input_ids, &segment_ids, &input_mask, &masked_lm_positions, &masked_lm_ids}) {
+    numbers->clear();
+  }
+  masked_lm_weights.clear();
+  next_sentence.reset();
 }
 
 }  // namespace onebit::samples

@@ -8,7 +8,7 @@
 //   positions.bin  u16 [masked], ascending in each sample
 //   targets.bin    ids [masked], the original tokens
 //   vocab.txt      the vocabulary
-//   manifest.json  version, counts, casing, checksums, sources (sample_manifest.h)
+//   manifest.json  version, counts, casing, checksums, sources (sample_store.h)
 // All numbers are little-endian.
 #pragma once
 
@@ -19,10 +19,35 @@
 #include <vector>
 
 #include "onebit/data/corpus/store.h"
+#include "onebit/data/corpus/store_manifest.h"
+#include "onebit/data/corpus/store_statistics.h"
 #include "onebit/data/samples/sample.h"
-#include "onebit/data/samples/sample_manifest.h"
 
 namespace onebit::samples {
+
+// manifest.json of a sample store: its contents and the data to verify that it is complete.
+inline constexpr int64_t kSampleStoreVersion = 1;
+inline constexpr const char* kTokensName = "tokens.bin";
+inline constexpr const char* kSequencesName = "sequences.bin";
+inline constexpr const char* kPairsName = "pairs.bin";
+inline constexpr const char* kMaskedName = "masked.bin";
+inline constexpr const char* kPositionsName = "positions.bin";
+inline constexpr const char* kTargetsName = "targets.bin";
+
+struct SampleManifest : corpus::StoreHead {
+  uint64_t samples = 0, tokens = 0, masked = 0;
+  uint64_t pairs = 0;             // samples with a second text
+  uint64_t labels = 0;            // samples with a next-sentence label: none or all
+  uint64_t random_next = 0;       // samples with label 1
+  uint64_t longest_tokens = 0;    // longest sample
+  uint64_t most_masked = 0;       // most masked words in a sample
+  uint64_t replaced_by_mask = 0;  // masked words replaced by [MASK]
+};
+
+Json manifest_to_json(const SampleManifest& manifest);
+// Errors with `source` and the key: not a store's manifest, another version, a missing or mistyped
+// key, counts that contradict each other.
+SampleManifest manifest_from_json(const Json& json, const std::string& source);
 
 // Thread-safe for reading.
 class SampleStore : public corpus::Store {
@@ -69,5 +94,15 @@ class SampleStore : public corpus::Store {
 
 // Whether `folder` has the manifest of a sample store. Never throws.
 bool is_sample_store(const Path& folder);
+
+// Statistics of the samples in a store: lengths, masked words, labels.
+struct SampleStatistics {
+  uint64_t unknown_tokens = 0;      // [UNK]
+  uint64_t kept = 0, replaced = 0;  // masked words left unchanged, or replaced by another word
+  corpus::LengthStatistics sample_tokens, sample_masked;
+};
+
+// Reads the whole store. Error: an invalid sample.
+SampleStatistics statistics_of(const SampleStore& store);
 
 }  // namespace onebit::samples

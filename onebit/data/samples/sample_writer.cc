@@ -69,7 +69,7 @@ void SampleWriter::add(const Sample& sample, const std::string& place) {
   manifest_.longest_tokens = std::max(manifest_.longest_tokens, length);
   manifest_.most_masked = std::max(manifest_.most_masked, masked);
   for (const int32_t position : sample.masked_positions) {
-    if (sample.tokens[static_cast<size_t>(position)] == mask_id_) ++manifest_.replaced_by_mask;
+    if (sample.tokens[position] == mask_id_) ++manifest_.replaced_by_mask;
   }
 }
 

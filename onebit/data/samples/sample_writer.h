@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/corpus/store_files.h"
+#include "onebit/data/corpus/store.h"
 #include "onebit/data/samples/sample.h"
-#include "onebit/data/samples/sample_manifest.h"
+#include "onebit/data/samples/sample_store.h"
 #include "onebit/data/text/casing.h"
-#include "onebit/ground/base/partial_folder.h"
+#include "onebit/ground/base/partial_file.h"
 
 namespace onebit::samples {
 
 class SampleWriter {
  public:
-  // Creates the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
+  // Creates the folder `<output>.partial` (base/partial_file.h). Errors: `output` is a store and
   // `overwrite` is false, or is anything else but an empty folder; another process is writing it.
   SampleWriter(const Path& output, const text::Vocabulary& vocabulary, text::Casing casing,
                bool overwrite);

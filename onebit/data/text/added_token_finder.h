@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "onebit/data/text/added_token.h"
 #include "onebit/data/text/characters.h"
-#include "onebit/data/text/normalized_text.h"
+#include "onebit/data/text/normal_form.h"
+#include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
 

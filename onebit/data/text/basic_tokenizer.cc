@@ -1,7 +1,7 @@
 #include "onebit/data/text/basic_tokenizer.h"
 
 #include "onebit/data/text/characters.h"
-#include "onebit/data/text/normalized_word.h"
+#include "onebit/data/text/normal_form.h"
 #include "onebit/data/text/word_scanner.h"
 
 namespace onebit::text {

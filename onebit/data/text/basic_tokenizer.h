@@ -4,7 +4,7 @@
 // - White space ends a word.
 // - A punctuation character and a CJK ideograph are words of their own.
 // - Uncased text is decomposed, put into canonical order, stripped of accents and lower-cased;
-//   lower-cased text is lower-cased only, cased text is unchanged (normalized_word.cc).
+//   lower-cased text is lower-cased only, cased text is unchanged (normal_form.cc).
 //
 // The classes of characters are those of unicode_classes.h, the normal forms those of
 // unicode_mapping.h; where references differ, both follow Hugging Face's `tokenizers`.

@@ -1,20 +1,173 @@
 #include "onebit/data/text/sentence_splitter.h"
 
 #include <unicode/locid.h>
+#include <unicode/uchar.h>
+#include <unicode/udata.h>
+#include <unicode/unistr.h>
+#include <unicode/ures.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
-#include "onebit/data/text/abbreviations.h"
-#include "onebit/data/text/sentence_classes.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::text {
 namespace {
+
+// Abbreviations whose full stop does not end a sentence.
+class Abbreviations {
+ public:
+  // ICU's list for the locale (CLDR suppressions). The English one is corrected: missing titles are
+  // added, and everyday words in it ("By.", "Up.") removed. Locales without a list have no
+  // abbreviations.
+  explicit Abbreviations(const std::string& locale);
+
+  // `word` includes its full stop.
+  bool contains(std::string_view word) const {
+    return (sizes_[last_letter(word)] >> std::min<size_t>(word.size(), 63) & 1) != 0 &&
+           words_.find(word) != words_.end();
+  }
+  size_t longest_bytes() const { return longest_bytes_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
+  };
+  static uint8_t last_letter(std::string_view word) {
+    return word.size() < 2 ? 0 : static_cast<uint8_t>(word[word.size() - 2]);
+  }
+
+  std::unordered_set<std::string, Hash, std::equal_to<>> words_;
+  // Indexed by the last byte before the stop, one bit per size in bytes: it rules out most words of
+  // a text without a hash.
+  std::array<uint64_t, 256> sizes_{};
+  size_t longest_bytes_ = 0;
+};
+
+constexpr std::string_view kEnglishAdded[] = {
+    "Bros.",  "Chap.", "chap.", "cf.",   "Cf.",    "Comdr.", "Dr.",    "Drs.",    "e.g.",
+    "Ed.",    "ed.",   "Esq.",  "fig.",  "Fig.",   "figs.",  "Gen.",   "Gov.",    "Hon.",
+    "i.e.",   "Insp.", "Jr.",   "lib.",  "Lieut.", "Ltd.",   "Maj.",   "Messrs.", "Mlle.",
+    "Mme.",   "Mons.", "No.",   "Nos.",  "p.",     "Pres.",  "Profs.", "Rt.",     "Sen.",
+    "Sergt.", "Sr.",   "St.",   "Supt.", "viz.",   "vol.",   "Vol.",   "vols.",   "C.",
+    "H.",     "J.",    "N.",    "P.",    "V.",     "W.",     "Y.",
+};
+
+constexpr std::string_view kEnglishRemoved[] = {
+    "Act.", "All.",  "As.",   "By.", "Do.", "Go.", "Hat.", "In.",  "Is.", "Jam.", "Job.",
+    "Joe.", "Link.", "Long.", "OK.", "Ok.", "On.", "Or.",  "Pro.", "To.", "Up.",
+};
+
+struct CloseBundle {
+  void operator()(UResourceBundle* bundle) const { ures_close(bundle); }
+};
+using Bundle = std::unique_ptr<UResourceBundle, CloseBundle>;
+
+Abbreviations::Abbreviations(const std::string& locale) {
+  UErrorCode status = U_ZERO_ERROR;
+  const Bundle rules(ures_open(U_ICUDATA_NAME "-brkitr", locale.c_str(), &status));
+  // For an unknown locale, ICU would return the list of the system's language.
+  const bool foreign = status == U_USING_DEFAULT_WARNING;
+  const Bundle lists(ures_getByKey(rules.get(), "exceptions", nullptr, &status));
+  const Bundle list(ures_getByKey(lists.get(), "SentenceBreak", nullptr, &status));
+  if (U_SUCCESS(status) && !foreign) {
+    for (int32_t i = 0; i < ures_getSize(list.get()); ++i) {
+      int32_t size = 0;
+      const UChar* word = ures_getStringByIndex(list.get(), i, &size, &status);
+      std::string utf8;
+      icu::UnicodeString(word, size).toUTF8String(utf8);
+      words_.insert(std::move(utf8));
+    }
+  }
+  if (locale.substr(0, 2) == "en") {
+    for (const std::string_view word : kEnglishAdded) words_.emplace(word);
+    for (const std::string_view word : kEnglishRemoved) words_.erase(std::string(word));
+  }
+  for (const std::string& word : words_) {
+    longest_bytes_ = std::max(longest_bytes_, word.size());
+    sizes_[last_letter(word)] |= uint64_t{1} << std::min<size_t>(word.size(), 63);
+  }
+}
+
+// Sentence_Break classes of characters (Unicode Standard Annex 29, table 4), from ICU.
+enum class SentenceClass : uint8_t {
+  kOther,
+  kSpace,      // Sp, and the line breaks CR and LF, which are white space within a paragraph
+  kSeparator,  // Sep: always ends a sentence
+  kLower,
+  kUpper,
+  kLetter,  // OLetter
+  kNumeric,
+  kStop,      // ATerm: the full stop, which may end an abbreviation
+  kEnd,       // STerm: ! and ?
+  kClose,     // quotes and brackets
+  kContinue,  // SContinue: comma, colon, dash
+  kExtend,    // Extend and Format: belongs to the preceding character
+};
+
+class SentenceClasses {
+ public:
+  // `language` changes individual characters: the Greek question mark ends sentences in "el".
+  explicit SentenceClasses(std::string_view language);
+
+  SentenceClass of(char32_t code_point) const {
+    return code_point < classes_.size() ? classes_[code_point] : of_high(code_point);
+  }
+
+ private:
+  static SentenceClass of_high(char32_t code_point);
+
+  std::vector<SentenceClass> classes_;  // for the first 2^16 code points
+};
+
+SentenceClasses::SentenceClasses(std::string_view language) : classes_(0x10000) {
+  for (char32_t c = 0; c < classes_.size(); ++c) classes_[c] = of_high(c);
+  if (language == "el") classes_[';'] = classes_[0x37E] = SentenceClass::kEnd;
+}
+
+SentenceClass SentenceClasses::of_high(char32_t code_point) {
+  switch (u_getIntPropertyValue(static_cast<UChar32>(code_point), UCHAR_SENTENCE_BREAK)) {
+    case U_SB_ATERM:
+      return SentenceClass::kStop;
+    case U_SB_STERM:
+      return SentenceClass::kEnd;
+    case U_SB_CLOSE:
+      return SentenceClass::kClose;
+    case U_SB_SCONTINUE:
+      return SentenceClass::kContinue;
+    case U_SB_EXTEND:
+    case U_SB_FORMAT:
+      return SentenceClass::kExtend;
+    case U_SB_LOWER:
+      return SentenceClass::kLower;
+    case U_SB_UPPER:
+      return SentenceClass::kUpper;
+    case U_SB_OLETTER:
+      return SentenceClass::kLetter;
+    case U_SB_NUMERIC:
+      return SentenceClass::kNumeric;
+    case U_SB_SEP:
+      return SentenceClass::kSeparator;
+    case U_SB_SP:
+    case U_SB_CR:
+    case U_SB_LF:
+      return SentenceClass::kSpace;
+    default:
+      return SentenceClass::kOther;
+  }
+}
 
 std::string known_locale(const std::string& name) {
   int32_t count = 0;

@@ -17,12 +17,13 @@
 #include <span>
 #include <utility>
 
-#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_scanner.h"
 #include "onebit/data/text/word_splitter.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::text {
+
 namespace {
 
 // The special token at an ASCII punctuation character, or empty.
@@ -118,7 +119,7 @@ class PieceVisitor {
       return;
     }
     for (const int32_t id : ids) {
-      const uint32_t bytes = splitter_.model().token_bytes[static_cast<size_t>(id)];
+      const uint32_t bytes = splitter_.model().token_bytes[id];
       pieces_.push_back({id, at, at + bytes});
       at += bytes;
     }
@@ -322,6 +323,27 @@ const Vocabulary& Tokenizer::vocabulary() const {
 
 Casing Tokenizer::casing() const {
   return body_->splitter.model().characters.casing();
+}
+
+std::string_view outcome_text(WordOutcome outcome) {
+  switch (outcome) {
+    case WordOutcome::kSpecialToken:
+      return "special token";
+    case WordOutcome::kAddedToken:
+      return "added token";
+    case WordOutcome::kWhole:
+      return "in the vocabulary";
+    case WordOutcome::kPieces:
+      return "not in the vocabulary: longest match from the left";
+    case WordOutcome::kNoMatch:
+      return "[UNK]: part of the word matches no vocabulary token";
+    case WordOutcome::kTooLong:
+      return "[UNK]: longer than 100 characters";
+    case WordOutcome::kVanished:
+      return "empty after normalisation: only accents, control characters or bytes that are not "
+             "UTF-8";
+  }
+  return "";
 }
 
 }  // namespace onebit::text

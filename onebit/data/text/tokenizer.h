@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "onebit/data/text/casing.h"
-#include "onebit/data/text/explained_word.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
@@ -21,6 +21,27 @@ struct Piece {
 
   bool operator==(const Piece&) const = default;
 };
+
+// How a word of a text was tokenized.
+enum class WordOutcome {
+  kSpecialToken,  // the exact spelling of a special token
+  kAddedToken,    // a token that the tokenizer has beside the vocabulary's
+  kWhole,         // a token of the vocabulary
+  kPieces,        // several tokens, longest match from the left
+  kNoMatch,       // [UNK]: at some position no token fits
+  kTooLong,       // [UNK]: more characters than WordPiece accepts
+  kVanished,      // only accents, controls or bytes that are not UTF-8: no token
+};
+
+struct ExplainedWord {
+  uint32_t begin, end;     // bytes of the original text that belong to this word
+  std::string normalized;  // as it was looked up
+  std::vector<Piece> pieces;
+  WordOutcome outcome;
+};
+
+// A short clause for users, such as "longest match from the left".
+std::string_view outcome_text(WordOutcome outcome);
 
 // Not thread-safe, because it caches words: each thread needs its own; they can share a vocabulary.
 // Adds no [CLS] or [SEP].

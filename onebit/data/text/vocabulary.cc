@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/text/special_tokens.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/given_file.h"
@@ -14,6 +13,31 @@
 #include "onebit/ground/base/log.h"
 
 namespace onebit::text {
+
+bool is_found_as_written(const AddedToken& token) {
+  return !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
+}
+
+Json added_token_json(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+          {"special", token.special}};
+}
+
+AddedToken read_added_token(JsonReader& reader) {
+  AddedToken token;
+  token.content = reader.text("content", "");
+  require(!token.content.empty(), "{}: must be the text of the token", reader.place("content"));
+  token.special = reader.boolean("special", false);
+  token.single_word = reader.boolean("single_word", false);
+  token.lstrip = reader.boolean("lstrip", false);
+  token.rstrip = reader.boolean("rstrip", false);
+  token.normalized = reader.boolean("normalized", !token.special);
+  reader.accept("__type");  // written by transformers: "AddedToken"
+  reader.finish();
+  return token;
+}
+
 namespace {
 
 constexpr FileKind kVocabularyFile = {"a vocabulary", uint64_t{64} << 20};
@@ -201,6 +225,17 @@ std::optional<int32_t> Vocabulary::find(std::string_view token) const {
 
 void Vocabulary::save(const Path& vocab_txt) const {
   write_file_atomically(vocab_txt, vocabulary_text(parts().tokens));
+}
+
+std::optional<VocabularyDifference> difference(const Vocabulary& a, const Vocabulary& b) {
+  VocabularyDifference found;
+  for (int32_t id = std::max(a.size(), b.size()) - 1; id >= 0; --id) {
+    if (id < a.size() && id < b.size() && a.token(id) == b.token(id)) continue;
+    found.first_id = id;
+    ++found.ids;
+  }
+  if (found.ids == 0) return std::nullopt;
+  return found;
 }
 
 }  // namespace onebit::text

@@ -2,6 +2,7 @@
 // line of a BERT model's vocab.txt; and the tokens that were added to it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,11 +10,60 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onebit/data/text/added_token.h"
-#include "onebit/data/text/special_tokens.h"
 #include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::text {
+
+// The five tokens that every BERT vocabulary has and that represent no text.
+inline constexpr std::string_view kPadToken = "[PAD]";
+inline constexpr std::string_view kUnknownToken = "[UNK]";
+inline constexpr std::string_view kClsToken = "[CLS]";
+inline constexpr std::string_view kSepToken = "[SEP]";
+inline constexpr std::string_view kMaskToken = "[MASK]";
+
+// In the order of their ids in a trained vocabulary.
+inline constexpr std::array<std::string_view, 5> kSpecialTokens = {
+    kPadToken, kUnknownToken, kClsToken, kSepToken, kMaskToken};
+
+// What a tokenizer calls them.
+struct SpecialNames {
+  std::string unknown{kUnknownToken}, sep{kSepToken}, pad{kPadToken}, cls{kClsToken},
+      mask{kMaskToken};
+
+  bool operator==(const SpecialNames&) const = default;
+};
+
+// Returns the special token at the front of `text`, or an empty view. Special tokens are recognised
+// anywhere in a text, but only in this spelling.
+inline std::string_view special_token_at(std::string_view text) {
+  for (const std::string_view token : kSpecialTokens) {
+    if (text.starts_with(token)) return token;
+  }
+  return {};
+}
+
+// Tokens that a tokenizer has beside its model: they are found in the text before it is split into
+// words. Hugging Face calls them added tokens; the special tokens are among them.
+struct AddedToken {
+  int32_t id = 0;
+  std::string content;
+  bool single_word = false;  // not found inside a word
+  bool lstrip = false;       // takes the white space before it
+  bool rstrip = false;       // takes the white space after it
+  bool normalized = false;   // its normal form is looked for in the normal form of the text
+  bool special = false;      // represents no text
+
+  bool operator==(const AddedToken&) const = default;
+};
+
+// Whether such a token is found wherever its content stands in the text as it is written.
+bool is_found_as_written(const AddedToken& token);
+
+// The member of tokenizer.json's `added_tokens` for this token.
+Json added_token_json(const AddedToken& token);
+// Reads the settings of such an object; without `id`. Errors: no content, an unknown key.
+AddedToken read_added_token(JsonReader& reader);
 
 struct TokenHash {
   using is_transparent = void;
@@ -94,5 +144,14 @@ class Vocabulary {
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;
 };
+
+// The difference of two vocabularies.
+struct VocabularyDifference {
+  int32_t first_id = 0;  // first id with different tokens, or the end of the shorter vocabulary
+  int32_t ids = 0;       // number of ids with different tokens or only in the longer vocabulary
+};
+
+// Returns nothing if they are equal.
+std::optional<VocabularyDifference> difference(const Vocabulary& a, const Vocabulary& b);
 
 }  // namespace onebit::text

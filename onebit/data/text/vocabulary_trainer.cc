@@ -1,15 +1,18 @@
 #include "onebit/data/text/vocabulary_trainer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "onebit/data/text/normalized_word.h"
-#include "onebit/data/text/pair_merger.h"
-#include "onebit/data/text/special_tokens.h"
+#include "onebit/data/text/normal_form.h"
 #include "onebit/data/text/utf8.h"
-#include "onebit/data/text/word_counts.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_hash.h"
 #include "onebit/data/text/word_piece.h"
 #include "onebit/data/text/word_scanner.h"
@@ -17,7 +20,176 @@
 #include "onebit/ground/base/parallel_for.h"
 
 namespace onebit::text {
+
+PairMerger::PairMerger(std::vector<std::string> symbols, uint64_t least_count)
+    : symbols_(std::move(symbols)), least_count_(static_cast<int64_t>(least_count)) {
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    symbol_ids_.emplace(symbols_[i], static_cast<int32_t>(i));
+  }
+}
+
+void PairMerger::add_word(std::span<const int32_t> symbols, uint64_t count) {
+  words_.push_back({text_.size(), static_cast<uint32_t>(symbols.size()), count});
+  text_.insert(text_.end(), symbols.begin(), symbols.end());
+}
+
+std::vector<std::string> PairMerger::run(size_t most_symbols) {
+  count_pairs();
+  while (symbols_.size() < most_symbols && !queue_.empty()) {
+    const Candidate best = queue_.top();
+    queue_.pop();
+    const int64_t count = pairs_.at(best.pair).count;
+    if (count < best.count) {
+      // The pair has lost occurrences since it was queued. (Pairs with gains are queued again at
+      // once.)
+      if (count >= least_count_) queue_.push({count, best.pair});
+    } else if (count == best.count) {
+      join(best.pair);
+      queue_changed();
+    }
+  }
+  return symbols_;
+}
+
+void PairMerger::count_pairs() {
+  for (uint32_t w = 0; w < words_.size(); ++w) {
+    const int32_t* symbols = text_.data() + words_[w].begin;
+    for (uint32_t i = 0; i + 1 < words_[w].size; ++i) add_pair(symbols[i], symbols[i + 1], w);
+  }
+  queue_changed();
+}
+
+int32_t PairMerger::joined_symbol(int32_t left, int32_t right) {
+  std::string_view tail = symbols_[right];
+  if (tail.starts_with("##")) tail.remove_prefix(2);
+  const auto [place, is_new] = symbol_ids_.emplace(symbols_[left] + std::string(tail),
+                                                   static_cast<int32_t>(symbols_.size()));
+  if (is_new) symbols_.push_back(place->first);
+  return place->second;
+}
+
+void PairMerger::join(uint64_t pair) {
+  const int32_t left = static_cast<int32_t>(pair >> 32);
+  const int32_t right = static_cast<int32_t>(pair & 0xFFFFFFFFu);
+  const int32_t joined = joined_symbol(left, right);
+  const std::vector<uint32_t> words = std::exchange(pairs_.at(pair).words, {});
+  for (const uint32_t word : words) join_in_word(word, left, right, joined);
+}
+
+void PairMerger::join_in_word(uint32_t word, int32_t left, int32_t right, int32_t joined) {
+  int32_t* symbols = text_.data() + words_[word].begin;
+  const uint32_t size = words_[word].size;
+  uint32_t out = 0;
+  for (uint32_t i = 0; i < size; ++i) {
+    if (i + 1 == size || symbols[i] != left || symbols[i + 1] != right) {
+      symbols[out++] = symbols[i];
+      continue;
+    }
+    if (out > 0) {
+      remove_pair(symbols[out - 1], left, word);
+      add_pair(symbols[out - 1], joined, word);
+    }
+    remove_pair(left, right, word);
+    if (i + 2 < size) {
+      remove_pair(right, symbols[i + 2], word);
+      add_pair(joined, symbols[i + 2], word);
+    }
+    symbols[out++] = joined;
+    ++i;
+  }
+  words_[word].size = out;
+}
+
+void PairMerger::add_pair(int32_t left, int32_t right, uint32_t word) {
+  const uint64_t pair = key(left, right);
+  Pair& info = pairs_[pair];
+  info.count += static_cast<int64_t>(words_[word].count);
+  if (info.words.empty() || info.words.back() != word) info.words.push_back(word);
+  if (!info.changed) {
+    info.changed = true;
+    changed_.push_back(pair);
+  }
+}
+
+void PairMerger::remove_pair(int32_t left, int32_t right, uint32_t word) {
+  pairs_.at(key(left, right)).count -= static_cast<int64_t>(words_[word].count);
+}
+
+void PairMerger::queue_changed() {
+  for (const uint64_t pair : changed_) {
+    Pair& info = pairs_.at(pair);
+    info.changed = false;
+    if (info.count >= least_count_) queue_.push({info.count, pair});
+  }
+  changed_.clear();
+}
+
 namespace {
+
+// Occurrences of each word: an open-addressing table over an arena of bytes.
+class WordCounts {
+ public:
+  WordCounts();
+
+  // `hash` is any deterministic function of the word.
+  void add(std::string_view word, uint64_t hash, uint64_t times = 1);
+  void add(const WordCounts& other);
+  size_t size() const { return places_.size(); }
+  // In the order in which words were first added; i < size().
+  std::string_view word(size_t i) const {
+    return {arena_.data() + places_[i].offset, places_[i].size_bytes};
+  }
+  uint64_t count(size_t i) const { return places_[i].count; }
+
+ private:
+  struct Place {
+    uint64_t hash, offset, count;
+    uint32_t size_bytes;
+  };
+
+  void grow();
+
+  std::vector<Place> places_;
+  std::vector<uint32_t> slots_;  // index + 1, or 0
+  std::string arena_;
+};
+
+WordCounts::WordCounts() : slots_(size_t{1} << 12) {}
+
+void WordCounts::add(std::string_view word, uint64_t hash, uint64_t times) {
+  const size_t mask = slots_.size() - 1;
+  size_t i = (hash >> 8) & mask;
+  for (; slots_[i] != 0; i = (i + 1) & mask) {
+    Place& place = places_[slots_[i] - 1];
+    if (place.hash == hash && this->word(slots_[i] - 1) == word) {
+      place.count += times;
+      return;
+    }
+  }
+  require(places_.size() < std::numeric_limits<uint32_t>::max() - 1,
+          "more than {} different words: train the vocabulary on a part of the text",
+          places_.size());
+  places_.push_back({hash, arena_.size(), times, static_cast<uint32_t>(word.size())});
+  arena_.append(word);
+  slots_[i] = static_cast<uint32_t>(places_.size());
+  if (2 * places_.size() > slots_.size()) grow();
+}
+
+void WordCounts::add(const WordCounts& other) {
+  for (size_t i = 0; i < other.size(); ++i) {
+    add(other.word(i), other.places_[i].hash, other.count(i));
+  }
+}
+
+void WordCounts::grow() {
+  slots_.assign(2 * slots_.size(), 0);
+  const size_t mask = slots_.size() - 1;
+  for (size_t p = 0; p < places_.size(); ++p) {
+    size_t i = (places_[p].hash >> 8) & mask;
+    while (slots_[i] != 0) i = (i + 1) & mask;
+    slots_[i] = static_cast<uint32_t>(p + 1);
+  }
+}
 
 // Hugging Face's choices for BERT.
 constexpr size_t kMaxCharacters = 1000;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 namespace onebit::text {
+
 namespace {
 
 // About 10 MiB in total.

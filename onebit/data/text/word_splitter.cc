@@ -26,7 +26,7 @@ SplitterModel::SplitterModel(std::shared_ptr<const Vocabulary> v, Casing casing)
     const bool is_of_model = id && *id < vocabulary->model_size();
     punctuation_ids[i] = is_of_model ? *id : vocabulary->unknown_id();
   }
-  token_bytes.reserve(static_cast<size_t>(vocabulary->size()));
+  token_bytes.reserve(vocabulary->size());
   for (int32_t id = 0; id < vocabulary->size(); ++id) {
     const size_t prefix_bytes = vocabulary->is_continuation(id) ? 2 : 0;
     token_bytes.push_back(static_cast<uint32_t>(vocabulary->token(id).size() - prefix_bytes));

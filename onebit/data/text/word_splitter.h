@@ -10,7 +10,7 @@
 
 #include "onebit/data/text/added_token_finder.h"
 #include "onebit/data/text/characters.h"
-#include "onebit/data/text/normalized_word.h"
+#include "onebit/data/text/normal_form.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_cache.h"
 #include "onebit/data/text/word_piece.h"

@@ -7,8 +7,8 @@
 
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::checkpoint {
 namespace {

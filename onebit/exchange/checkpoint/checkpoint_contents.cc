@@ -7,7 +7,6 @@
 #include "onebit/exchange/checkpoint/checkpoint_state.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/failure_text.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/run_files.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/number.h"
-#include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
 
 namespace onebit::checkpoint {

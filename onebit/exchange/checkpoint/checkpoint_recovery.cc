@@ -12,10 +12,9 @@
 #include "onebit/exchange/checkpoint/shard_repair.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
-#include "onebit/ground/base/folder_lock.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::checkpoint {
 namespace {

@@ -7,7 +7,7 @@
 #include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/failure_text.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"

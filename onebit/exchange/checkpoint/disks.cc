@@ -10,7 +10,6 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/machine.h"
-#include "onebit/ground/base/random_id.h"
 #include "onebit/ground/base/run_files.h"
 
 namespace onebit::checkpoint {

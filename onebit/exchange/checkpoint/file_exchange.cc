@@ -7,7 +7,6 @@
 #include <string>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/failure_text.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/partial_file.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-#include "onebit/ground/base/failure_text.h"
+#include "onebit/ground/base/error.h"
 
 namespace onebit::checkpoint {
 

@@ -9,9 +9,7 @@
 #include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/failure_text.h"
 #include "onebit/ground/base/folder.h"
-#include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/run_files.h"
 
 namespace onebit::checkpoint {

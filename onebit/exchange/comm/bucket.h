@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/math/kernels/blocks.h"
-#include "onebit/math/tensor/range.h"
+#include "onebit/math/tensor/view.h"
 
 namespace onebit::comm {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "onebit/ground/base/failure_text.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/math/device/memory.h"
 

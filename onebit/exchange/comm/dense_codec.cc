@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/math/kernels/device_switch.h"
-#include "onebit/math/kernels/float_type.h"
+#include "onebit/math/kernels/for_parts.h"
 
 namespace onebit::comm {
 

@@ -19,7 +19,6 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::comm {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::comm {
 namespace {

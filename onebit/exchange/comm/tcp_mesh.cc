@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::comm {
 namespace {

@@ -16,7 +16,6 @@
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::comm {
 namespace {

@@ -18,7 +18,6 @@
 #include "onebit/exchange/compress/wire_layout.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/kernels/blocks.h"
-#include "onebit/math/tensor/range.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::compress {

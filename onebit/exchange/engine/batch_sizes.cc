@@ -1,7 +1,7 @@
 #include "onebit/exchange/engine/batch_sizes.h"
 
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::engine {
 namespace {

@@ -12,7 +12,7 @@ struct BatchSizes {
   int64_t micro = 0;
   int64_t accumulation = 0;
   // run.uneven_batches: `train` may be less than the product. It is then cut into micro-batches
-  // that differ by at most one sample (batches/step_parts.h), and `micro` is the largest of them.
+  // that differ by at most one sample (batches/step_dealer.h), and `micro` is the largest of them.
   bool uneven = false;
 
   bool are_equal(int world_size) const { return train == micro * accumulation * world_size; }

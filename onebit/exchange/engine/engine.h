@@ -80,7 +80,7 @@ class Engine {
   int64_t packed_bytes() const { return packed_bytes_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones
-  // (tensor/stale_gradients.h).
+  // (tensor/parameter_table.h).
   void backward(const std::function<void(const BackwardInput&)>& run);
   // The two halves of backward(), for a caller that does not make the backward pass itself, for
   // example an autograd library that reports when a gradient is complete. The call that ends the

@@ -21,27 +21,28 @@ AdamRule::AdamRule(const AdamOptions& options, const ParameterTable& table)
 void AdamRule::step(Context& context, ParameterTable& table, const Moments& moments,
                     const StepInput& input) {
   advance(input);
-  const std::vector<ops::UpdateRange> ranges = ranges_in({0, table.size_elements()}, input.groups);
+  const std::vector<updates::UpdateRange> ranges =
+      ranges_in({0, table.size_elements()}, input.groups);
   const bool copies = table.compute_type() != DType::kF32;
-  ops::adam_update(context, {.value = table.values(),
-                             .compute_value = copies ? table.compute_values() : View(),
-                             .gradient = table.gradients(),
-                             .momentum = moments.momentum.view(),
-                             .variance = moments.variance.view(),
-                             .ranges = ranges,
-                             .learning_rate = input.learning_rate,
-                             .gradient_scale = input.gradient_scale,
-                             .beta1 = beta1(input),
-                             .beta2 = options_.beta2,
-                             .epsilon = options_.epsilon,
-                             .momentum_factor = 1 / momentum_weight(),
-                             .variance_factor = 1 / variance_weight(),
-                             .decoupled = options_.decoupled_decay});
+  updates::adam_update(context, {.value = table.values(),
+                                 .compute_value = copies ? table.compute_values() : View(),
+                                 .gradient = table.gradients(),
+                                 .momentum = moments.momentum.view(),
+                                 .variance = moments.variance.view(),
+                                 .ranges = ranges,
+                                 .learning_rate = input.learning_rate,
+                                 .gradient_scale = input.gradient_scale,
+                                 .beta1 = beta1(input),
+                                 .beta2 = options_.beta2,
+                                 .epsilon = options_.epsilon,
+                                 .momentum_factor = 1 / momentum_weight(),
+                                 .variance_factor = 1 / variance_weight(),
+                                 .decoupled = options_.decoupled_decay});
 }
 
-std::vector<ops::UpdateRange> AdamRule::ranges_in(Range part,
-                                                  std::span<const UpdateGroup> groups) const {
-  std::vector<ops::UpdateRange> inside;
+std::vector<updates::UpdateRange> AdamRule::ranges_in(Range part,
+                                                      std::span<const UpdateGroup> groups) const {
+  std::vector<updates::UpdateRange> inside;
   for (const auto& [range, decay, group] : ranges_) {
     const int64_t begin = std::max(range.begin, part.begin), end = std::min(range.end, part.end);
     if (begin >= end) continue;

@@ -8,7 +8,7 @@
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/adam_update.h"
+#include "onebit/math/updates/adam_update.h"
 
 namespace onebit::optim {
 
@@ -23,7 +23,8 @@ class AdamRule {
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
   // The ranges of a part of the table, counted from its start, each with its weight decay and its
   // rate, for the groups of StepInput.
-  std::vector<ops::UpdateRange> ranges_in(Range part, std::span<const UpdateGroup> groups) const;
+  std::vector<updates::UpdateRange> ranges_in(Range part,
+                                              std::span<const UpdateGroup> groups) const;
 
   // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
   // right for a cycled momentum too; 1 without bias correction.

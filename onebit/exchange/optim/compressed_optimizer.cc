@@ -7,7 +7,7 @@
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/ops/elementwise.h"
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -23,7 +23,7 @@ ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
 
 // Restricts the pass to a bucket of the share and all its buffers to that bucket; it is at
 // `in_buffer` of the flat buffer.
-void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
+void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer) {
   const int64_t begin = args.begin, end = args.end;
   const int64_t first = begin / kernels::kBlockElements;
   const int64_t last = first + kernels::blocks_in(end - begin);
@@ -137,11 +137,11 @@ StepReport CompressedOptimizer::warmup_step(Context& context, ParameterTable& ta
 void CompressedOptimizer::freeze(Context& context, ParameterTable& table) {
   Moments moments = std::get<Moments>(std::move(state_));
   const View momentum = moments.momentum.view(), variance = moments.variance.view();
-  ops::onebit_freeze(context, {.momentum = momentum,
-                               .variance = variance,
-                               .still = still_.bitmap(),
-                               .epsilon = options_.adam.epsilon,
-                               .variance_factor = 1 / rule_.variance_weight()});
+  updates::onebit_freeze(context, {.momentum = momentum,
+                                   .variance = variance,
+                                   .still = still_.bitmap(),
+                                   .epsilon = options_.adam.epsilon,
+                                   .variance_factor = 1 / rule_.variance_weight()});
   still_.hold(momentum, variance);
   still_.refresh();
   hold_normalized(std::move(moments), table.gradients());  // the update has read the gradients
@@ -257,12 +257,12 @@ void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
 
 void CompressedOptimizer::normalize(Context& context, const ParameterTable& table,
                                     const StepInput& input, const Bucket& bucket) {
-  std::vector<ops::UpdateRange> decays;  // those that are part of the gradient
+  std::vector<updates::UpdateRange> decays;  // those that are part of the gradient
   if (!options_.adam.decoupled_decay) {
     const Range all{0, table.size_elements()};
     decays = rule_.ranges_in(topology_.two_levels() ? bucket.in_buffer : all, input.groups);
   }
-  ops::OnebitNormalize args{
+  updates::OnebitNormalize args{
       .gradient = table.gradients(),
       .value = table.values(),
       .ranges = decays,
@@ -282,7 +282,7 @@ void CompressedOptimizer::normalize(Context& context, const ParameterTable& tabl
   }
   agreement_.prepare(args);
   if (topology_.two_levels()) cut_to_bucket(args, bucket.in_buffer);
-  ops::onebit_normalize(context, args);
+  updates::onebit_normalize(context, args);
 }
 
 void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
@@ -299,14 +299,14 @@ void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
 
 void CompressedOptimizer::move_momentum(Context& context, const StepInput& input,
                                         const Bucket& bucket) {
-  ops::onebit_momentum(context, {.momentum = kept_momentum(),
-                                 .variance = variance(),
-                                 .normalized = bucket.normalized,
-                                 .extra = {},
-                                 .begin = bucket.range.begin,
-                                 .end = bucket.range.end,
-                                 .beta1 = rule_.beta1(input),
-                                 .limit = momentum_limit(input)});
+  updates::onebit_momentum(context, {.momentum = kept_momentum(),
+                                     .variance = variance(),
+                                     .normalized = bucket.normalized,
+                                     .extra = {},
+                                     .begin = bucket.range.begin,
+                                     .end = bucket.range.end,
+                                     .beta1 = rule_.beta1(input),
+                                     .limit = momentum_limit(input)});
 }
 
 CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,

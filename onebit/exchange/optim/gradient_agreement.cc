@@ -61,7 +61,7 @@ double GradientAgreement::scale(Context& context, ConstView gradients, const Ste
   return scale;
 }
 
-void GradientAgreement::prepare(ops::OnebitNormalize& args) const {
+void GradientAgreement::prepare(updates::OnebitNormalize& args) const {
   args.block_square = state_[kSquare];
   args.block_flags = state_[kFlags];
 }
@@ -84,7 +84,8 @@ GradientAgreement::Result GradientAgreement::agree(const StepInput& input, bool 
     sums.insert(sums.end(), bucket_square_.begin(), bucket_square_.end());
   }
   bool finite = std::isfinite(sums[kSquares]);
-  for (const uint8_t flags : host_flags_) finite = finite && (flags & ops::kBlockNotFinite) == 0;
+  for (const uint8_t flags : host_flags_)
+    finite = finite && (flags & updates::kBlockNotFinite) == 0;
   for (double& one : sums) one = std::isfinite(one) ? one : 0;
   sums[kNotFinite] = finite ? 0 : 1;
   sums[kTouched] = touched ? 1 : 0;

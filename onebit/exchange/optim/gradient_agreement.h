@@ -11,7 +11,7 @@
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 
@@ -33,10 +33,11 @@ class GradientAgreement {
   // 0 if the gradient is not finite. Called on the exchange thread, by all ranks of a node for the
   // same buckets in the same order. `gradients`: the flat buffer.
   double scale(Context&, ConstView gradients, const StepInput&, int64_t bucket);
-  // Sets the memory for the findings of ops::onebit_normalize.
-  void prepare(ops::OnebitNormalize& args) const;
+  // Sets the memory for the findings of updates::onebit_normalize.
+  void prepare(updates::OnebitNormalize& args) const;
 
-  // Called when all buckets have been sent: the findings of ops::onebit_normalize for every block.
+  // Called when all buckets have been sent: the findings of updates::onebit_normalize for every
+  // block.
   std::span<const uint8_t> read_flags();
   // The factor of the gradient for every block.
   std::span<const double> block_scales() const { return block_scale_; }

@@ -8,8 +8,8 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/device/profile.h"
-#include "onebit/math/ops/onebit_adam_update.h"
 #include "onebit/math/ops/reduce.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -101,7 +101,7 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   const int gradients_summed = local && sources_ > 0 ? sources_ : world;
   const double norm = std::sqrt(sums[kSquare] / gradients_summed);
   // As in the compressed phase: second moments and their sums stay finite in f32.
-  if (!(norm * unscale <= std::sqrt(ops::kLargestFinite))) {
+  if (!(norm * unscale <= std::sqrt(updates::kLargestFinite))) {
     result.finite = false;
     return result;
   }
@@ -179,10 +179,11 @@ std::string first_above(const ParameterTable& table, double limit) {
 }  // namespace
 
 std::string first_non_finite(const ParameterTable& table, double gradient_scale) {
-  const std::string found = first_above(table, ops::kLargestFinite);
+  const std::string found = first_above(table, updates::kLargestFinite);
   if (!found.empty()) return found;
-  // A gradient whose square exceeds the limit counts as infinite too (ops/onebit_adam_update.h).
-  return first_above(table, std::sqrt(ops::kLargestFinite) / gradient_scale);
+  // A gradient whose square exceeds the limit counts as infinite too
+  // (updates/onebit_adam_update.h).
+  return first_above(table, std::sqrt(updates::kLargestFinite) / gradient_scale);
 }
 
 }  // namespace onebit::optim

@@ -6,8 +6,8 @@ namespace onebit::optim {
 namespace {
 
 // Elements between two tensors are zero, have no gradient and contribute to no norm.
-std::vector<ops::LambTensor> tensors_of(const ParameterTable& table) {
-  std::vector<ops::LambTensor> tensors;
+std::vector<updates::LambTensor> tensors_of(const ParameterTable& table) {
+  std::vector<updates::LambTensor> tensors;
   int64_t block = 0;
   for (const ParameterEntry& entry : table.entries()) {
     if (!tensors.empty()) {
@@ -58,8 +58,8 @@ LambRule::LambRule(const LambOptions& options, const ParameterTable& table)
   }
 }
 
-std::vector<ops::LambTensor> LambRule::tensors(std::span<const UpdateGroup> groups) const {
-  std::vector<ops::LambTensor> tensors = tensors_;
+std::vector<updates::LambTensor> LambRule::tensors(std::span<const UpdateGroup> groups) const {
+  std::vector<updates::LambTensor> tensors = tensors_;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const UpdateGroup settings =
         settings_of(settings_[i].group, groups, options_.adam.weight_decay);
@@ -72,25 +72,25 @@ std::vector<ops::LambTensor> LambRule::tensors(std::span<const UpdateGroup> grou
 void LambRule::step(Context& context, ParameterTable& table, const Moments& moments, AdamRule& rule,
                     const StepInput& input) {
   rule.advance(input);
-  const std::vector<ops::LambTensor> with_settings = tensors(input.groups);
+  const std::vector<updates::LambTensor> with_settings = tensors(input.groups);
   const bool copies = table.compute_type() != DType::kF32;
-  ops::lamb_update(context, {.value = table.values(),
-                             .compute_value = copies ? table.compute_values() : View(),
-                             .gradient = table.gradients(),
-                             .momentum = moments.momentum.view(),
-                             .variance = moments.variance.view(),
-                             .ratio = ratios_.view(),
-                             .tensors = with_settings,
-                             .learning_rate = input.learning_rate,
-                             .gradient_scale = input.gradient_scale,
-                             .beta1 = rule.beta1(input),
-                             .beta2 = options_.adam.beta2,
-                             .epsilon = options_.adam.epsilon,
-                             .epsilon_inside_root = options_.epsilon_inside_root,
-                             .momentum_factor = 1 / rule.momentum_weight(),
-                             .variance_factor = 1 / rule.variance_weight(),
-                             .min_ratio = options_.min_ratio,
-                             .max_ratio = options_.max_ratio});
+  updates::lamb_update(context, {.value = table.values(),
+                                 .compute_value = copies ? table.compute_values() : View(),
+                                 .gradient = table.gradients(),
+                                 .momentum = moments.momentum.view(),
+                                 .variance = moments.variance.view(),
+                                 .ratio = ratios_.view(),
+                                 .tensors = with_settings,
+                                 .learning_rate = input.learning_rate,
+                                 .gradient_scale = input.gradient_scale,
+                                 .beta1 = rule.beta1(input),
+                                 .beta2 = options_.adam.beta2,
+                                 .epsilon = options_.adam.epsilon,
+                                 .epsilon_inside_root = options_.epsilon_inside_root,
+                                 .momentum_factor = 1 / rule.momentum_weight(),
+                                 .variance_factor = 1 / rule.variance_weight(),
+                                 .min_ratio = options_.min_ratio,
+                                 .max_ratio = options_.max_ratio});
 }
 
 std::vector<float> LambRule::trust_ratios() const {

@@ -9,7 +9,7 @@
 #include "onebit/exchange/optim/optimizer.h"
 #include "onebit/ground/recipe/keys.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/lamb_update.h"
+#include "onebit/math/updates/lamb_update.h"
 
 namespace onebit::optim {
 
@@ -35,14 +35,14 @@ class LambRule {
   // The tensors of model files, several of which a layer may have fused into one: so ratios do not
   // depend on how a model is computed. Their weight decays and rates are those for the groups of
   // StepInput.
-  std::vector<ops::LambTensor> tensors(std::span<const UpdateGroup> groups) const;
+  std::vector<updates::LambTensor> tensors(std::span<const UpdateGroup> groups) const;
   View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step
   std::vector<float> trust_ratios() const;
   static StateLayout layout(const ParameterTable& table);
 
  private:
   LambOptions options_;
-  std::vector<ops::LambTensor> tensors_;
+  std::vector<updates::LambTensor> tensors_;
   struct Settings {
     bool decay;
     int group;

@@ -4,7 +4,7 @@
 // Let a rank's gradient be a signal that all ranks share plus noise of its own. Its mean square is
 // s + n, that of the average over W ranks s + n / W, so the ratio of the two is between 1 (signal
 // only) and W (noise only). Ranks with n and with n + 1 samples of one weight
-// (batches/step_parts.h) leave the noise term exact and make that of the signal too large by
+// (batches/step_dealer.h) leave the noise term exact and make that of the signal too large by
 // 1 / (4 n (n + 1)) at most.
 // For signs z that are random but the same on every rank, the inner product <z, g> is linear in g,
 // so its mean over ranks is <z, average>, whose square has the expectation |average|^2 (Alon,
@@ -33,7 +33,7 @@ class NoiseRatio {
   // The ratio starts at noise only; the first cycle replaces it.
   NoiseRatio(int64_t blocks, int world_size);
 
-  // Sums of one cycle, f32 [blocks], computed by ops::OnebitNormalize: of this rank's squared
+  // Sums of one cycle, f32 [blocks], computed by updates::OnebitNormalize: of this rank's squared
   // gradients relative to the variance, of the variance, and the sketch averaged over ranks.
   struct Cycle {
     std::span<const float> energy, variance, sketch;

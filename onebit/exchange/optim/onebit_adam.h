@@ -15,7 +15,7 @@
 // transmitted nearly completely, and the lead compensates the rest (compress/sub_block_scale.h):
 // Adam becomes unstable if gradients are late by a step or two.
 //
-// ops::onebit_normalize keeps updating d: its shape within 256 elements follows this rank's own
+// updates::onebit_normalize keeps updating d: its shape within 256 elements follows this rank's own
 // gradients (1 / ranks as fast in rows that are looked up, which are rare on one rank), its level
 // those of all ranks, which are sent in turns as one number per block. noise_ratio.h tracks the
 // ratio between a rank's squared gradient and the average's.

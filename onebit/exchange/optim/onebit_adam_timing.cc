@@ -4,11 +4,11 @@
 
 #include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/optim/sign_exchange.h"
-#include "onebit/ground/base/steady_seconds.h"
+#include "onebit/ground/base/clock.h"
 #include "onebit/math/kernels/blocks.h"
 #include "onebit/math/ops/elementwise.h"
-#include "onebit/math/ops/onebit_adam_update.h"
 #include "onebit/math/tensor/tensor.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -46,31 +46,31 @@ class Passes {
   }
 
   void around_the_exchange(Context& context) {
-    ops::onebit_normalize(context, {.gradient = gradient_.view(),
-                                    .value = value_.view(),
-                                    .ranges = {},
-                                    .variance = variance_.view(),
-                                    .normalized = normalized_.view(),
-                                    .extra = extra_.view(),
-                                    .own_weight = own_weight_.view(),
-                                    .block_ratio = ratio_.view(),
-                                    .energy = energy_.view(),
-                                    .sketch = sketch_.view(),
-                                    .block_energy = block_energy_.view(),
-                                    .block_variance = block_variance_.view(),
-                                    .block_square = square_.view(),
-                                    .block_flags = flags_.view(),
-                                    .begin = 0,
-                                    .end = elements_,
-                                    .sketch_key = 1,
-                                    .alone = alone_});
-    ops::onebit_momentum(context,
-                         {.momentum = alone_ ? momentum_.view() : View(),
-                          .variance = variance_.view(),
-                          .normalized = alone_ ? ConstView(normalized_.view()) : ConstView(),
-                          .extra = alone_ ? ConstView() : ConstView(extra_.view()),
-                          .begin = 0,
-                          .end = elements_});
+    updates::onebit_normalize(context, {.gradient = gradient_.view(),
+                                        .value = value_.view(),
+                                        .ranges = {},
+                                        .variance = variance_.view(),
+                                        .normalized = normalized_.view(),
+                                        .extra = extra_.view(),
+                                        .own_weight = own_weight_.view(),
+                                        .block_ratio = ratio_.view(),
+                                        .energy = energy_.view(),
+                                        .sketch = sketch_.view(),
+                                        .block_energy = block_energy_.view(),
+                                        .block_variance = block_variance_.view(),
+                                        .block_square = square_.view(),
+                                        .block_flags = flags_.view(),
+                                        .begin = 0,
+                                        .end = elements_,
+                                        .sketch_key = 1,
+                                        .alone = alone_});
+    updates::onebit_momentum(context,
+                             {.momentum = alone_ ? momentum_.view() : View(),
+                              .variance = variance_.view(),
+                              .normalized = alone_ ? ConstView(normalized_.view()) : ConstView(),
+                              .extra = alone_ ? ConstView() : ConstView(extra_.view()),
+                              .begin = 0,
+                              .end = elements_});
   }
 
   void step(Context& context) {
@@ -93,14 +93,14 @@ class Passes {
  private:
   void move(Context& context, Range range, ConstView momentum) {
     const auto& [begin, end] = range;
-    const ops::UpdateRange all{0, end - begin, 0.01};
-    ops::onebit_step(context,
-                     {.value = value_.view().rows(begin, end),
-                      .compute_value = copy_.empty() ? View() : copy_.view().rows(begin, end),
-                      .momentum = momentum,
-                      .still = still_.view().rows(begin / 8, (end + 7) / 8),
-                      .ranges = std::span(&all, 1),
-                      .learning_rate = 1e-3});
+    const updates::UpdateRange all{0, end - begin, 0.01};
+    updates::onebit_step(context,
+                         {.value = value_.view().rows(begin, end),
+                          .compute_value = copy_.empty() ? View() : copy_.view().rows(begin, end),
+                          .momentum = momentum,
+                          .still = still_.view().rows(begin / 8, (end + 7) / 8),
+                          .ranges = std::span(&all, 1),
+                          .learning_rate = 1e-3});
   }
 
   int64_t elements_, blocks_;

@@ -1,5 +1,5 @@
 // Measures how long the passes of 1-bit Adam over the parameters take on this machine
-// (ops/onebit_adam_update.h), for the forecast of a step.
+// (updates/onebit_adam_update.h), for the forecast of a step.
 #pragma once
 
 #include <cstdint>

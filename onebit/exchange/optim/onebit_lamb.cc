@@ -5,7 +5,7 @@
 #include "onebit/exchange/optim/compressed_recipe.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/ops/lamb_update_formula.h"
+#include "onebit/math/updates/lamb_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -24,11 +24,13 @@ int64_t place_in_share(std::span<const compress::OwnedRange> shares, int64_t at)
 
 // Cuts the owned ranges of a rank, each of which is in one of its shares, where tensors begin, into
 // pieces of at most one block.
-std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
-                                    const SignExchange& exchange) {
-  std::vector<ops::LambPart> parts;
+std::vector<updates::LambPart> parts_of(const std::vector<updates::LambTensor>& tensors,
+                                        const SignExchange& exchange) {
+  std::vector<updates::LambPart> parts;
   for (const compress::OwnedRange& piece : exchange.owned_ranges()) {
-    const auto ends_before = [](const ops::LambTensor& one, int64_t at) { return one.end <= at; };
+    const auto ends_before = [](const updates::LambTensor& one, int64_t at) {
+      return one.end <= at;
+    };
     auto tensor = std::lower_bound(tensors.begin(), tensors.end(), piece.range.begin, ends_before);
     for (int64_t at = piece.range.begin; at < piece.range.end;) {
       const int64_t end = std::min({piece.range.end, tensor->end, at + kernels::kBlockElements});
@@ -41,20 +43,22 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
       at = end;
     }
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const ops::LambPart& a, const ops::LambPart& b) { return a.begin < b.begin; });
+  std::sort(parts.begin(), parts.end(), [](const updates::LambPart& a, const updates::LambPart& b) {
+    return a.begin < b.begin;
+  });
   return parts;
 }
 
 // The first tensor that is in a part of the flat buffer.
-int64_t first_in(std::span<const ops::LambTensor> tensors, Range part) {
-  const auto ends_before = [&](const ops::LambTensor& one) { return one.end <= part.begin; };
+int64_t first_in(std::span<const updates::LambTensor> tensors, Range part) {
+  const auto ends_before = [&](const updates::LambTensor& one) { return one.end <= part.begin; };
   return std::partition_point(tensors.begin(), tensors.end(), ends_before) - tensors.begin();
 }
 
 // The tensors of the part, counted from its start.
-std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors, Range part) {
-  std::vector<ops::LambTensor> inside;
+std::vector<updates::LambTensor> tensors_in(std::span<const updates::LambTensor> tensors,
+                                            Range part) {
+  std::vector<updates::LambTensor> inside;
   for (size_t i = static_cast<size_t>(first_in(tensors, part));
        i < tensors.size() && tensors[i].begin < part.end; ++i) {
     inside.push_back({.begin = std::max(tensors[i].begin, part.begin) - part.begin,
@@ -81,8 +85,8 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTa
     : exchange_(exchange),
       lamb_(options, table),
       parts_(parts_of(lamb_.tensors({}), exchange)),
-      sums_(
-          Tensor::zeros(table.device(), DType::kF64, {lamb_.ratios().elements(), ops::kLambSums})) {
+      sums_(Tensor::zeros(table.device(), DType::kF64,
+                          {lamb_.ratios().elements(), updates::kLambSums})) {
   if (!table.device().is_cpu() && !parts_.empty()) {
     const auto size_bytes = static_cast<int64_t>(std::span(parts_).size_bytes());
     device_parts_ = Tensor::zeros(table.device(), DType::kU8, {size_bytes});
@@ -100,31 +104,31 @@ void OneBitLambValues::update(Context& context, ParameterTable& table, const Mom
 
 void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
                                   const AdamRule& adam, const StepInput& input) {
-  const std::vector<ops::LambTensor> tensors = lamb_.tensors(input.groups);
-  ops::OnebitLambSquares args{.value = table.values(),
-                              .momentum = exchange_.owned_momentum(),
-                              .residual = {},
-                              .mean_residual = {},
-                              .sums = sums_.view(),
-                              .tensors = tensors,
-                              .parts = parts_,
-                              .parts_on_device = device_parts_.view(),
-                              .momentum_factor = 1 / adam.momentum_weight(),
-                              .beta1 = adam.beta1(input),
-                              .sources = exchange_.topology().sources()};
+  const std::vector<updates::LambTensor> tensors = lamb_.tensors(input.groups);
+  updates::OnebitLambSquares args{.value = table.values(),
+                                  .momentum = exchange_.owned_momentum(),
+                                  .residual = {},
+                                  .mean_residual = {},
+                                  .sums = sums_.view(),
+                                  .tensors = tensors,
+                                  .parts = parts_,
+                                  .parts_on_device = device_parts_.view(),
+                                  .momentum_factor = 1 / adam.momentum_weight(),
+                                  .beta1 = adam.beta1(input),
+                                  .sources = exchange_.topology().sources()};
   if (!parts_.empty() && !alone()) {
     args.residual = exchange_.worker_residual();
     args.mean_residual = mean_residual_.view();
   }
-  ops::onebit_lamb_squares(context, args);
+  updates::onebit_lamb_squares(context, args);
   std::vector<double> sums(static_cast<size_t>(sums_.shape().elements()));
   copy(View::of(sums.data(), sums_.shape()), sums_.view());
   exchange_.topology().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
   std::vector<float> ratios;
   for (const double* of_tensor = sums.data(); of_tensor != sums.data() + sums.size();
-       of_tensor += ops::kLambSums) {
-    ratios.push_back(ops::lamb_ratio(of_tensor[0], square_without_signs(of_tensor),
-                                     lamb_.options().min_ratio, lamb_.options().max_ratio));
+       of_tensor += updates::kLambSums) {
+    ratios.push_back(updates::lamb_ratio(of_tensor[0], square_without_signs(of_tensor),
+                                         lamb_.options().min_ratio, lamb_.options().max_ratio));
   }
   copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
 }
@@ -132,19 +136,19 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
 void OneBitLambValues::move(Context& context, ParameterTable& table, const AdamRule& adam,
                             const Movement& movement) {
   const Range range = movement.range;
-  const std::vector<ops::LambTensor> all = lamb_.tensors(movement.groups);
-  const std::vector<ops::LambTensor> tensors = tensors_in(all, range);
+  const std::vector<updates::LambTensor> all = lamb_.tensors(movement.groups);
+  const std::vector<updates::LambTensor> tensors = tensors_in(all, range);
   const int64_t first = first_in(all, range);
   const int64_t last = first + static_cast<int64_t>(tensors.size());
-  ops::onebit_lamb_step(context,
-                        {.value = table.values().rows(range.begin, range.end),
-                         .compute_value = table.compute_copy(range),
-                         .momentum = movement.momentum,
-                         .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
-                         .ratio = lamb_.ratios().rows(first, last),
-                         .tensors = tensors,
-                         .learning_rate = movement.learning_rate,
-                         .momentum_factor = 1 / adam.momentum_weight()});
+  updates::onebit_lamb_step(context,
+                            {.value = table.values().rows(range.begin, range.end),
+                             .compute_value = table.compute_copy(range),
+                             .momentum = movement.momentum,
+                             .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                             .ratio = lamb_.ratios().rows(first, last),
+                             .tensors = tensors,
+                             .learning_rate = movement.learning_rate,
+                             .momentum_factor = 1 / adam.momentum_weight()});
 }
 
 void OneBitLambValues::restart() {
@@ -172,7 +176,7 @@ StateLayout OneBitLambValues::layout(const ParameterTable& table, int sources) {
   StateLayout layout = LambRule::layout(table);
   layout.push_back({.name = "sums",
                     .extent = Extent::kNumber,
-                    .numbers = ops::kLambSums * static_cast<int64_t>(table.entries().size()),
+                    .numbers = updates::kLambSums * static_cast<int64_t>(table.entries().size()),
                     .type = DType::kF64});
   if (sources > 1) layout.push_back(kMeanResidual);
   return layout;

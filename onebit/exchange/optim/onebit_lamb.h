@@ -2,8 +2,8 @@
 // exchange of 1-bit Adam (onebit_adam.h), from whose momentum u is computed. The published
 // algorithm freezes the ratios with the variance and corrects them by estimates. Here the variance
 // is still updated, and the ranks sum the norms of what each owns of u before it is coded, without
-// the contribution of the workers' signs (ops/onebit_lamb_update.h): the step of a tensor has the
-// length of LAMB's, and the same on every rank. That contribution is measured, whatever the
+// the contribution of the workers' signs (updates/onebit_lamb_update.h): the step of a tensor has
+// the length of LAMB's, and the same on every rank. That contribution is measured, whatever the
 // distribution of the noise; in a tensor of some hundred elements it is off by some percent in a
 // single step, and right in the mean.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "onebit/exchange/optim/compressed_optimizer.h"
 #include "onebit/exchange/optim/lamb_rule.h"
-#include "onebit/math/ops/onebit_lamb_update.h"
+#include "onebit/math/updates/onebit_lamb_update.h"
 
 namespace onebit::optim {
 
@@ -46,10 +46,10 @@ class OneBitLambValues final : public ValueRule {
 
   const SignExchange& exchange_;
   LambRule lamb_;
-  std::vector<ops::LambPart> parts_;  // of the elements that this rank owns
-  Tensor device_parts_;               // u8: their copy on a CUDA device, else empty
-  Tensor sums_;                       // f64 [tensors, ops::kLambSums]
-  Tensor mean_residual_;              // f32 [owned elements]; with one rank empty
+  std::vector<updates::LambPart> parts_;  // of the elements that this rank owns
+  Tensor device_parts_;                   // u8: their copy on a CUDA device, else empty
+  Tensor sums_;                           // f64 [tensors, updates::kLambSums]
+  Tensor mean_residual_;                  // f32 [owned elements]; with one rank empty
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options);

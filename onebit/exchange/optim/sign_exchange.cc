@@ -5,9 +5,9 @@
 
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/optim/saved_state.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/math/device/memory.h"
 
 namespace onebit::optim {

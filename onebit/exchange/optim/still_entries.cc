@@ -7,7 +7,7 @@
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -156,7 +156,7 @@ int64_t StillEntries::still_between(int64_t begin, int64_t end) const {
 
 std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
                                                 std::span<const uint8_t> block_flags) {
-  const auto is_flagged = [](uint8_t flags) { return (flags & ops::kBlockStillMoved) != 0; };
+  const auto is_flagged = [](uint8_t flags) { return (flags & updates::kBlockStillMoved) != 0; };
   if (std::none_of(block_flags.begin(), block_flags.end(), is_flagged)) return {};
   std::vector<uint8_t> touched(rows_.size(), 0);
   bool any = false;
@@ -277,7 +277,7 @@ void StillEntries::write_variance(const Row& row, double mean_square, const Wake
     for (int64_t element = range.begin; element < range.end; ++element) {
       if (!can_wake(element)) continue;
       variance[static_cast<size_t>(element - range.begin)] =
-          std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
+          std::max(static_cast<float>(mean_square), updates::kSmallestVariance);
     }
     write(args.variance, place, variance);
   }

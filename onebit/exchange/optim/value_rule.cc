@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "onebit/math/ops/onebit_adam_update.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -17,17 +17,18 @@ class AdamValues final : public ValueRule {
   void move(Context& context, ParameterTable& table, const AdamRule& adam,
             const Movement& movement) override {
     const Range range = movement.range;
-    std::vector<ops::UpdateRange> ranges = adam.ranges_in(range, movement.groups);
+    std::vector<updates::UpdateRange> ranges = adam.ranges_in(range, movement.groups);
     if (!adam.options().decoupled_decay) {
-      for (ops::UpdateRange& one : ranges) one.weight_decay = 0;
+      for (updates::UpdateRange& one : ranges) one.weight_decay = 0;
     }
-    ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
-                               .compute_value = table.compute_copy(range),
-                               .momentum = movement.momentum,
-                               .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
-                               .ranges = ranges,
-                               .learning_rate = movement.learning_rate,
-                               .momentum_factor = 1 / adam.momentum_weight()});
+    updates::onebit_step(context,
+                         {.value = table.values().rows(range.begin, range.end),
+                          .compute_value = table.compute_copy(range),
+                          .momentum = movement.momentum,
+                          .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                          .ranges = ranges,
+                          .learning_rate = movement.learning_rate,
+                          .momentum_factor = 1 / adam.momentum_weight()});
   }
 };
 

@@ -97,7 +97,7 @@ void VarianceSums::take_back_update() const {
   copy(state_[kBlockEnergy], state_[kBlockEnergyBefore]);
 }
 
-void VarianceSums::prepare(ops::OnebitNormalize& args, double variance_memory,
+void VarianceSums::prepare(updates::OnebitNormalize& args, double variance_memory,
                            bool exchanges) const {
   args.own_weight = state_[kOwnWeight];
   args.block_ratio = state_[kRatio];
@@ -109,7 +109,7 @@ void VarianceSums::prepare(ops::OnebitNormalize& args, double variance_memory,
   for (int64_t sub_block = 0; sub_block < kernels::kSubBlocks; ++sub_block) {
     args.energy_updates[static_cast<size_t>(sub_block)] = updates_since(sub_block);
   }
-  args.turn = exchanges ? turn() : ops::kNoTurn;
+  args.turn = exchanges ? turn() : updates::kNoTurn;
   args.sketch_key = static_cast<uint64_t>(updates_ + 1);
   args.alone = alone();
 }
@@ -124,14 +124,14 @@ void VarianceSums::end_exchange(Context& context, View variance, double variance
   const bool ends_cycle = turn() == kSketchTurn;
   if (!alone() && !ends_cycle) {
     const auto updates = static_cast<double>(updates_since(turn()));
-    ops::onebit_momentum(context, {.momentum = {},
-                                   .variance = variance,
-                                   .normalized = {},
-                                   .extra = state_[kArrived],
-                                   .begin = 0,
-                                   .end = variance.elements(),
-                                   .turn_memory = std::pow(variance_memory, updates),
-                                   .turn = turn()});
+    updates::onebit_momentum(context, {.momentum = {},
+                                       .variance = variance,
+                                       .normalized = {},
+                                       .extra = state_[kArrived],
+                                       .begin = 0,
+                                       .end = variance.elements(),
+                                       .turn_memory = std::pow(variance_memory, updates),
+                                       .turn = turn()});
   }
   ++updates_;
   left_at_[static_cast<size_t>(turn())] = updates_;

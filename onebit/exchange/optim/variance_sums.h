@@ -2,8 +2,8 @@
 // variance within a sub-block is each rank's own; its sum follows the squared gradients of all
 // ranks, through one number per block that is sent with the signs: the energies of the sub-blocks
 // in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// ops/onebit_adam_update.h). Nine exchanges form a cycle; there may be updates without an exchange
-// between them.
+// updates/onebit_adam_update.h). Nine exchanges form a cycle; there may be updates without an
+// exchange between them.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/device/context.h"
-#include "onebit/math/ops/onebit_adam_update.h"
 #include "onebit/math/tensor/parameter_table.h"
+#include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
 
@@ -28,7 +28,7 @@ class VarianceSums {
   void begin_update() const;
   // Fills in the arguments of the pass over a bucket before it is sent (or kept, without
   // `exchanges`). `variance_memory`: the fraction of the variance that an update keeps.
-  void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
+  void prepare(updates::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
   // Receives the extras f32, averaged over sources, of blocks from element `begin` of the share.
   void receive(Context&, ConstView extra, int64_t begin) const;
   // Called when all buckets of an exchange have arrived and their gradients were finite: the level
@@ -68,7 +68,7 @@ class VarianceSums {
   int64_t exchanges_ = 0, updates_ = 0;
   std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
   // Per sub-block: its energy; the share of the variance's shape that is this rank's own. The
-  // others per block: see ops::OnebitNormalize. kArrived is the average over ranks of what was
+  // others per block: see updates::OnebitNormalize. kArrived is the average over ranks of what was
   // sent. Before the current update: the last three.
   enum Buffer : size_t {
     kEnergy,

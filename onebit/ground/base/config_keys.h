@@ -1,8 +1,14 @@
 // The keys of Hugging Face's config.json for a BERT's sizes and arithmetic. The `model` section of
-// recipes uses the same keys.
+// recipes uses the same keys. Default names of labels, and how large a model may be.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace onebit::config_keys {
@@ -33,3 +39,34 @@ inline constexpr std::initializer_list<std::pair<const char*, bool>> kExactGelu 
     {"gelu_fast", false}, {"gelu_python", true}};
 
 }  // namespace onebit::config_keys
+
+namespace onebit {
+
+// transformers' names of a classifier's labels that have none: "LABEL_0", "LABEL_1".
+std::string default_label(size_t id);
+
+// Whether these are the default names, in their order.
+bool are_default_labels(std::span<const std::string> labels);
+
+// How large a BERT may be. Sizes come from files of others and from recipes: a size without a limit
+// would make the number of parameters overflow, or a table of them fill the memory.
+
+// The sizes of config.json and of a recipe's section `model`, by the keys of config_keys.h.
+struct ModelSizes {
+  int64_t vocab_size = 0, hidden_size = 0, layers = 0, heads = 0;
+  int64_t intermediate_size = 0, positions = 0, segments = 0;
+};
+
+// The limit of one size, by its key.
+int64_t largest_size(std::string_view key);
+
+struct SizeFlaw {
+  std::string key;     // of config_keys.h
+  std::string reason;  // "is 1000000, but must be at least 1 and at most 10000"
+};
+
+// The first size beyond its limit, else the largest one if all of them together make too many
+// parameters. Empty: the model is possible.
+std::optional<SizeFlaw> find_size_flaw(const ModelSizes& sizes);
+
+}  // namespace onebit

@@ -1,5 +1,7 @@
 #include "onebit/ground/base/dtype.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "onebit/ground/base/error.h"
@@ -78,6 +80,33 @@ f16::operator float() const {
   }
   const uint32_t wide = exponent == 31 ? 0x7F800000u : (exponent + 112u) << 23;
   return std::bit_cast<float>(sign | wide | (fraction << 13));
+}
+
+Shape::Shape(std::initializer_list<int64_t> extents) {
+  for (const int64_t extent : extents) append(extent);
+}
+
+void Shape::append(int64_t extent) {
+  ONEBIT_INVARIANT(rank_ < kMaxRank && extent >= 0);
+  extents_[rank_++] = extent;
+}
+
+int64_t Shape::elements() const {
+  int64_t product = 1;
+  for (int axis = 0; axis < rank_; ++axis) product *= (*this)[axis];
+  return product;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  return rank_ == other.rank_ && extents_ == other.extents_;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    text += fmt::format("{}{}", axis == 0 ? "" : ", ", shape[axis]);
+  }
+  return text + "]";
 }
 
 }  // namespace onebit

@@ -10,13 +10,12 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/lost_maps.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/open_file.h"
 #include "onebit/ground/base/partial_file.h"
-#include "onebit/ground/base/random_id.h"
-#include "onebit/ground/base/regular_file.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit {
+
 namespace {
 
 constexpr size_t kWriteBufferBytes = size_t{1} << 20;
@@ -231,6 +230,31 @@ void rename_durably(const Path& from, const Path& to) {
   require_call(::rename(from.c_str(), to.c_str()), "{}: cannot rename to {}", from.string(),
                to.string());
   sync_folder(to.parent_path());
+}
+
+namespace {
+
+const char* kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "no file";
+}
+
+}  // namespace
+
+void require_regular_file(const Path& path, uint64_t most) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
+  require(S_ISREG(status.st_mode), "{}: is {}{}, a file was expected", path.string(),
+          std::filesystem::is_symlink(path) ? "a link to " : "", kind_of(status.st_mode));
+  require(static_cast<uint64_t>(status.st_size) <= most,
+          "{}: has {} bytes, at most {} were expected: is it another file?", path.string(),
+          status.st_size, most);
+}
+
+std::string read_regular_file(const Path& path, uint64_t most) {
+  require_regular_file(path, most);
+  return read_file(path);
 }
 
 }  // namespace onebit

@@ -9,7 +9,6 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/open_file.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit {
 namespace {

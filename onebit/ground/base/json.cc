@@ -1,17 +1,154 @@
 #include "onebit/ground/base/json.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "onebit/ground/base/json_builder.h"
-#include "onebit/ground/base/json_flaws.h"
-#include "onebit/ground/base/listed.h"
-#include "onebit/ground/base/nearest_word.h"
-#include "onebit/ground/base/regular_file.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json_fwd.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit {
 namespace {
+
+// Builds a Json from the parser's events. The library's own builder searches an object for every
+// key that it adds, because objects that keep their order are lists: a vocabulary of 30,000 words
+// took seconds. parse_json() finds duplicate keys itself.
+
+// Throws the parser's errors, as Json::parse() does.
+class JsonBuilder : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool key(string_t& name) override {
+    key_ = std::move(name);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool parse_error(size_t, const std::string&, const Json::exception& error) override {
+    if (const auto* syntax = dynamic_cast<const Json::parse_error*>(&error)) throw *syntax;
+    if (const auto* range = dynamic_cast<const Json::out_of_range*>(&error)) throw *range;
+    throw Json::exception(error);
+  }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json container) {
+    open_.push_back(place(std::move(container)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  // Open containers do not move: only the innermost one grows.
+  Json* place(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& parent = *open_.back();
+    if (parent.is_array()) {
+      auto& members = parent.get_ref<Json::array_t&>();
+      members.push_back(std::move(value));
+      return &members.back();
+    }
+    std::vector<std::pair<const std::string, Json>>& members = parent.get_ref<Json::object_t&>();
+    members.emplace_back(std::move(key_), std::move(value));
+    return &members.back().second;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;
+  std::string key_;
+};
+
+// Flaws that JSON parsers accept and onebit refuses. Comments are allowed.
+struct DuplicateKey {
+  std::string key;
+  size_t offset;  // of the duplicate's opening quote, in bytes
+};
+
+// The offset after the comment that begins at `begin`.
+size_t end_of_comment(std::string_view text, size_t begin) {
+  const bool to_line_end = text.substr(begin, 2) == "//";
+  const size_t end = text.find(to_line_end ? "\n" : "*/", begin + 2);
+  return end == std::string_view::npos ? text.size() : end + (to_line_end ? 1 : 2);
+}
+
+// The offset of the first character at or after `at` that is neither space nor comment.
+size_t skip_space(std::string_view text, size_t at) {
+  for (;;) {
+    at = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+    if (at == text.size() || text[at] != '/') return at;
+    at = end_of_comment(text, at);
+  }
+}
+
+// Returns the offset of a bracket that opens more than `most` levels. Accepts any text, since it is
+// called before parsing.
+std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
+  size_t depth = 0;
+  for (size_t at = skip_space(text, 0); at < text.size(); at = skip_space(text, at)) {
+    if (text[at] == '"') {
+      at = end_of_string(text, at);
+      continue;
+    }
+    if (text[at] == '{' || text[at] == '[') ++depth;
+    if ((text[at] == '}' || text[at] == ']') && depth > 0) --depth;
+    if (depth > most) return at;
+    ++at;
+  }
+  return std::nullopt;
+}
+
+// Finds a key that occurs twice in one object. The text must already have been parsed.
+std::optional<DuplicateKey> find_duplicate_key(std::string_view text) {
+  std::vector<std::set<std::string>> open;  // keys so far, for each object that encloses `at`
+  for (size_t at = skip_space(text, 0); at < text.size(); at = skip_space(text, at)) {
+    if (text[at] == '"') {
+      const size_t begin = at;
+      at = end_of_string(text, begin);
+      const size_t next = skip_space(text, at);
+      if (next == text.size() || text[next] != ':') continue;
+      // Keys are decoded, since "a" and "\u0061" are the same key.
+      const auto decoded = nlohmann::json::parse(text.substr(begin, at - begin));
+      auto key = decoded.get<std::string>();
+      if (!open.back().insert(key).second) return DuplicateKey{std::move(key), begin};
+    } else {
+      if (text[at] == '{') open.emplace_back();
+      if (text[at] == '}') open.pop_back();
+      ++at;
+    }
+  }
+  return std::nullopt;
+}
 
 // Line and column, counted from 1, of a byte offset.
 std::pair<size_t, size_t> place_of(std::string_view text, size_t offset) {
@@ -41,6 +178,12 @@ constexpr size_t kMaxNesting = 500;
 constexpr size_t kMaxNamesListed = 20;
 
 }  // namespace
+
+size_t end_of_string(std::string_view text, size_t begin) {
+  size_t at = begin + 1;
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, text.size());
+}
 
 Json parse_json(std::string_view text, const std::string& source) {
   // The parser treats a zero byte as the end of the text and ignores everything after it.

@@ -11,13 +11,14 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/ground/base/regular_file.h"
 
 namespace onebit {
 
 // `source` names the text in errors ("recipe.json"). Comments are allowed. A duplicate key in one
 // object is an error. Errors report line and column, except for a number too large for every type.
 Json parse_json(std::string_view text, const std::string& source);
+// The offset after the string of JSON whose opening quote is at `begin`, or the end of the text.
+size_t end_of_string(std::string_view text, size_t begin);
 // Reads a file of a model, a checkpoint or a store. Error: it is a device or a pipe, or larger than
 // `most_bytes`. What users name, such as a recipe, may be a pipe: parse_json(read_file(path), ...).
 Json read_json(const Path& path, uint64_t most_bytes = kMaxJsonBytes);

@@ -90,7 +90,7 @@ void show(std::string_view text) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
+    text.remove_prefix(written);
   }
 }
 

@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <set>
 #include <sstream>
 #include <vector>
 
 namespace onebit {
+
 namespace {
 
 // Files of /proc and /sys have no size, so they are read as streams. Empty if there is no file.
@@ -169,6 +173,29 @@ Machine read_machine(const Path& root) {
   machine.shared_memory_bytes = free_bytes(root / "dev/shm");
   machine.has_nvidia_device = std::filesystem::exists(root / "dev/nvidia0");
   return machine;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+std::optional<Path> path_of_program(const std::string& program) {
+  const char* folders = std::getenv("PATH");
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    const Path path = Path(folder.empty() ? "." : folder) / program;
+    std::error_code unreadable;
+    if (std::filesystem::is_regular_file(path, unreadable) && ::access(path.c_str(), X_OK) == 0) {
+      return path;
+    }
+  }
+  return std::nullopt;
+}
+
+uint64_t random_id() {
+  std::random_device source;
+  return (uint64_t{source()} << 32) ^ source();
 }
 
 }  // namespace onebit

@@ -1,9 +1,10 @@
 // What the operating system reports about this machine: processors, which of them this process may
-// use, memory. The source is /proc, /sys and the affinity mask of the process. A value that cannot
-// be read keeps its default.
+// use, memory, what this process was started with. The source is /proc, /sys and the affinity mask
+// of the process. A value that cannot be read keeps its default.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "onebit/ground/base/file.h"
@@ -35,5 +36,18 @@ int64_t peak_resident_bytes();
 
 // `root` replaces "/" in tests. The affinity mask is always this process's.
 Machine read_machine(const Path& root = "/");
+
+// Whether this process was started to ignore the signal. `nohup` starts a program with SIGHUP
+// ignored, and shells start background jobs of scripts with SIGINT ignored: a program that handles
+// such a signal all the same ends when it must not.
+bool is_ignored(int signal);
+
+// Finds `program`, a name without folders, as a shell does: in the first folder of PATH that holds
+// an executable file of this name. An empty entry of PATH is the working directory.
+std::optional<Path> path_of_program(const std::string& program);
+
+// 64 bits of the system's entropy by which a process identifies itself: two processes practically
+// never draw the same number.
+uint64_t random_id();
 
 }  // namespace onebit

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit {
 

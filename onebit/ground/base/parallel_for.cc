@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/parallel_parts.h"
 
 namespace onebit {
 

@@ -4,7 +4,6 @@
 #include <atomic>
 
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/ground/base/parallel_parts.h"
 
 namespace onebit {
 namespace {

@@ -2,13 +2,12 @@
 #include <vector>
 
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/ground/base/parallel_parts.h"
 
 namespace onebit {
 
 void run_parts(int parts, const std::function<void(int)>& run) {
   std::vector<std::jthread> others;
-  others.reserve(static_cast<size_t>(parts - 1));
+  others.reserve(parts - 1);
   for (int part = 1; part < parts; ++part) others.emplace_back([&run, part] { run(part); });
   run(0);
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 
 namespace onebit {
+
 namespace {
 
 // The bytes of the control character at the beginning of `text`, 0 if there is none.
@@ -49,6 +51,43 @@ std::string printable_line(std::string_view text) {
     }
   }
   return result;
+}
+
+namespace {
+
+bool is_plain(char letter) {
+  constexpr std::string_view kOthers = "_-+=.,:/@%^";
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+         kOthers.find(letter) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string shell_quoted(std::string_view word) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  std::string text = "'";
+  for (const char letter : word) {
+    if (letter == '\'') {
+      text += "'\\''";
+    } else {
+      text += letter;
+    }
+  }
+  return text + "'";
+}
+
+std::string quote(std::string_view name) {
+  constexpr size_t kMaxShown = 120;
+  std::string text = "\"";
+  for (const char character : name.substr(0, kMaxShown)) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x20 || byte >= 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else {
+      text += character;
+    }
+  }
+  return text + (name.size() > kMaxShown ? "...\"" : "\"");
 }
 
 }  // namespace onebit

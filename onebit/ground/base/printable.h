@@ -1,4 +1,5 @@
-// Text of others on its way to a terminal or a log: names out of files, lines of remote hosts.
+// Text of others on its way to a terminal, a log or a command line: names out of files, lines of
+// remote hosts.
 #pragma once
 
 #include <string>
@@ -13,5 +14,13 @@ namespace onebit {
 std::string printable(std::string_view text);
 // The same for a text that must stay in one line: newlines and tabs as \n and \t, too.
 std::string printable_line(std::string_view text);
+
+// A word of a command line that a user may copy, quoted if a POSIX shell would read it differently
+// otherwise.
+std::string shell_quoted(std::string_view word);
+
+// A name from a file, made safe for an error message: in quotes, control characters and broken
+// UTF-8 as \xNN, cut after 120 bytes. A file must not control the terminal.
+std::string quote(std::string_view name);
 
 }  // namespace onebit

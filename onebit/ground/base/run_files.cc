@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/ground/base/folder_lock.h"
+#include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/partial_file.h"
 
 namespace onebit::run_files {

@@ -6,7 +6,7 @@
 
 namespace onebit::run_files {
 
-// Files in the folder of a run, beside its lock (folder_lock.h).
+// Files in the folder of a run, beside its lock (folder.h).
 inline constexpr const char* kRecipe = "recipe.json";  // as given by the user
 inline constexpr const char* kResolvedRecipe = "recipe.resolved.json";
 inline constexpr const char* kMetrics = "metrics.jsonl";       // metrics/log_line.h

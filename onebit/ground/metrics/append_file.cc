@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/system_call.h"
 
 namespace onebit::metrics {
 
@@ -26,7 +25,7 @@ void AppendFile::append(std::string_view record) {
     const CallResult result = written;
     if (result.failed() && result.error() == EINTR) continue;
     require_call(result, "{}: cannot write", path_.string());
-    record.remove_prefix(static_cast<size_t>(written));
+    record.remove_prefix(written);
   }
 }
 

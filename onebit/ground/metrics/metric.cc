@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "onebit/ground/base/json.h"
+
 namespace onebit::metrics {
 
 double value_of(const std::vector<Metric>& metrics, std::string_view name) {
@@ -36,6 +38,14 @@ std::vector<std::string> distinct_names(std::initializer_list<std::span<const Me
     }
   }
   return names;
+}
+
+Json value_in_json(const Metric& metric) {
+  return metric.is_count ? Json(static_cast<int64_t>(metric.value)) : Json(metric.value);
+}
+
+bool is_count(const Json& value) {
+  return value.is_number_integer();
 }
 
 }  // namespace onebit::metrics

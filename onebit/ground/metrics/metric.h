@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/ground/base/json_fwd.h"
+
 namespace onebit::metrics {
 
 struct Metric {
@@ -30,5 +32,10 @@ std::string text_of(const std::vector<Metric>& metrics, std::string_view first);
 
 // The distinct names in these lists, in order of their first occurrence.
 std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists);
+
+// The values of metrics in JSON, in the log of a run and beside its best model: an integer is a
+// count, any other number is not, and a value that is not finite is null.
+Json value_in_json(const Metric& metric);
+bool is_count(const Json& value);
 
 }  // namespace onebit::metrics

@@ -30,7 +30,7 @@ void put(int descriptor, std::string_view text) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
+    text.remove_prefix(written);
   }
 }
 

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/metrics/log_line.h"
-#include "onebit/ground/metrics/metric_json.h"
+#include "onebit/ground/metrics/metric.h"
 
 namespace onebit::metrics {
 
@@ -148,10 +148,6 @@ RunHistory read_run(const Path& folder) {
   run.folder = folder.string();
   read_lines(run, log);
   read_recipe(run, folder);
-  // Logs before version 0.1.1 do not name the metric.
-  if (!run.kept_best && std::filesystem::exists(folder / run_files::kEvaluation)) {
-    run.kept_best = KeptBest{};
-  }
   return run;
 }
 

@@ -32,7 +32,7 @@ struct RunTable {
 
 // How a run chooses the model that it keeps in its folder.
 struct KeptBest {
-  std::string metric;  // its name in evaluations, or "" if it is not known
+  std::string metric;  // its name in evaluations
   bool smaller_is_better = false;
 };
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "onebit/ground/base/json_flaws.h"
+#include "onebit/ground/base/json.h"
 
 namespace onebit {
 namespace {

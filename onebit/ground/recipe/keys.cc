@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/recipe/key_rows.h"
 #include "onebit/ground/recipe/recipe.h"
 

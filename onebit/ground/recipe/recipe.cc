@@ -2,7 +2,7 @@
 
 #include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/shell_quoted.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/ground/recipe/hjson.h"
 
 namespace onebit {

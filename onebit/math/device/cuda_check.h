@@ -22,4 +22,10 @@ inline void check_cuda(cudaError_t status, const char* call) {
   if (status != cudaSuccess) fail_cuda(status, call);
 }
 
+// Whether the kernels of this build can run on a device.
+
+// Whether the program contains code that CUDA device `device_index` and its driver can run. Makes
+// this process's context on the device and the device the thread's current one.
+bool has_device_code(int device_index);
+
 }  // namespace onebit

@@ -1,8 +1,6 @@
-#include "onebit/math/device/device_code_cuda.h"
+#include "onebit/math/device/cuda_check.h"
 
 #include <cuda_runtime.h>
-
-#include "onebit/math/device/cuda_check.h"
 
 namespace onebit {
 namespace {

@@ -1,4 +1,4 @@
-// The interface of a CUDA stream without CUDA headers: cuda_stream.cc, or no_cuda_stream.cc.
+// The interface of a CUDA stream without CUDA headers: cuda_stream.cc, or no_cuda.cc.
 #pragma once
 
 #include <cstdint>

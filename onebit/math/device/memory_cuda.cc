@@ -2,7 +2,6 @@
 // waited for, because the streams of transports do not synchronise with it.
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/cuda_check.h"
-#include "onebit/math/device/device_code_cuda.h"
 #include "onebit/math/device/memory.h"
 
 namespace onebit::memory {

@@ -1,8 +1,13 @@
-// Replaces memory_cuda.cc in builds without CUDA.
+// Replaces memory_cuda.cc, cuda_stream.cc and cuda_profiler_range.cc in builds without CUDA.
+
 #include "onebit/ground/base/error.h"
+#include "onebit/math/device/device_stream.h"
+#include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
+#include "onebit/math/device/profiler_range.h"
 
 namespace onebit::memory {
+
 namespace {
 
 [[noreturn]] void absent() {
@@ -54,3 +59,18 @@ std::byte* allocate_staging(int, int64_t) {
 void release_staging(int, std::byte*) noexcept {}
 
 }  // namespace onebit::memory
+
+namespace onebit {
+
+std::unique_ptr<DeviceStream> DeviceStream::open(int) {
+  fail("this onebit was built without CUDA: use --device cpu, or build with -DONEBIT_CUDA=ON");
+}
+
+int cuda_version() {
+  return 0;
+}
+
+void push_profiler_range(const char*) {}
+void pop_profiler_range() {}
+
+}  // namespace onebit

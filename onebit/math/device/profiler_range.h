@@ -1,5 +1,5 @@
 // Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems displays. Does
-// nothing in a build without CUDA (no_profiler_range.cc).
+// nothing in a build without CUDA (no_cuda.cc).
 #pragma once
 
 namespace onebit {

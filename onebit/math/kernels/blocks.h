@@ -2,7 +2,9 @@
 // numbers that 1-bit Adam keeps with the variance are aligned.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace onebit::kernels {
 
@@ -15,5 +17,41 @@ inline constexpr int64_t kSubBlockElements = kBlockElements / kSubBlocks;
 constexpr int64_t blocks_in(int64_t elements) {
   return (elements + kBlockElements - 1) / kBlockElements;
 }
+
+// A range that an optimizer treats uniformly: elements [begin, end), multiples of 16, with one
+// weight decay and one learning rate.
+struct UpdateRange {
+  int64_t begin = 0, end = 0;
+  double weight_decay = 0;
+  double rate = 1;  // the update's learning rate is multiplied by it
+};
+
+// Elements [begin, end) of a flat buffer that share one trust ratio, one weight decay and one
+// learning rate. They are processed in blocks of kBlockElements counted from `begin`, the last one
+// shorter, so that a block never contains two tensors, wherever they begin.
+struct LambTensor {
+  int64_t begin = 0, end = 0;
+  int64_t first_block = 0;  // number of blocks of the preceding tensors
+  double weight_decay = 0;
+  double rate = 1;  // the update's learning rate is multiplied by it
+
+  constexpr int64_t end_block() const { return first_block + blocks_in(end - begin); }
+};
+
+// Calls body(tensor, block, first element, last) for the blocks [begin, end).
+template <class Body>
+void for_lamb_blocks(std::span<const LambTensor> tensors, int64_t begin, int64_t end,
+                     const Body& body) {
+  const auto ends_before = [begin](const LambTensor& one) { return one.end_block() <= begin; };
+  auto tensor = std::partition_point(tensors.begin(), tensors.end(), ends_before);
+  for (int64_t block = begin; block < end; ++block) {
+    if (tensor->end_block() <= block) ++tensor;
+    const int64_t first = tensor->begin + (block - tensor->first_block) * kBlockElements;
+    body(*tensor, block, first, std::min(first + kBlockElements, tensor->end));
+  }
+}
+
+// Fails unless the tensors are consecutive from 0 to `elements` and none is empty.
+void check_lamb_tensors(std::span<const LambTensor> tensors, int64_t elements);
 
 }  // namespace onebit::kernels

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "onebit/math/kernels/dropout_plan.h"
+#include "onebit/math/kernels/dropout_mask.h"
 
 namespace onebit::kernels::cuda {
 

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "onebit/math/kernels/dropout_plan.h"
+#include "onebit/math/kernels/dropout_mask.h"
 #include "onebit/math/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "onebit/math/tensor/sequence_starts.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::model {

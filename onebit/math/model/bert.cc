@@ -3,22 +3,111 @@
 #include <algorithm>
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
+#include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/embedding.h"
 #include "onebit/math/ops/layer_norm.h"
-#include "onebit/math/ops/residual_norm.h"
 
 namespace onebit::model {
 
+namespace {
+
+int declare_embedding(ParameterTable& table, const std::string& name, int64_t rows,
+                      const BertConfig& config, int64_t storage_rows = 0) {
+  return table.add({.name = "bert.embeddings." + name + ".weight",
+                    .shape = {rows, config.hidden_size},
+                    .init = InitialValue::kNormal,
+                    .init_stddev = config.initializer_range,
+                    .decay = true,
+                    .lookup = true,
+                    .storage_rows = storage_rows});
+}
+
+}  // namespace
+
+Embeddings::Embeddings(const BertConfig& config, ParameterTable& table)
+    : config_(config),
+      table_(&table),
+      word_(declare_embedding(table, "word_embeddings", config.vocab_size, config,
+                              config.stored_vocab_size())),
+      position_(declare_embedding(table, "position_embeddings", config.max_positions, config)),
+      segment_(declare_embedding(table, "token_type_embeddings", config.segments, config)),
+      norm_(declare_norm(table, "bert.embeddings.LayerNorm", config.hidden_size)) {}
+
+void Embeddings::reserve(MemoryPlan& memory, const BatchLimits& limits, bool training) {
+  mean_ = Tensor();
+  inverse_stddev_ = Tensor();
+  if (!training) return;
+  mean_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
+  inverse_stddev_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
+}
+
+kernels::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPass* pass) const {
+  if (pass == nullptr) return {};
+  return {.probability = static_cast<float>(config_.hidden_dropout),
+          .seed = pass->dropout_seed,
+          .site = dropout_site(0, DropoutPlace::kEmbedding),
+          .row_keys = batch.row_keys};
+}
+
+void Embeddings::forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass,
+                         View y) const {
+  ops::embedding(context, {.tokens = batch.tokens,
+                           .positions = batch.positions,
+                           .segments = batch.segments,
+                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
+                           .position = table_->compute_value(position_),
+                           .segment = table_->compute_value(segment_),
+                           .gamma = table_->value(norm_.gamma),
+                           .beta = table_->value(norm_.beta),
+                           .epsilon = static_cast<float>(config_.layer_norm_eps),
+                           .dropout = dropout(batch, pass),
+                           .y = y,
+                           .mean = rows_of(mean_, batch.rows()),
+                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows())});
+}
+
+void Embeddings::backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
+                          ConstView grad_y) const {
+  // Stale where a masked-word head would have overwritten it, but had no masked words.
+  if (table_->stale_gradients().take(word_)) ops::fill(context, table_->gradient(word_), 0);
+  ops::embedding_backward(context,
+                          {.grad_y = grad_y,
+                           .tokens = batch.tokens,
+                           .positions = batch.positions,
+                           .segments = batch.segments,
+                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
+                           .position = table_->compute_value(position_),
+                           .segment = table_->compute_value(segment_),
+                           .gamma = table_->value(norm_.gamma),
+                           .mean = rows_of(mean_, batch.rows()),
+                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows()),
+                           .dropout = dropout(batch, &pass),
+                           .grad_word = table_->gradient(word_).rows(0, config_.vocab_size),
+                           .grad_position = table_->gradient(position_),
+                           .grad_segment = table_->gradient(segment_),
+                           .grad_gamma = table_->gradient(norm_.gamma),
+                           .grad_beta = table_->gradient(norm_.beta)});
+}
+
+namespace {
+
+const BertConfig& valid(const BertConfig& config) {
+  validate(config, "model");
+  return config;
+}
+
+}  // namespace
+
 Bert::Bert(const BertConfig& config, ParameterTable& table)
-    : config_((validate(config, "model"), config)), table_(&table), embeddings_(config, table) {
+    : config_(valid(config)), table_(&table), embeddings_(config, table) {
   if (config.pre_layer_norm) {
     first_norm_ =
         declare_norm(table, "bert.encoder.layer.0.PreAttentionLayerNorm", config.hidden_size);
   }
-  const auto& word = table.parameters()[static_cast<size_t>(embeddings_.word())];
+  const auto& word = table.parameters()[embeddings_.word()];
   embedding_range_ = {word.range.begin, table.size_elements()};
-  layers_.reserve(static_cast<size_t>(config.layers));
+  layers_.reserve(config.layers);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     layers_.emplace_back(config, table, layer);
   }
@@ -125,13 +214,13 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
 }
 
 const NormBuffers& Bert::stream(int64_t index) const {
-  return streams_[static_cast<size_t>(plan_.training ? index : index % 2)];
+  return streams_[plan_.training ? index : index % 2];
 }
 
 int64_t Bert::next_layer(int64_t layer, const TrainingPass* pass) const {
   int64_t next = layer + 1;
   if (pass == nullptr || pass->layer_factors.empty()) return next;
-  while (next < config_.layers && pass->layer_factors[static_cast<size_t>(next)] == 0) ++next;
+  while (next < config_.layers && pass->layer_factors[next] == 0) ++next;
   return next;
 }
 
@@ -140,13 +229,13 @@ LayerPass Bert::layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows o
   const int64_t next = next_layer(layer, pass);
   const bool last = next == config_.layers;
   const bool is_scaled = pass != nullptr && !pass->layer_factors.empty();
-  const EncoderLayer& before_next = layers_[static_cast<size_t>(next - 1)];
+  const EncoderLayer& before_next = layers_[next - 1];
   return {.batch = &batch,
           .training = pass,
           .output_rows = last ? output_rows : OutputRows(),
           .output_count = last ? output_count_ : batch.rows(),
           .last = last,
-          .factor = is_scaled ? pass->layer_factors[static_cast<size_t>(layer)] : 1,
+          .factor = is_scaled ? pass->layer_factors[layer] : 1,
           .input = &stream(layer),
           .saved = &saved_[saved_.size() == 1 ? 0 : static_cast<size_t>(layer)],
           .output = &stream(next),
@@ -213,8 +302,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
   embed(context, batch, pass);
   const PhaseSpan phase(context, kEncoderForward);
   for (int64_t layer = 0; layer < config_.layers; layer = next_layer(layer, pass)) {
-    layers_[static_cast<size_t>(layer)].forward(context,
-                                                layer_pass(layer, batch, output_rows, pass));
+    layers_[layer].forward(context, layer_pass(layer, batch, output_rows, pass));
   }
   return rows_of(stream(config_.layers).y, output_count_);
 }
@@ -260,7 +348,7 @@ void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRow
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     if (next_layer(layer - 1, &pass) != layer) continue;  // left out
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
-    const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
+    const EncoderLayer& block = layers_[layer];
     // The shared buffers still contain the activations of the last computed layer.
     const bool again = plan_.memory.full_recomputation && !call.last;
     if (again) block.forward(context, call);

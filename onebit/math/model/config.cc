@@ -1,7 +1,7 @@
 #include "onebit/math/model/config.h"
 
-#include "onebit/ground/base/model_limits.h"
-#include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/base/config_keys.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::model {
 namespace {

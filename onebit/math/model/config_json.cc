@@ -1,6 +1,6 @@
 #include "onebit/math/model/config.h"
 
-#include "onebit/ground/base/model_limits.h"
+#include "onebit/ground/base/config_keys.h"
 
 namespace onebit::model {
 namespace {

@@ -29,7 +29,7 @@ LinearParameters declare_linear(ParameterTable& table, const std::string& name, 
 NormParameters declare_norm(ParameterTable& table, const std::string& name, int64_t hidden);
 
 // What a layer's backward pass does to the gradient of `weight` [out, in]: adds to it, or
-// overwrites it when it is stale (tensor/stale_gradients.h). `grad_bias` may be empty.
+// overwrites it when it is stale (tensor/parameter_table.h). `grad_bias` may be empty.
 ops::LinearBackwardWeight weight_gradient(ParameterTable& table, int weight, ConstView grad_y,
                                           ConstView x, View grad_bias = {});
 

@@ -5,8 +5,8 @@
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
-#include "onebit/math/ops/residual_norm.h"
 #include "onebit/math/ops/rows.h"
 
 namespace onebit::model {
@@ -69,9 +69,7 @@ EncoderLayer::EncoderLayer(const BertConfig& config, ParameterTable& table, int6
   output_ = declare_linear(table, name + ".output.dense", hidden, wide, residual_stddev(config));
   output_norm_ = declare_norm(table, output_norm_name(config, index), hidden);
 
-  const auto begin_of = [&](int parameter) {
-    return table.parameters()[static_cast<size_t>(parameter)].range.begin;
-  };
+  const auto begin_of = [&](int parameter) { return table.parameters()[parameter].range.begin; };
   attention_range_ = {begin_of(qkv_.weight), begin_of(intermediate_.weight)};
   feed_forward_range_ = {begin_of(intermediate_.weight), table.size_elements()};
 }

@@ -7,7 +7,7 @@
 namespace onebit::model {
 namespace {
 
-// Distinct from the streams of batches (batches/random_streams.h) and from dropout, which uses
+// Distinct from the streams of batches (batches/permutation.h) and from dropout, which uses
 // the seed.
 constexpr uint64_t kStream = 0x0e01;
 

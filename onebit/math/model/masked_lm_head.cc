@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
+#include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/cross_entropy.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/losses.h"
 
 namespace onebit::model {
 namespace {

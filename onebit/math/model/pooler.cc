@@ -1,7 +1,7 @@
 #include "onebit/math/model/pooler.h"
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
+#include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/activation.h"
 #include "onebit/math/ops/linear.h"
 

@@ -1,13 +1,30 @@
 #include "onebit/math/model/sequence_classifier.h"
 
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
-#include "onebit/math/ops/cross_entropy.h"
-#include "onebit/math/ops/dropout.h"
-#include "onebit/math/ops/label_loss.h"
+#include "onebit/math/model/training_pass.h"
+#include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/losses.h"
+#include "onebit/math/ops/rows.h"
 
 namespace onebit::model {
+
+void ClassifierDropout::reserve(MemoryPlan& memory, int64_t rows) {
+  row_keys_ = memory.reserve(MemoryKind::kHead, DType::kU64, {rows});
+}
+
+kernels::Dropout ClassifierDropout::of(Context& context, const DeviceBatch& batch, ConstView rows,
+                                       const TrainingPass* pass) const {
+  if (pass == nullptr || probability_ <= 0) return {};
+  const View row_keys = rows_of(row_keys_, rows.elements());
+  ops::gather_rows(context, {.x = batch.row_keys.reshaped({batch.rows(), 1}),
+                             .indices = rows,
+                             .y = row_keys.reshaped({rows.elements(), 1})});
+  return {.probability = static_cast<float>(probability_),
+          .seed = pass->dropout_seed,
+          .site = dropout_site(0, DropoutPlace::kClassifier),
+          .row_keys = row_keys};
+}
 
 SequenceClassifier::SequenceClassifier(const BertConfig& config, ParameterTable& table,
                                        const std::string& name, int64_t outputs)

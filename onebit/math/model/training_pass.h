@@ -9,12 +9,20 @@
 
 namespace onebit::model {
 
+// The phases of a pass in profiles (onebit/math/device/profile.h).
+inline constexpr const char* kEmbeddingsForward = "embeddings forward";
+inline constexpr const char* kEncoderForward = "encoder forward";
+inline constexpr const char* kHeadsForward = "heads forward";
+inline constexpr const char* kHeadsBackward = "heads backward";
+inline constexpr const char* kEncoderBackward = "encoder backward";
+inline constexpr const char* kEmbeddingsBackward = "embeddings backward";
+
 // Called with a range of the flat gradient buffer as soon as it is complete. The ranges of one pass
 // run from the end of the buffer to its beginning, adjacent to each other, and cover the model.
 using GradientsReady = std::function<void(Range)>;
 
 // One forward and backward pass over one micro-batch. Gradients are added to those in the table, or
-// written over those that are stale (tensor/stale_gradients.h).
+// written over those that are stale (tensor/parameter_table.h).
 // The loss of a pass is a weighted sum over its items (masked tokens, sequences), with weights from
 // the caller: 1 / (items of the whole global batch) makes the mean over it exact, however it is
 // split into micro-batches and ranks.

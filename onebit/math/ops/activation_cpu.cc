@@ -6,7 +6,6 @@
 
 #include "onebit/math/kernels/column_partials.h"
 #include "onebit/math/kernels/cpu_op.h"
-#include "onebit/math/kernels/float_type.h"
 #include "onebit/math/kernels/for_parts.h"
 #include "onebit/math/kernels/simd_math_inl.h"
 #include "onebit/math/ops/activation.h"

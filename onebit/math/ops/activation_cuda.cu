@@ -86,6 +86,7 @@ struct ShortGelu {
   }
 };
 
+// One thread per eight elements.
 template <typename T, class Function>
 __global__ void forward(Function function, const T* x, T* y, int64_t count) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;

@@ -19,7 +19,6 @@
 
 #include "onebit/math/device/context.h"
 #include "onebit/math/kernels/dropout.h"
-#include "onebit/math/tensor/sequence_starts.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::ops {

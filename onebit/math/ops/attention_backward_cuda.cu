@@ -4,10 +4,9 @@
 #include "onebit/math/kernels/block_shared_cuda.h"
 #include "onebit/math/kernels/column_partials_cuda.h"
 #include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/attention_column_sums_cuda.h"
 #include "onebit/math/ops/attention_place_cuda.h"
-#include "onebit/math/ops/attention_plain_cuda.h"
 #include "onebit/math/ops/attention_products_cuda.h"
+#include "onebit/math/ops/attention_tile_cuda.h"
 #include "onebit/math/ops/reduce.h"
 
 namespace onebit::ops::cuda {
@@ -175,6 +174,8 @@ __device__ void query_rows(const AttentionCall<T>& a) {
   shared.sums().write(sum, a.scale, at, a.bias_place(0, at.head));
 }
 
+// The gradient of queries: a thread block owns rows of queries of one head and passes by the tiles
+// of keys.
 template <typename T, class Products>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kQueryBlocks)
     tiled_queries(AttentionCall<T> a) {
@@ -319,6 +320,8 @@ __device__ void key_rows(const AttentionCall<T>& a) {
   shared.sums().write(grad_value, 1.0f, at, a.bias_place(2, at.head));
 }
 
+// The gradients of keys and values: a thread block owns rows of keys of one head and passes by the
+// tiles of queries.
 template <typename T, class Products>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kKeyBlocks)
     tiled_keys(AttentionCall<T> a) {

@@ -15,7 +15,6 @@
 #include "onebit/math/kernels/softmax_inl.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_plan.h"
-#include "onebit/math/ops/attention_tile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {

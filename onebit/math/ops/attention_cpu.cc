@@ -7,14 +7,12 @@
 
 #include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/cpu_op.h"
-#include "onebit/math/kernels/float_type.h"
 #include "onebit/math/kernels/for_parts.h"
 #include "onebit/math/kernels/softmax_inl.h"
 #include "onebit/math/kernels/tile_product_inl.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_bf16_inl.h"
 #include "onebit/math/ops/attention_plan.h"
-#include "onebit/math/ops/attention_tile.h"
 #include "onebit/math/ops/reduce.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -6,8 +6,8 @@
 #include "onebit/math/kernels/block_shared_cuda.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_place_cuda.h"
-#include "onebit/math/ops/attention_plain_cuda.h"
 #include "onebit/math/ops/attention_products_cuda.h"
+#include "onebit/math/ops/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
 
@@ -163,6 +163,7 @@ __device__ void forward_rows(const AttentionCall<T>& a) {
   store(a, at, running, context);
 }
 
+// A thread block owns rows of queries of one head and passes by the tiles of keys and values.
 template <typename T, class Products>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kForwardBlocks)
     tiled_forward(AttentionCall<T> a) {

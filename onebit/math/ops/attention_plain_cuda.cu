@@ -1,9 +1,8 @@
-#include "onebit/math/ops/attention_plain_cuda.h"
+#include "onebit/math/ops/attention_tile_cuda.h"
 
 #include <cmath>
 
 #include "onebit/math/kernels/block_shared_cuda.h"
-#include "onebit/math/ops/attention_call_cuda.h"
 
 namespace onebit::ops::cuda {
 

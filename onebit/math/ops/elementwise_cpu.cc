@@ -3,8 +3,8 @@
 #include "hwy/foreach_target.h"
 //
 #include "onebit/math/kernels/cpu_op.h"
-#include "onebit/math/kernels/float_type.h"
 #include "onebit/math/kernels/for_parts.h"
+#include "onebit/math/kernels/simd_dropout_inl.h"
 #include "onebit/math/kernels/simd_inl.h"
 #include "onebit/math/ops/elementwise.h"
 
@@ -56,6 +56,27 @@ void add(Context& context, const Add& a) {
   });
 }
 
+void dropout(Context& context, const DropoutForward& a) {
+  const int64_t rows = a.x.extent(0), columns = a.x.extent(1), grain = grain_for(columns);
+  const DropoutPlan plan(a.dropout);
+  const RowScratch scratch(context, part_count(context, rows, grain), columns);
+  with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
+    using T = decltype(tag);
+
+    for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+      uint16_t* bits = scratch.bits(part);
+      for (int64_t row = begin; row < end; ++row) {
+        const T* x = a.x.data<T>() + row * columns;
+        T* y = a.y.data<T>() + row * columns;
+        draw_dropout_bits(plan, row, 0, columns, bits);
+        for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+          store(dropped(load(x + i, lanes), plan, bits, i), y + i, lanes);
+        });
+      }
+    });
+  });
+}
+
 }  // namespace
 }  // namespace onebit::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -78,5 +99,8 @@ void fill(Context& context, View x, float value) {
 }
 
 }  // namespace cpu
+
+ONEBIT_CPU_OP(dropout, DropoutForward);
+
 }  // namespace onebit::ops
 #endif

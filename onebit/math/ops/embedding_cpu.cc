@@ -6,10 +6,8 @@
 #include <string_view>
 
 #include "onebit/math/kernels/column_partials.h"
-#include "onebit/math/kernels/float_type.h"
 #include "onebit/math/kernels/for_parts.h"
 #include "onebit/math/kernels/norm_inl.h"
-#include "onebit/math/kernels/row_scratch.h"
 #include "onebit/math/kernels/simd_dropout_inl.h"
 #include "onebit/math/ops/embedding.h"
 

@@ -73,6 +73,7 @@ struct Statistics {
   float *mean, *inverse_stddev;
 };
 
+// One thread block per row, eight columns per thread.
 template <typename T, typename W>
 __global__ void forward(Tables<W> tables, const float* gamma, const float* beta, float epsilon,
                         DropoutPlan plan, T* y, Statistics statistics) {
@@ -182,7 +183,7 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   std::array<float*, DevicePartials::kMaxSums> to{a.grad_gamma.data<float>(),
                                                   a.grad_beta.data<float>()};
   for (int type = 0; type < types; ++type) {
-    to[static_cast<size_t>(kSegments + type)] = a.grad_segment.data<float>() + type * hidden;
+    to[kSegments + type] = a.grad_segment.data<float>() + type * hidden;
   }
   partials.add_to(to);
 }

@@ -51,4 +51,66 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   on_device::layer_norm_backward(context, a);
 }
 
+static Work work_of(const ResidualNorm& a) {
+  return kernels::moves(a.residual, a.x, a.sum, a.y, a.mean, a.inverse_stddev);
+}
+static Work work_of(const ResidualNormBackward& a) {
+  return kernels::moves(a.grad_y, a.grad_y_extra, a.grad_sum_extra, a.sum.empty() ? a.y : a.sum,
+                        a.inverse_stddev, a.grad_residual, a.grad_x);
+}
+
+ONEBIT_DEVICE_OP(void, residual_norm, const ResidualNorm&);
+ONEBIT_DEVICE_OP(void, residual_norm_backward, const ResidualNormBackward&);
+
+void residual_norm(Context& context, const ResidualNorm& a) {
+  const kernels::ArgumentCheck check(context, "residual_norm");
+  check.leading("x", a.x, 2);
+  const DType dtype = a.x.dtype();
+  const Shape shape = a.x.shape();
+  const int64_t rows = shape[0], hidden = shape[1];
+  check.view("residual", a.residual, dtype, shape);
+  check.dropout(a.dropout, rows);
+  check.view("gamma", a.gamma, DType::kF32, {hidden});
+  check.view("beta", a.beta, DType::kF32, {hidden});
+  check.optional("sum", a.sum, dtype, shape);
+  check.view("y", a.y, dtype, shape);
+  check.that(a.sum.empty() || a.sum.raw() != a.y.raw(), "sum and y must not be the same memory");
+  check.optional("mean", a.mean, DType::kF32, {rows});
+  check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+  check.that(a.mean.empty() == a.inverse_stddev.empty(),
+             "mean and inverse_stddev must be given together");
+  on_device::residual_norm(context, a);
+}
+
+void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
+  const kernels::ArgumentCheck check(context, "residual_norm_backward");
+  check.leading("grad_y", a.grad_y, 2);
+  const DType dtype = a.grad_y.dtype();
+  const Shape shape = a.grad_y.shape();
+  const int64_t rows = shape[0], hidden = shape[1];
+  check.optional("grad_y_extra", a.grad_y_extra, dtype, shape);
+  check.optional("grad_sum_extra", a.grad_sum_extra, dtype, shape);
+  if (!a.sum.empty()) {
+    check.view("sum", a.sum, dtype, shape);
+    check.view("mean", a.mean, DType::kF32, {rows});
+  } else {
+    check.view("y", a.y, dtype, shape);
+    check.view("beta", a.beta, DType::kF32, {hidden});
+  }
+  check.view("gamma", a.gamma, DType::kF32, {hidden});
+  check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+  check.dropout(a.dropout, rows);
+  check.view("grad_residual", a.grad_residual, dtype, shape);
+  check.optional("grad_x", a.grad_x, dtype, shape);
+  check.that(!a.grad_x.empty() || (a.dropout.probability == 0 && a.factor == 1) || rows == 0,
+             "grad_x is required: with dropout or a factor it differs from grad_residual");
+  check.that(a.grad_x.empty() || a.grad_x.raw() != a.grad_residual.raw(),
+             "grad_x and grad_residual must not be the same memory; without dropout and factor, "
+             "omit grad_x");
+  check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
+  check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
+  check.optional("grad_bias", a.grad_bias, DType::kF32, {hidden});
+  on_device::residual_norm_backward(context, a);
+}
+
 }  // namespace onebit::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "onebit/math/device/context.h"
+#include "onebit/math/kernels/dropout.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::ops {
@@ -30,5 +31,47 @@ struct LayerNormBackward {
   View grad_gamma, grad_beta;  // f32 [hidden]  added to
 };
 void layer_norm_backward(Context&, const LayerNormBackward&);
+
+// The end of a sublayer in one pass over memory: dropout, residual and layer norm.
+// Activations are f32, bf16 or f16, parameters, statistics and sums f32.
+
+// sum = residual + factor * dropout(x),  y = layer_norm(sum)
+struct ResidualNorm {
+  ConstView residual;  // [rows, hidden]
+  ConstView x;         // [rows, hidden]  (includes the bias)
+  kernels::Dropout dropout;
+  float factor = 1;       // multiplies what is added to the residual (model/layer_drop.h)
+  ConstView gamma, beta;  // f32 [hidden]
+  float epsilon = 1e-12f;
+  View sum;  // [rows, hidden]  overwritten (empty if it is not read later, as in invertible
+             //                 post-LN and evaluation), may be residual or x
+  View y;    // [rows, hidden]  overwritten, may be residual or x, not sum
+  View mean, inverse_stddev;  // f32 [rows]      overwritten (both empty in evaluation)
+};
+void residual_norm(Context&, const ResidualNorm&);
+
+// With g = grad_y + grad_y_extra:
+//   grad_sum = layer_norm'(g) + grad_sum_extra,  grad_residual = grad_sum,  grad_x =
+//   factor * dropout'(grad_sum)
+// Reads the norm's input `sum`, or, when that is empty, recovers it from y as in layer_norm.h.
+struct ResidualNormBackward {
+  ConstView grad_y;        // [rows, hidden]
+  ConstView grad_y_extra;  // [rows, hidden], or empty: a second gradient of y
+  ConstView
+      grad_sum_extra;     // [rows, hidden], or empty: a gradient that reached `sum` past the norm
+  ConstView sum;          // [rows, hidden], or empty
+  ConstView y;            // [rows, hidden], read only when sum is empty
+  ConstView gamma, beta;  // f32 [hidden], beta read only when sum is empty
+  ConstView mean;         // f32 [rows], read only when sum is given
+  ConstView inverse_stddev;  // f32 [rows]
+  kernels::Dropout dropout;  // as in the forward pass
+  float factor = 1;          // likewise
+  View grad_residual;        // [rows, hidden]  overwritten, may be one of the grad inputs
+  View grad_x;               // [rows, hidden]  overwritten, may be another of the grad inputs, or,
+                             //                 without dropout and factor, empty (= grad_residual)
+  View grad_gamma, grad_beta;  // f32 [hidden]    added to
+  View grad_bias;  // f32 [hidden]    column sums of grad_x, added to (empty: not computed)
+};
+void residual_norm_backward(Context&, const ResidualNormBackward&);
 
 }  // namespace onebit::ops

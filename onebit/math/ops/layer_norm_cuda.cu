@@ -15,6 +15,7 @@ struct Parameters {
   float epsilon;
 };
 
+// One thread block per row, eight columns per thread.
 template <typename T>
 __global__ void forward(const T* x, int64_t hidden, Parameters parameters, T* y) {
   const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
@@ -29,7 +30,9 @@ __global__ void forward(const T* x, int64_t hidden, Parameters parameters, T* y)
   }
 }
 
-enum Sum { kGamma, kBeta, kSums };
+// Sums over the rows; layer_norm has no bias.
+enum Sum { kGamma, kBeta, kBias };
+constexpr int kSums = kBias, kResidualSums = kBias + 1;
 
 // One thread block per block of rows. grad_x may be grad_y.
 template <typename T>
@@ -85,6 +88,229 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
            pointer<T>(a.grad_x), partials.data());
   });
   partials.add_to({a.grad_gamma.data<float>(), a.grad_beta.data<float>()});
+}
+
+namespace {
+
+template <typename T>
+struct ResidualForward {
+  const T *residual, *x;
+  float factor;
+  const float *gamma, *beta;
+  float epsilon;
+  T *sum, *y;                    // sum may be null
+  float *mean, *inverse_stddev;  // null in evaluation
+};
+
+// One thread block per row, eight columns per thread.
+template <typename T>
+__global__ void residual_forward(ResidualForward<T> a, int64_t hidden, DropoutPlan plan) {
+  const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  const int64_t at = row * hidden + column;
+  Eight values, residual;
+  load_eight_of_both(a.x + at, a.residual + at, count, values, residual);
+  if (count > 0) drop_eight(values, plan, row_key_of(plan, row), threadIdx.x);
+  for (int i = 0; i < kEight; ++i) {
+    values.lane[i] = residual.lane[i] + values.lane[i] * a.factor;
+  }
+  if (a.sum != nullptr) store_eight(values, a.sum + at, count);
+  const RowStatistics statistics = row_statistics(values, count, hidden, a.epsilon);
+  const Eight gamma = load_eight(a.gamma + column, count);
+  const Eight beta = load_eight(a.beta + column, count);
+  store_eight(normalised(values, statistics, gamma, beta), a.y + at, count);
+  if (threadIdx.x == 0 && a.mean != nullptr) {
+    a.mean[row] = statistics.mean;
+    a.inverse_stddev[row] = statistics.inverse_stddev;
+  }
+}
+
+template <typename T>
+struct ResidualBackward {
+  const T *grad_y, *grad_y_extra, *grad_sum_extra;  // the extras may be null
+  NormSource<T> source;
+  const float* gamma;
+  float factor;
+  T *grad_residual, *grad_x;  // either may be one of the inputs, and grad_x null
+};
+
+__device__ void add_to(Eight& sum, const Eight& other) {
+  for (int i = 0; i < kEight; ++i) sum.lane[i] += other.lane[i];
+}
+
+// What a thread needs of a row, in the order of rows. kWhole: its eight columns exist and are
+// aligned, and the next row is then loaded while this one is worked on.
+template <bool kWhole, typename T>
+class RowReader {
+ public:
+  struct Row {
+    Eight grad_y, norm;
+    RowStatistics statistics;
+    uint64_t row_key;
+  };
+
+  __device__ RowReader(const ResidualBackward<T>& a, const DropoutPlan& plan, int64_t hidden,
+                       int64_t column, int64_t first, int64_t last)
+      : a_(a), plan_(plan), hidden_(hidden), column_(column), row_(first), last_(last) {
+    load();
+  }
+  __device__ Row next() {
+    Row now;
+    now.statistics = statistics_;
+    now.row_key = row_key_;
+    if constexpr (kWhole) {
+      now.grad_y = widen(grad_y_);
+      if (a_.grad_y_extra != nullptr) add_to(now.grad_y, widen(extra_));
+      now.norm = widen(norm_);
+    } else {
+      const int64_t at = row_ * hidden_ + column_, count = hidden_ - column_;
+      now.grad_y = load_eight(a_.grad_y + at, count);
+      if (a_.grad_y_extra != nullptr) add_to(now.grad_y, load_eight(a_.grad_y_extra + at, count));
+      now.norm = load_eight(a_.source.values() + at, count);
+    }
+    ++row_;
+    load();
+    return now;
+  }
+
+ private:
+  __device__ void load() {
+    if (row_ >= last_) return;
+    statistics_ = a_.source.statistics(row_);
+    row_key_ = row_key_of(plan_, row_);
+    if constexpr (kWhole) {
+      const int64_t at = row_ * hidden_ + column_;
+      grad_y_ = load_stored(a_.grad_y + at);
+      if (a_.grad_y_extra != nullptr) extra_ = load_stored(a_.grad_y_extra + at);
+      norm_ = load_stored(a_.source.values() + at);
+    }
+  }
+
+  const ResidualBackward<T>& a_;
+  const DropoutPlan& plan_;
+  int64_t hidden_, column_, row_, last_;
+  RowStatistics statistics_{};
+  uint64_t row_key_ = 0;
+  Stored<T> grad_y_{}, extra_{}, norm_{};
+};
+
+// Stores a thread's columns of a row. kWhole: there are eight, and they are aligned.
+template <bool kWhole, typename T>
+__device__ void store(const Eight& from, T* to, int64_t count) {
+  if constexpr (kWhole) {
+    store_whole(from, to);
+  } else {
+    store_eight(from, to, count);
+  }
+}
+
+// Bounds registers: to 128, with which the 512 threads of the longest row fit on a multiprocessor,
+// and to 96 where a row is read without being loaded ahead.
+template <bool kWhole>
+constexpr int kBoundThreads = kWhole ? 512 : 672;
+
+// kWarps: of the block, 0 if the launch decides.
+template <bool kWhole, unsigned kWarps, typename T>
+__global__ void __launch_bounds__(kBoundThreads<kWhole>)
+    residual_backward(ResidualBackward<T> a, int64_t hidden, DeviceRowBlocks blocks,
+                      DropoutPlan plan, float* partials) {
+  const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  const Eight gamma = load_eight(a.gamma + column, count);
+  const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
+  const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
+  RowReader<kWhole, T> reader(a, plan, hidden, column, first, last);
+  const MeanOf mean(hidden);
+  Eight gamma_sum, beta_sum, bias_sum;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t at = row * hidden + column;
+    const auto [grad_y, norm, statistics, row_key] = reader.next();
+    const int64_t end = kWhole ? column + kEight : hidden;  // all eight columns exist
+    const Eight x_hat = a.source.x_hat(norm, statistics, end, column, gamma);
+    Eight grad = norm_gradient<kWarps>(grad_y, x_hat, gamma, row, mean, statistics.inverse_stddev,
+                                       gamma_sum, beta_sum);
+    if (a.grad_sum_extra != nullptr) {
+      const T* extra = a.grad_sum_extra + at;
+      add_to(grad, kWhole ? load_whole(extra) : load_eight(extra, count));
+    }
+    store<kWhole>(grad, a.grad_residual + at, count);
+    if (kWhole || count > 0) drop_eight(grad, plan, row_key, threadIdx.x);
+    for (int i = 0; i < kEight; ++i) grad.lane[i] *= a.factor;
+    if (a.grad_x != nullptr) store<kWhole>(grad, a.grad_x + at, count);
+    add_to(bias_sum, grad);
+  }
+  float* sums = partials + int64_t{blockIdx.x} * kResidualSums * hidden + column;
+  store_eight(gamma_sum, sums + kGamma * hidden, count);
+  store_eight(beta_sum, sums + kBeta * hidden, count);
+  store_eight(bias_sum, sums + kBias * hidden, count);
+}
+
+// The kernel for these rows.
+template <typename T>
+auto backward_for(const ResidualBackward<T>& a, int64_t hidden) {
+  // Every thread of a block has eight columns.
+  const bool whole =
+      hidden % (kEight * kWarp) == 0 && are_aligned({a.grad_y, a.grad_y_extra, a.grad_sum_extra,
+                                                     a.source.values(), a.grad_residual, a.grad_x});
+  if (!whole) return residual_backward<false, 0, T>;
+  // Of f32 the known number of warps costs registers that have to be in memory then.
+  if constexpr (sizeof(T) == 2) {
+    const int64_t warps = hidden / (kEight * kWarp);
+    if (warps == 2) return residual_backward<true, 2, T>;
+    if (warps == 3) return residual_backward<true, 3, T>;
+    if (warps == 4) return residual_backward<true, 4, T>;
+  }
+  return residual_backward<true, 0, T>;
+}
+
+}  // namespace
+
+void residual_norm(Context& context, const ResidualNorm& a) {
+  const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& cuda = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const unsigned threads = row_threads(hidden, "residual_norm");
+  with_device_type(a.x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const ResidualForward<T> call{.residual = pointer<T>(a.residual),
+                                  .x = pointer<T>(a.x),
+                                  .factor = a.factor,
+                                  .gamma = a.gamma.data<float>(),
+                                  .beta = a.beta.data<float>(),
+                                  .epsilon = a.epsilon,
+                                  .sum = pointer<T>(a.sum),
+                                  .y = pointer<T>(a.y),
+                                  .mean = a.mean.data<float>(),
+                                  .inverse_stddev = a.inverse_stddev.data<float>()};
+    launch("residual_norm", cuda, static_cast<unsigned>(rows), threads, residual_forward<T>, call,
+           hidden, plan);
+  });
+}
+
+void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& cuda = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const DeviceRowBlocks blocks(rows);
+  DevicePartials partials(cuda, blocks.count, hidden, kResidualSums);
+  const unsigned threads = row_threads(hidden, "residual_norm_backward");
+  with_device_type(a.grad_y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const ResidualBackward<T> call{
+        .grad_y = pointer<T>(a.grad_y),
+        .grad_y_extra = pointer<T>(a.grad_y_extra),
+        .grad_sum_extra = pointer<T>(a.grad_sum_extra),
+        .source = {pointer<T>(a.sum), pointer<T>(a.y), a.mean.data<float>(),
+                   a.inverse_stddev.data<float>(), a.beta.data<float>()},
+        .gamma = a.gamma.data<float>(),
+        .factor = a.factor,
+        .grad_residual = pointer<T>(a.grad_residual),
+        .grad_x = pointer<T>(a.grad_x)};
+    launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,
+           backward_for(call, hidden), call, hidden, blocks, plan, partials.data());
+  });
+  partials.add_to(
+      {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});
 }
 
 }  // namespace onebit::ops::cuda

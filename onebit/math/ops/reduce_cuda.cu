@@ -50,6 +50,7 @@ __global__ void partial_sums(const float* x, int64_t count, double* partials) {
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
+// One thread block adds the sums of all blocks, in a fixed order.
 __global__ void total_sum(const double* partials, int count, double* total) {
   double sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += partials[i];
@@ -75,6 +76,7 @@ double reduce(Context& context, const ConstView& x) {
   return total;
 }
 
+// Sets `found`, which is 0 at the start, if an element is not finite.
 template <typename T>
 __global__ void look_for_non_finite(const T* x, int64_t count, int* found) {
   bool bad = false;

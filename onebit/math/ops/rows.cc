@@ -33,4 +33,47 @@ void scatter_add_rows(Context& context, const ScatterAddRows& a) {
   on_device::scatter_add_rows(context, a);
 }
 
+static Work work_of(const SequenceMean& a) {
+  return kernels::moves(a.x, a.y);
+}
+static Work work_of(const SequenceMeanBackward& a) {
+  return kernels::moves(a.grad_y, a.grad_x);
+}
+
+ONEBIT_DEVICE_OP(void, sequence_mean, const SequenceMean&);
+ONEBIT_DEVICE_OP(void, sequence_mean_backward, const SequenceMeanBackward&);
+
+namespace {
+
+// `rows` [rows, columns] and `means` f32 [sequences, columns].
+void check_sequences(const kernels::ArgumentCheck& check, ConstView rows, ConstView means,
+                     const SequenceStarts& starts) {
+  const auto sequences = static_cast<int64_t>(starts.host.size()) - 1;
+  check.that(sequences >= 0, "sequence_starts must have at least one entry");
+  check.view("sequence_starts", starts.device, DType::kI32, {sequences + 1});
+  check.view("the means", means, DType::kF32, {sequences, rows.extent(1)});
+  check.that(starts.host.front() == 0 && starts.host.back() == rows.extent(0),
+             "sequence_starts must begin with 0 and end with the number of rows");
+  for (int64_t s = 0; s < sequences; ++s) {
+    const auto at = static_cast<size_t>(s);
+    check.that(starts.host[at] < starts.host[at + 1], "every sequence must have at least one row");
+  }
+}
+
+}  // namespace
+
+void sequence_mean(Context& context, const SequenceMean& a) {
+  const kernels::ArgumentCheck check(context, "sequence_mean");
+  check.leading("x", a.x, 2);
+  check_sequences(check, a.x, a.y, a.sequence_starts);
+  on_device::sequence_mean(context, a);
+}
+
+void sequence_mean_backward(Context& context, const SequenceMeanBackward& a) {
+  const kernels::ArgumentCheck check(context, "sequence_mean_backward");
+  check.leading("grad_x", a.grad_x, 2);
+  check_sequences(check, a.grad_x, a.grad_y, a.sequence_starts);
+  on_device::sequence_mean_backward(context, a);
+}
+
 }  // namespace onebit::ops

@@ -43,8 +43,7 @@ void fill_normal(float* to, int64_t count, double stddev, PhiloxKey key) {
 void ParameterTable::initialize(uint64_t seed) {
   Tensor staged = Tensor::zeros(Device{}, DType::kF32, {size_elements_});
   for (const auto& entry : entries_) {
-    const ParameterDeclaration& declaration =
-        parameters_[static_cast<size_t>(entry.parameter)].declaration;
+    const ParameterDeclaration& declaration = parameters_[entry.parameter].declaration;
     float* to = staged.data<float>() + entry.offset_elements;
     const int64_t count = entry.shape.elements();
     if (declaration.init == InitialValue::kOnes) std::fill(to, to + count, 1.0f);

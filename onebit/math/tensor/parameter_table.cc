@@ -1,10 +1,55 @@
 #include "onebit/math/tensor/parameter_table.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "onebit/ground/base/nearest_word.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit {
+
+void StaleGradients::cover(int parameter, Range range) {
+  const auto is_before = [](const Covered& a, const Covered& b) {
+    return a.range.begin < b.range.begin;
+  };
+  for (const Covered& covered : covered_) {
+    if (covered.parameter == parameter) return;
+  }
+  const Covered added{parameter, range, false};
+  covered_.insert(std::upper_bound(covered_.begin(), covered_.end(), added, is_before), added);
+}
+
+std::vector<Range> StaleGradients::begin_update(int64_t size_elements) {
+  if (is_left_to_caller_) return {};
+  std::vector<Range> others;
+  int64_t end = 0;
+  const auto add_until = [&](int64_t begin) {
+    if (begin > end) others.push_back({end, begin});
+  };
+  for (Covered& covered : covered_) {
+    covered.is_stale = true;
+    add_until(covered.range.begin);
+    end = covered.range.end;
+  }
+  add_until(size_elements);
+  return others;
+}
+
+bool StaleGradients::take(int parameter) {
+  for (Covered& covered : covered_) {
+    if (covered.parameter == parameter) return std::exchange(covered.is_stale, false);
+  }
+  return false;
+}
+
+std::vector<Range> StaleGradients::take(Range within) {
+  std::vector<Range> stale;
+  for (Covered& covered : covered_) {
+    const bool is_within = covered.range.begin >= within.begin && covered.range.begin < within.end;
+    if (is_within && std::exchange(covered.is_stale, false)) stale.push_back(covered.range);
+  }
+  return stale;
+}
+
 namespace {
 
 Shape with_rows(const Shape& shape, int64_t rows) {
@@ -78,7 +123,7 @@ View ParameterTable::compute_copy(Range range) const {
 }
 
 View ParameterTable::slice(const Tensor& flat, int parameter) const {
-  const Parameter& placed = parameters_[static_cast<size_t>(parameter)];
+  const Parameter& placed = parameters_[parameter];
   return flat.view().rows(placed.range.begin, placed.range.end).reshaped(placed.storage_shape);
 }
 
@@ -95,7 +140,7 @@ View ParameterTable::gradient(int parameter) const {
 }
 
 void ParameterTable::overwrite_gradient(int parameter) {
-  Range range = parameters_[static_cast<size_t>(parameter)].range;
+  Range range = parameters_[parameter].range;
   range.end = aligned(range.end);
   stale_gradients_.cover(parameter, range);
 }

@@ -1,14 +1,24 @@
 // Views: a pointer, an element type, a shape and a device; contiguous row-major, not owning.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "onebit/ground/base/dtype.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/shape.h"
 #include "onebit/math/device/device.h"
 
 namespace onebit {
+
+// A range of the elements of a flat buffer.
+struct Range {
+  int64_t begin = 0, end = 0;  // elements [begin, end)
+
+  int64_t elements() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
 
 class ConstView {
  public:
@@ -66,6 +76,20 @@ class View : public ConstView {
   }
   View rows(int64_t begin, int64_t end) const;
   View reshaped(Shape shape) const;
+};
+
+// The first rows of the sequences of a packed batch: ascending from 0 to the number of rows:
+// sequence s has rows [starts[s], starts[s + 1]). Device and host hold the same numbers.
+struct SequenceStarts {
+  ConstView device;               // i32 [batch + 1]
+  std::span<const int32_t> host;  // batch + 1
+
+  // Tokens of the longest sequence.
+  int64_t longest() const {
+    int64_t most = 0;
+    for (size_t i = 1; i < host.size(); ++i) most = std::max(most, int64_t{host[i]} - host[i - 1]);
+    return most;
+  }
 };
 
 }  // namespace onebit

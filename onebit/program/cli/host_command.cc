@@ -8,12 +8,12 @@
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
+#include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/host_ranks.h"
-#include "onebit/program/cluster/host_watch.h"
-#include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/link_end.h"
-#include "onebit/program/cluster/rank_guard.h"
 #include "onebit/program/cluster/tcp_start.h"
+#include "onebit/program/launch/host_watch.h"
+#include "onebit/program/launch/rank_guard.h"
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
@@ -43,16 +43,16 @@ std::string slot_of(const std::string& slots, int rank) {
 int run_rank(const std::vector<std::string>& command) {
   const int rank = comm::detect_launch().rank;
   // Slots that a filter has selected are device numbers, as in DeepSpeed.
-  if (const char* slots = std::getenv(cluster::kSlotsVariable); slots != nullptr) {
+  if (const char* slots = std::getenv(launch::kSlotsVariable); slots != nullptr) {
     ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);
   }
-  return cluster::run_guarded(command, rank, kEventsVariable);
+  return launch::run_guarded(command, rank, kEventsVariable);
 }
 
 int run_watch(const Arguments& given) {
   cluster::HostWatchOptions options = given.watch;
   options.folder = given.folder;
-  return cluster::watch_host(options);
+  return launch::watch_host(options);
 }
 
 cluster::PortRange range_of(const std::string& text) {

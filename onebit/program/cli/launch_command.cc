@@ -9,20 +9,20 @@
 
 #include "onebit/exchange/comm/mpi_communicator.h"
 #include "onebit/exchange/comm/world.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/given_file.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/program_path.h"
+#include "onebit/ground/base/machine.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/host_options.h"
 #include "onebit/program/cli/training_words.h"
 #include "onebit/program/cluster/agent.h"
-#include "onebit/program/cluster/duration.h"
-#include "onebit/program/cluster/exported_variables.h"
-#include "onebit/program/cluster/launcher.h"
 #include "onebit/program/cluster/starter_choice.h"
+#include "onebit/program/launch/duration.h"
+#include "onebit/program/launch/exported_variables.h"
+#include "onebit/program/launch/launcher.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/recipe_options.h"
 
@@ -32,7 +32,7 @@ namespace onebit::cli {
 namespace {
 
 using cluster::Starter;
-using Bind = cluster::LaunchOptions::Bind;
+using Bind = launch::LaunchOptions::Bind;
 
 constexpr FileKind kVariables = {"a file of variables", uint64_t{16} << 20};
 
@@ -48,14 +48,14 @@ struct Arguments {
 
 commands::Check is_duration() {
   return {[](const std::string& text) -> std::string {
-            if (cluster::parse_duration(text)) return "";
+            if (launch::parse_duration(text)) return "";
             return fmt::format("must be a duration such as 90s, 10m or 2h, got {}", text);
           },
           "DURATION"};
 }
 
 double seconds(const std::string& text) {
-  return cluster::parse_duration(text).value();
+  return launch::parse_duration(text).value();
 }
 
 // What a starter prints about its version: on either stream, since a wrong program complains.
@@ -85,12 +85,12 @@ cluster::ChosenStarter starter_of(const std::string& name, const ChosenHosts& ch
        .says = words_about});
 }
 
-void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
+void set_variables(const Arguments& given, launch::LaunchOptions& options) {
   cluster::Problems problems;
   std::vector<std::string> names;
   if (!given.env_file.empty()) {
-    options.variables = cluster::parse_variables(read_given_file(given.env_file, kVariables),
-                                                 given.env_file, problems);
+    options.variables = launch::parse_variables(read_given_file(given.env_file, kVariables),
+                                                given.env_file, problems);
   }
   std::vector<std::string> all = options.variables;
   for (const std::string& variable : options.variables) {
@@ -103,14 +103,14 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
     all.push_back(text);
   }
   for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
-  options.exports = cluster::exported_names(all, names, problems);
+  options.exports = launch::exported_names(all, names, problems);
   cluster::require_none(problems, "these variables cannot be exported, and nothing was started:");
 }
 
-cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen,
-                                      const cluster::TrainingCommand& training) {
+launch::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen,
+                                     const launch::TrainingCommand& training) {
   const cluster::Agent agent = agent_of(given.hosts, chosen.in_slurm);
-  cluster::LaunchOptions options = {
+  launch::LaunchOptions options = {
       .hosts = chosen.hosts,
       .agent = agent,
       .starter = starter_of(given.starter, chosen, agent, program_of(given.hosts)),
@@ -164,18 +164,17 @@ int run(const Arguments& given) {
   const int ranks = cluster::count_ranks(chosen.hosts);
   require(given.min_hosts <= static_cast<int>(chosen.hosts.size()), "--min-hosts {}: there {}",
           given.min_hosts, count_of(chosen.hosts));
-  const cluster::TrainingCommand training = read_training(words_of(given), ranks);
+  const launch::TrainingCommand training = read_training(words_of(given), ranks);
   require(training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
           "{} {}: there {}: a host keeps each part of a checkpoint only once",
           commands::kCheckpointCopies, training.checkpoint_copies, count_of(chosen.hosts));
-  const cluster::LaunchOptions options = launch_options(given, chosen, training);
+  const launch::LaunchOptions options = launch_options(given, chosen, training);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
            counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,
            options.starter.starter == Starter::kAlone
                ? "without MPI"
                : fmt::format("by {}", cluster::name_of(options.starter.starter)));
-  return given.dry_run ? cluster::show_launch(options, training)
-                       : cluster::launch(options, training);
+  return given.dry_run ? launch::show_launch(options, training) : launch::launch(options, training);
 }
 
 void add_starting(commands::Command command, Arguments& given) {

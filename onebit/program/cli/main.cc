@@ -7,7 +7,7 @@
 #include <string>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/ground/base/failure_text.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/lost_maps.h"
 #include "onebit/ground/base/run_event.h"

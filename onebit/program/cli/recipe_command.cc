@@ -8,7 +8,6 @@
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/inspect/recipe_check.h"
 #include "onebit/program/inspect/recipe_document.h"
-#include "onebit/program/inspect/recipe_schema.h"
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/system_call.h"
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {

@@ -67,7 +67,7 @@ void refuse_pipes(const Texts& inputs) {
 }
 
 // Moves --resume and its tag, if it has one, from `words` to `resume`.
-void take_resume(cluster::TrainingCommand& training) {
+void take_resume(launch::TrainingCommand& training) {
   cluster::Words left;
   for (size_t i = 0; i < training.words.size(); ++i) {
     const std::string& word = training.words[i];
@@ -125,17 +125,17 @@ std::string training_commands() {
   return text;
 }
 
-cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
+launch::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
   CLI::App program("onebit", "onebit");
   commands::Action unused;
   const auto [parsed, task] = parse(program, unused, words);
   const CLI::App& command = *parsed;
-  cluster::TrainingCommand training = {.words = words,
-                                       .resume = {},
-                                       .output = values_of(command, "--output").front(),
-                                       .inputs = inputs_of(command),
-                                       .stores = stores_of(command),
-                                       .sets_threads = !values_of(command, "--threads").empty()};
+  launch::TrainingCommand training = {.words = words,
+                                      .resume = {},
+                                      .output = values_of(command, "--output").front(),
+                                      .inputs = inputs_of(command),
+                                      .stores = stores_of(command),
+                                      .sets_threads = !values_of(command, "--threads").empty()};
   refuse_pipes(training.inputs);
   refuse_pipes(training.stores);
   take_resume(training);

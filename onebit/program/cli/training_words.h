@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/program/cluster/launcher.h"
+#include "onebit/program/launch/launcher.h"
 
 namespace onebit::cli {
 
@@ -14,6 +14,6 @@ std::string training_commands();
 // Parses the words as the program itself would, and reads the recipe that they name. Errors: a
 // usage error of the training command; a command that does not train; a wrong recipe, or one whose
 // batch does not divide by `ranks`.
-cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks);
+launch::TrainingCommand read_training(const std::vector<std::string>& words, int ranks);
 
 }  // namespace onebit::cli

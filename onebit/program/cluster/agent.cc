@@ -7,7 +7,7 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/program/cluster/own_names.h"
+#include "onebit/program/cluster/network_addresses.h"
 
 namespace onebit::cluster {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/cluster/shell_words.h"
+#include "onebit/program/cluster/shell_command_line.h"
 #include "onebit/program/cluster/subprocess.h"
 
 namespace onebit::cluster {

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/text_table.h"
 

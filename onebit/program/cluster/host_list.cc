@@ -11,9 +11,8 @@
 #include <optional>
 #include <set>
 
-#include "onebit/ground/base/counted.h"
-#include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/number.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::cluster {
 namespace {
@@ -179,7 +178,7 @@ std::string wrong_in_name(std::string_view name) {
 
 Host make_host(std::string name, int room, std::string place) {
   Host host = {.name = std::move(name), .slots = {}, .room = room, .place = std::move(place)};
-  host.slots.resize(static_cast<size_t>(room));
+  host.slots.resize(room);
   std::iota(host.slots.begin(), host.slots.end(), 0);
   return host;
 }
@@ -276,7 +275,7 @@ void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems) {
           {host.place, fmt::format("{} has {}, but --ranks-per-host asks for {}", host.name,
                                    counted(host.room, "slot"), ranks_per_host)});
     } else if (ranks_per_host > 0) {
-      host.slots.resize(static_cast<size_t>(ranks_per_host));
+      host.slots.resize(ranks_per_host);
     }
   }
 }

@@ -15,7 +15,6 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/socket.h"
-#include "onebit/ground/base/system_call.h"
 #include "onebit/program/cluster/network_addresses.h"
 #include "onebit/program/cluster/subprocess.h"
 

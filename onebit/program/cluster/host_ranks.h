@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/ground/base/json_fwd.h"
-#include "onebit/program/cluster/shell_words.h"
+#include "onebit/program/cluster/shell_command_line.h"
 
 namespace onebit::cluster {
 

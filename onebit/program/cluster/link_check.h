@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onebit/program/cluster/agent.h"
@@ -10,6 +11,11 @@
 #include "onebit/program/cluster/problems.h"
 
 namespace onebit::cluster {
+
+// Pairs of hosts in rounds, as in a tournament: a host has one partner at a time.
+
+// Every pair of numbers below `count` once.
+std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int count);
 
 struct LinkCheckRequest {
   Agent agent;

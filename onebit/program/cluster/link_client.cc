@@ -16,7 +16,6 @@
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/socket.h"
-#include "onebit/ground/base/system_call.h"
 #include "onebit/program/cluster/link_server.h"
 
 namespace onebit::cluster {
@@ -219,7 +218,7 @@ class Line {
       const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count < 0 && errno == EINTR) continue;
       check(count > 0);
-      bytes.remove_prefix(static_cast<size_t>(count));
+      bytes.remove_prefix(count);
     }
   }
 

@@ -94,12 +94,12 @@ class LinkEnd {
       if (!trials[i].reached) {
         failures.try_emplace(group, fmt::format("{}: {}", targets[i].address, trials[i].failure));
       } else if (reached.insert(group).second) {
-        ways_.try_emplace(groups[static_cast<size_t>(group)].first, targets[i]);
+        ways_.try_emplace(groups[group].first, targets[i]);
       }
     }
     for (const auto& [group, failure] : failures) {
       if (reached.contains(group)) continue;
-      const auto& [peer, range] = groups[static_cast<size_t>(group)];
+      const auto& [peer, range] = groups[group];
       put({.kind = Kind::kClosed, .peer = peer, .range = range, .text = failure});
     }
     put({.kind = Kind::kTried});

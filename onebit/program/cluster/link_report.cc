@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/text_table.h"
 

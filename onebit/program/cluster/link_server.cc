@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/random_id.h"
-#include "onebit/ground/base/system_call.h"
+#include "onebit/ground/base/machine.h"
 
 namespace onebit::cluster {
+
 namespace {
 
 constexpr int kTickMilliseconds = 50;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "onebit/ground/base/clock.h"

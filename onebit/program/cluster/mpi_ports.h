@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/program/cluster/start_command.h"
+#include "onebit/program/cluster/starter_choice.h"
 
 namespace onebit::cluster {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::cluster {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/text_table.h"
 
 namespace onebit::cluster {

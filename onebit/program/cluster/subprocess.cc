@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/system_call.h"
 
 extern char** environ;
 

@@ -13,12 +13,11 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/number.h"
-#include "onebit/ground/base/random_id.h"
 #include "onebit/ground/base/socket.h"
-#include "onebit/ground/base/system_call.h"
+#include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/host_ranks.h"
-#include "onebit/program/cluster/host_words.h"
 #include "onebit/program/cluster/subprocess.h"
 
 namespace onebit::cluster {

@@ -7,7 +7,7 @@
 
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/cluster/shell_words.h"
+#include "onebit/program/cluster/shell_command_line.h"
 
 namespace onebit::cluster {
 

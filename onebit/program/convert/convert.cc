@@ -5,13 +5,12 @@
 #include <set>
 
 #include "onebit/data/formats/hugging_face_folder.h"
-#include "onebit/data/formats/renamed_source.h"
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/sentence_files.h"
-#include "onebit/ground/base/default_labels.h"
-#include "onebit/ground/base/partial_folder.h"
+#include "onebit/ground/base/config_keys.h"
+#include "onebit/ground/base/partial_file.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/program/convert/convert_config.h"
-#include "onebit/program/convert/task_heads.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::convert {

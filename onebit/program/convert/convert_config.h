@@ -2,15 +2,36 @@
 // from the tensors.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "onebit/data/formats/bert_config_file.h"
 #include "onebit/data/formats/bert_shape.h"
 #include "onebit/data/formats/hugging_face_folder.h"
+#include "onebit/data/formats/match.h"
 #include "onebit/program/convert/convert.h"
 
 namespace onebit::convert {
+
+// The parts of a BERT in a checkpoint, and transformers' class of a model with these parts.
+struct TaskHeads {
+  std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are absent
+  std::string architecture;          // "BertForQuestionAnswering"
+  int64_t classes = 0;               // rows of "classifier.", 0 without one
+};
+
+// The parts of a list of tensors under our names. A part is present if one of its tensors is.
+// `config_architecture` distinguishes models of the same tensors (token classification from
+// sequence classification).
+TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
+                     const std::string& config_architecture);
+
+// Every tensor that a model of this config may have, all heads included.
+std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
+                                               const TaskHeads& heads);
 
 struct ConvertSource {
   std::vector<Path> folders;  // where files of the model may be, nearest first

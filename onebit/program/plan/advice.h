@@ -1,10 +1,21 @@
 // Recommends a way to exchange gradients and gives the reason, in one sentence.
 #pragma once
 
-#include "onebit/program/plan/long_duration.h"
+#include <vector>
+
+#include "onebit/exchange/engine/config.h"
+#include "onebit/program/plan/quantity.h"
 #include "onebit/program/plan/run_plan.h"
 
 namespace onebit::plan {
+
+// The ways of exchanging gradients that a plan compares.
+
+// Averages in f32 and in 16 bits, 1-bit Adam, 0/1 Adam. The recipe's own way is used as it is, the
+// others are derived from the recipe: a derived 1-bit Adam freezes after a tenth of the run; a
+// derived 0/1 Adam has DeepSpeed's intervals and stops averaging after a tenth. Their averages have
+// the recipe's wire type.
+std::vector<Choice> choices_of(const engine::EngineConfig& config, const optim::RunFacts& run);
 
 // A simpler way is chosen unless the fastest saves more than this share of its time.
 inline constexpr double kWorthwhile = 0.05;

@@ -1,12 +1,17 @@
 #include "onebit/program/plan/quantity.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "onebit/ground/metrics/human.h"
+
 namespace onebit::plan {
+
 namespace {
 
 using Unit = std::pair<std::string_view, double>;
@@ -54,6 +59,12 @@ std::optional<double> parse_latency(std::string_view text) {
   constexpr Unit kUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
   const auto seconds = parse(text, kUnits);
   return seconds && *seconds >= 0 && *seconds <= kMaxSeconds ? seconds : std::nullopt;
+}
+
+std::string long_duration(double seconds) {
+  const double years = seconds / kYear;
+  if (years < 2) return metrics::human_duration(seconds);
+  return years < 100 ? fmt::format("{:.1f} years", years) : fmt::format("{:.0f} years", years);
 }
 
 }  // namespace onebit::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace onebit::plan {
@@ -19,5 +20,10 @@ inline constexpr const char* kBandwidthForm =
 std::optional<double> parse_latency(std::string_view text);
 inline constexpr const char* kLatencyForm =
     "a number from 0 with ns, us, ms or s, at most a minute, as in 50us";
+
+// Durations up to the age of the universe: "3h 05m", "12d 04h", "5.3 years".
+inline constexpr double kDay = 86400, kYear = 365.25 * kDay;
+
+std::string long_duration(double seconds);
 
 }  // namespace onebit::plan

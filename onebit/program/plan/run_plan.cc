@@ -7,7 +7,6 @@
 #include "onebit/math/model/memory_report.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/program/plan/advice.h"
-#include "onebit/program/plan/choices.h"
 #include "onebit/training/training/checkpoint_space.h"
 
 namespace onebit::plan {

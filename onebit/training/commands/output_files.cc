@@ -7,7 +7,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
-#include "onebit/ground/base/place.h"
+#include "onebit/ground/base/partial_file.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/training/training/model_folder.h"
 

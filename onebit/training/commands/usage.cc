@@ -8,8 +8,8 @@
 
 #include "onebit/exchange/comm/world.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/run_event.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::commands {
 namespace {

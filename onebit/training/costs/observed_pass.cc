@@ -8,7 +8,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/philox.h"
 #include "onebit/math/device/profile.h"
-#include "onebit/math/model/phases.h"
+#include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/elementwise.h"
 
 namespace onebit::costs {

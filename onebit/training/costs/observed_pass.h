@@ -37,7 +37,7 @@ struct PassParts {
 
 struct ObservedPass {
   // Operations of products and of attention, bytes of the rest: the minimum that the computation
-  // requires (kernels/work.h).
+  // requires (kernels/device_switch.h).
   PassParts work;
   PassParts seconds;
 };

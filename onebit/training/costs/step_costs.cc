@@ -11,11 +11,10 @@
 #include "onebit/exchange/optim/onebit_adam_timing.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/steady_seconds.h"
 #include "onebit/ground/metrics/meters.h"
-#include "onebit/math/ops/adam_update.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/reduce.h"
+#include "onebit/math/updates/adam_update.h"
 
 namespace onebit::costs {
 namespace {
@@ -103,16 +102,16 @@ double measure_update(Context& context, int64_t elements, DType compute) {
   const Tensor momentum = zeros(DType::kF32), variance = zeros(DType::kF32);
   const bool copies = compute != DType::kF32;
   const Tensor copy = copies ? zeros(compute) : Tensor();
-  const ops::UpdateRange all{0, elements, 0.01};
+  const updates::UpdateRange all{0, elements, 0.01};
   const auto run = [&] {
     ops::squared_norm(context, gradient.view());
-    ops::adam_update(context, {.value = value.view(),
-                               .compute_value = copies ? copy.view() : View(),
-                               .gradient = gradient.view(),
-                               .momentum = momentum.view(),
-                               .variance = variance.view(),
-                               .ranges = std::span(&all, 1),
-                               .learning_rate = 1e-3});
+    updates::adam_update(context, {.value = value.view(),
+                                   .compute_value = copies ? copy.view() : View(),
+                                   .gradient = gradient.view(),
+                                   .momentum = momentum.view(),
+                                   .variance = variance.view(),
+                                   .ranges = std::span(&all, 1),
+                                   .learning_rate = 1e-3});
     context.synchronize();
   };
   return steady_seconds(run) / static_cast<double>(elements);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/listed.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::finetune {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "onebit/ground/base/default_labels.h"
+#include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::finetune {

@@ -5,18 +5,18 @@
 
 #include "onebit/data/batches/example_source.h"
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/data/formats/quote.h"
 #include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/samples/sample_store.h"
-#include "onebit/data/text/vocabulary_difference.h"
+#include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::finetune {
 namespace {
 
 std::string token_at(const text::Vocabulary& vocabulary, int32_t id) {
-  return id < vocabulary.size() ? formats::quote(vocabulary.token(id)) : "no token";
+  return id < vocabulary.size() ? quote(vocabulary.token(id)) : "no token";
 }
 
 const char* reads(text::Casing casing) {

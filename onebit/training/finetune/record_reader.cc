@@ -4,12 +4,10 @@
 
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/data_json.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/base/listed.h"
-#include "onebit/ground/base/nearest_word.h"
 #include "onebit/ground/base/number.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/training/finetune/csv_fields.h"
 
 namespace onebit::finetune {

@@ -9,24 +9,10 @@
 
 namespace onebit::training {
 
-// Determines which samples of a step this rank gets (batches/step_parts.h). All members but `rank`
+// Determines which samples of a step this rank gets (batches/step_dealer.h). All members but `rank`
 // are equal on all ranks.
-struct StreamShare {
-  uint64_t seed = 0;
-  int world_size = 1, rank = 0;
-  int64_t micro_batch = 1;  // the most samples of a micro-step
-  int64_t accumulation = 1;
-  int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
-  int threads = 1;           // for computations made once, at the start
-
-  batches::DealOptions dealt() const {
-    return {.seed = seed,
-            .world_size = world_size,
-            .rank = rank,
-            .micro_batch = micro_batch,
-            .accumulation = accumulation,
-            .step_samples = step_samples};
-  }
+struct StreamShare : batches::DealOptions {
+  int threads = 1;  // for computations made once, at the start
 };
 
 // The batches of one rank, in an order of samples that all ranks share. Usable from any number of
@@ -35,7 +21,7 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   // Fills `batch` with micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`; it may get no sample (batches/step_parts.h). A pure function of its arguments:
+  // `first_sample`; it may get no sample (batches/step_dealer.h). A pure function of its arguments:
   // the sample counter is the position.
   virtual void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) = 0;
   // The largest sizes of any batch.

@@ -6,7 +6,7 @@
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/ground/metrics/metric_json.h"
+#include "onebit/ground/metrics/metric.h"
 
 namespace onebit::training {
 

@@ -1,6 +1,6 @@
 #include "onebit/training/training/checkpoint_space.h"
 
-#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/training/training/optimizer_rows.h"
 

@@ -9,13 +9,12 @@
 #include "onebit/data/formats/sentence_files.h"
 #include "onebit/exchange/checkpoint/file_exchange.h"
 #include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"
-#include "onebit/ground/base/folder_lock.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/partial_file.h"
-#include "onebit/ground/base/regular_file.h"
 #include "onebit/ground/base/run_files.h"
-#include "onebit/ground/metrics/jsonl_writer.h"
+#include "onebit/ground/metrics/log_line.h"
 
 namespace onebit::training {
 namespace {

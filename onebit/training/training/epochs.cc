@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/wording.h"
 
 namespace onebit::training {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "onebit/ground/base/ignored_signal.h"
+#include "onebit/ground/base/machine.h"
 
 namespace onebit::training {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
-#include "onebit/data/formats/renamed_source.h"
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/optim/compute_copy.h"
-#include "onebit/ground/base/default_labels.h"
+#include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/math/model/head_names.h"

@@ -2,10 +2,10 @@
 
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/exchange/checkpoint/checkpoint_state.h"
-#include "onebit/ground/base/counted.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/recipe/recipe_differences.h"
 
 namespace onebit::training {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/training/costs/step_costs.h"
 #include "onebit/training/training/disk_files.h"
@@ -102,13 +102,13 @@ void Session::require_same_data() {
 }
 
 void Session::open(const checkpoint::SavedCheckpoint* saved) {
-  const StreamShare share = {.seed = task_.config().run.seed,
-                             .world_size = communicator_.world_size(),
-                             .rank = communicator_.rank(),
-                             .micro_batch = engine_->batch().micro,
-                             .accumulation = engine_->batch().accumulation,
-                             .step_samples = engine_->batch().train,
-                             .threads = context_.threads()};
+  const StreamShare share = {{.seed = task_.config().run.seed,
+                              .world_size = communicator_.world_size(),
+                              .rank = communicator_.rank(),
+                              .micro_batch = engine_->batch().micro,
+                              .accumulation = engine_->batch().accumulation,
+                              .step_samples = engine_->batch().train},
+                             context_.threads()};
   if (saved != nullptr) {
     require_same_task(*saved, task_);
     read_client_state(*saved, [&] { source_ = task_.open(share, &saved->client_state); });

@@ -1,6 +1,6 @@
 #include "onebit/training/training/start_table.h"
 
-#include "onebit/ground/base/counted.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/linear.h"

@@ -11,7 +11,7 @@
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/metrics/curve_plot.h"
 #include "onebit/ground/metrics/meters.h"
-#include "onebit/ground/metrics/metric_json.h"
+#include "onebit/ground/metrics/metric.h"
 #include "onebit/ground/metrics/progress_line.h"
 #include "onebit/ground/metrics/tensorboard_writer.h"
 

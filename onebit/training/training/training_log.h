@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "onebit/exchange/engine/engine.h"
-#include "onebit/ground/metrics/jsonl_writer.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/ground/metrics/meters.h"
 #include "onebit/ground/metrics/metric.h"

@@ -6,10 +6,9 @@
 
 #include "onebit/exchange/checkpoint/rank_texts.h"
 #include "onebit/ground/base/folder.h"
-#include "onebit/ground/base/folder_lock.h"
-#include "onebit/ground/base/listed.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/ground/base/shell_quoted.h"
+#include "onebit/ground/base/printable.h"
+#include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/training/training/checkpoint_space.h"

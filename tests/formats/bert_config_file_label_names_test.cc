@@ -1,0 +1,61 @@
+#include "onebit/data/formats/bert_config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/ground/base/json.h"
+#include "tests/base/message_of.h"
+
+namespace onebit::formats {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> names_in(const std::string& config) {
+  JsonReader reader(parse_json(config, "config.json"), "config.json", "");
+  return read_label_names(reader);
+}
+
+TEST(LabelNames, AreThoseOfIdToLabel) {
+  EXPECT_THAT(names_in(R"({"id2label": {"1": "yes", "0": "no"}, "label2id": {"x": 0, "y": 1}})"),
+              ElementsAre("no", "yes"));
+  EXPECT_THAT(names_in(R"({"id2label": {"0": 0, "1": 1, "2": -1}})"), ElementsAre("0", "1", "-1"));
+  EXPECT_THAT(names_in(R"({"id2label": {"0": false, "1": true}})"), ElementsAre("false", "true"));
+  EXPECT_THAT(names_in(R"({"id2label": ["a", "b"], "num_labels": 2})"), ElementsAre("a", "b"));
+  EXPECT_THAT(names_in("{}"), IsEmpty());
+}
+
+TEST(LabelNames, AreThoseOfLabelToIdWhereTheOtherNamesNone) {
+  EXPECT_THAT(names_in(R"({"label2id": {"yes": 1, "no": 0}})"), ElementsAre("no", "yes"));
+  EXPECT_THAT(names_in(R"({"label2id": {"yes": "1", "no": 0.0}})"), ElementsAre("no", "yes"));
+  EXPECT_THAT(names_in(R"({"id2label": {"0": "LABEL_0", "1": "LABEL_1"},
+                           "label2id": {"yes": 1, "no": 0}})"),
+              ElementsAre("no", "yes"));
+  EXPECT_THAT(names_in(R"({"id2label": {"0": "LABEL_0", "1": "LABEL_1"},
+                           "label2id": {"LABEL_0": 0, "LABEL_1": 1}})"),
+              ElementsAre("LABEL_0", "LABEL_1"));
+}
+
+TEST(LabelNames, AreDefaultsWhereOnlyTheirNumberIsGiven) {
+  EXPECT_THAT(names_in(R"({"num_labels": 3})"), ElementsAre("LABEL_0", "LABEL_1", "LABEL_2"));
+  EXPECT_THAT(names_in(R"({"num_labels": 2})"), IsEmpty());  // transformers' default
+  EXPECT_THAT(message_of([] { names_in(R"({"num_labels": 0})"); }), HasSubstr("`num_labels` is 0"));
+  EXPECT_THAT(message_of([] { names_in(R"({"num_labels": 2147483648})"); }),
+              HasSubstr("at most 1000000"));
+}
+
+TEST(LabelNames, IdsAreConsecutive) {
+  const auto error = [](const char* config) { return message_of([&] { names_in(config); }); };
+  EXPECT_THAT(error(R"({"id2label": {"0": "a", "2": "b"}})"),
+              HasSubstr("key `id2label` must give one name to each of the ids 0 to 1, \"2\" does"));
+  EXPECT_THAT(error(R"({"id2label": {"0": "a", "1": null}})"), HasSubstr("\"1\" does not fit"));
+  EXPECT_THAT(error(R"({"id2label": {"0": "a", "1": ["b"]}})"), HasSubstr("\"1\" does not fit"));
+  EXPECT_THAT(error(R"({"label2id": {"a": 1, "b": 1}})"), HasSubstr("key `label2id` must give"));
+  EXPECT_THAT(error(R"({"label2id": {"a": -1}})"), HasSubstr("\"a\" does not fit"));
+  EXPECT_THAT(error(R"({"id2label": 3})"), HasSubstr("must be an object"));
+}
+
+}  // namespace
+}  // namespace onebit::formats
