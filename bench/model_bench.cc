@@ -234,7 +234,7 @@ class TrainingStep {
     table_.initialize(1);
     momentum_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});
     variance_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});
-    for (const auto& [range, decay] : table_.decay_ranges()) {
+    for (const auto& [range, decay, group] : table_.decay_ranges()) {
       ranges_.push_back({range.begin, range.end, decay ? 0.01 : 0});
     }
   }

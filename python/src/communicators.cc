@@ -9,6 +9,7 @@
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/comm/tcp_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "python/src/interruption.h"
 #include "python/src/module.h"
 
 namespace onebit::python {
@@ -44,8 +45,26 @@ void broadcast(Ranks& ranks, Bytes array, int root) {
   require(root >= 0 && root < ranks.communicator->world_size(), "there is no rank {} of {}", root,
           ranks.communicator->world_size());
   const std::span<std::byte> bytes(static_cast<std::byte*>(array.data()), array.nbytes());
-  const nb::gil_scoped_release release;
-  comm::broadcast_in_chunks(*ranks.communicator, bytes, root);
+  wait_for_ranks(ranks.communicator,
+                 [&] { comm::broadcast_in_chunks(*ranks.communicator, bytes, root); });
+}
+
+using Numbers = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Replaces every number by the largest of all ranks, or by NaN if one has that.
+void maximum(Ranks& ranks, Numbers numbers) {
+  const std::span<double> values(numbers.data(), numbers.shape(0));
+  wait_for_ranks(ranks.communicator,
+                 [&] { ranks.communicator->all_reduce(values, comm::Reduction::kMax); });
+}
+
+// The ranks of a node, in their order, exchange exact means (docs/optimizers.md).
+void set_ranks_per_node(Ranks& ranks, int ranks_per_node) {
+  const int size = ranks.communicator->world_size();
+  require(ranks_per_node >= 1 && size % ranks_per_node == 0,
+          "ranks_per_node is {}: it must be at least 1 and divide the {} ranks", ranks_per_node,
+          size);
+  ranks.communicator->set_nodes(comm::Nodes::groups(size, ranks_per_node));
 }
 
 }  // namespace
@@ -56,10 +75,13 @@ void bind_communicators(nb::module_& module) {
       .def_prop_ro("size", [](const Ranks& ranks) { return ranks.communicator->world_size(); })
       .def_prop_ro("transport",
                    [](const Ranks& ranks) { return std::string(ranks.communicator->transport()); })
-      .def(
-          "barrier", [](Ranks& ranks) { ranks.communicator->barrier(); },
-          nb::call_guard<nb::gil_scoped_release>())
+      .def("barrier",
+           [](Ranks& ranks) {
+             wait_for_ranks(ranks.communicator, [&] { ranks.communicator->barrier(); });
+           })
       .def("broadcast", &broadcast, "array"_a.noconvert(), "root"_a)
+      .def("maximum", &maximum, "numbers"_a.noconvert())
+      .def("set_ranks_per_node", &set_ranks_per_node, "ranks_per_node"_a)
       .def(
           "abort",
           [](Ranks& ranks, const std::string& message) { ranks.communicator->abort(message); },

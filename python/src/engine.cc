@@ -2,17 +2,19 @@
 // the engine's two flat buffers.
 #include "onebit/exchange/engine/engine.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstring>
-#include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "onebit/ground/base/json.h"
+#include "python/src/interruption.h"
+#include "python/src/memory_state.h"
 #include "python/src/module.h"
 
 namespace onebit::python {
@@ -20,10 +22,12 @@ namespace {
 
 using namespace nb::literals;
 
-// (name, shape, whether weight decay applies, whether rows may stay without a gradient)
-using ParameterTuple = std::tuple<std::string, std::vector<int64_t>, bool, bool>;
+using Bounds = std::pair<int64_t, int64_t>;
+// (name, shape, group, ranges of elements that stay as they are in the compressed phase)
+using ParameterTuple = std::tuple<std::string, std::vector<int64_t>, int, std::vector<Bounds>>;
+// (factor of the learning rate, weight decay)
+using GroupTuple = std::pair<double, double>;
 using FlatArray = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
-using ReadOnlyArray = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // As the engine stores it: [n] or [rows, columns].
 Shape stored_shape(const std::string& name, const std::vector<int64_t>& shape) {
@@ -38,11 +42,21 @@ Shape stored_shape(const std::string& name, const std::vector<int64_t>& shape) {
 }
 
 void add_parameter(ParameterTable& table, const ParameterTuple& parameter) {
-  const auto& [name, shape, decays, is_lookup] = parameter;
-  table.add({.name = name,
-             .shape = stored_shape(name, shape),
-             .decay = decays,
-             .lookup = is_lookup && shape.size() > 1});
+  const auto& [name, shape, group, held] = parameter;
+  require(group >= 0, "parameter `{}` is of group {}", name, group);
+  ParameterDeclaration declaration{.name = name,
+                                   .shape = stored_shape(name, shape),
+                                   .decay = true,  // each group has a weight decay of its own
+                                   .group = group,
+                                   .lookup = shape.size() > 1};
+  const int64_t elements = declaration.shape.elements();
+  for (const auto& [begin, end] : held) {
+    require(0 <= begin && begin < end && end <= elements,
+            "[{}, {}) of parameter `{}` is no range of its {} elements", begin, end, name,
+            elements);
+    declaration.held.push_back({begin, end});
+  }
+  table.add(std::move(declaration));
 }
 
 engine::EngineConfig config_of(const std::string& recipe) {
@@ -52,87 +66,6 @@ engine::EngineConfig config_of(const std::string& recipe) {
   keys.check();
   return config;
 }
-
-// State in memory: scalars as JSON, buffers as arrays.
-class MemoryState final : public StateWriter {
- public:
-  explicit MemoryState(nb::dict& to) : to_(to) {}
-  void scalar(const std::string& name, Json value) override {
-    const nb::gil_scoped_acquire gil;
-    to_[("scalar/" + name).c_str()] = nb::str(value.dump().c_str());
-  }
-  void replicated(const std::string& name, ConstView flat) override { keep("all/" + name, flat); }
-  void own(const std::string& name, ConstView flat) override { keep("own/" + name, flat); }
-
- private:
-  void keep(const std::string& name, ConstView flat) {
-    const nb::gil_scoped_acquire gil;
-    auto copy = std::make_unique<std::vector<float>>(flat.data<float>(),
-                                                     flat.data<float>() + flat.elements());
-    float* data = copy->data();
-    const size_t elements = copy->size();
-    const nb::capsule owner(copy.release(), [](void* memory) noexcept {
-      delete static_cast<std::vector<float>*>(memory);
-    });
-    to_[name.c_str()] = FlatArray(data, {elements}, owner);
-  }
-  nb::dict& to_;
-};
-
-// The state that MemoryState of the same rank has written.
-class StateInMemory final : public StateReader {
- public:
-  StateInMemory(const nb::dict& state, int rank, int saved_world_size)
-      : rank_(rank), saved_world_size_(saved_world_size) {
-    for (const auto& [key, value] : state) {
-      const auto name = nb::cast<std::string>(key);
-      if (name.starts_with("scalar/")) {
-        scalars_[name.substr(7)] = parse_json(nb::cast<std::string>(value), "`" + name + "`");
-      } else {
-        buffers_[name] = nb::cast<ReadOnlyArray>(value, false);
-      }
-    }
-  }
-  Json scalar(const std::string& name) const override {
-    const auto found = scalars_.find(name);
-    return found == scalars_.end() ? Json() : found->second;
-  }
-  void replicated(const std::string& name, View flat) const override {
-    copy(buffer("all/" + name), 0, {flat.data<float>(), static_cast<size_t>(flat.elements())});
-  }
-  int saved_world_size() const override { return saved_world_size_; }
-  int64_t own_elements(const std::string& name, int rank) const override {
-    return static_cast<int64_t>(own_buffer(name, rank).shape(0));
-  }
-  void own_of(const std::string& name, int rank, int64_t begin,
-              std::span<float> to) const override {
-    copy(own_buffer(name, rank), begin, to);
-  }
-
- private:
-  const ReadOnlyArray& buffer(const std::string& name) const {
-    const auto found = buffers_.find(name);
-    require(found != buffers_.end(), "the state has no `{}`: it is of another optimizer", name);
-    return found->second;
-  }
-  const ReadOnlyArray& own_buffer(const std::string& name, int rank) const {
-    require(rank == rank_, "the state is of rank {}, and `{}` of rank {} is needed", rank_, name,
-            rank);
-    return buffer("own/" + name);
-  }
-  static void copy(const ReadOnlyArray& from, int64_t begin, std::span<float> to) {
-    const auto elements = static_cast<int64_t>(from.shape(0));
-    const auto wanted = static_cast<int64_t>(to.size());
-    require(begin + wanted <= elements,
-            "the state has {} elements where {} are needed: it is of another model", elements,
-            begin + wanted);
-    std::memcpy(to.data(), from.data() + begin, to.size_bytes());
-  }
-
-  int rank_, saved_world_size_;
-  std::map<std::string, Json> scalars_;
-  std::map<std::string, ReadOnlyArray> buffers_;
-};
 
 class ModuleEngine {
  public:
@@ -161,6 +94,15 @@ class ModuleEngine {
   int64_t size() const { return table_.size_elements(); }
   int64_t completed_steps() const { return engine_->completed_steps(); }
 
+  // In every step or in none, from the first on.
+  void set_groups(const std::vector<GroupTuple>& settings) {
+    std::vector<optim::UpdateGroup> groups;
+    for (const auto& [rate, weight_decay] : settings) {
+      groups.push_back({.rate = rate, .weight_decay = weight_decay});
+    }
+    engine_->set_groups(std::move(groups));
+  }
+
   void broadcast_values() { engine_->broadcast_values(); }
   bool replicas_agree() {
     bool agree = false;
@@ -185,32 +127,33 @@ class ModuleEngine {
     const engine::BackwardInput input = *std::exchange(input_, std::nullopt);
     engine_->end_backward(input);
   }
-  nb::dict step(std::optional<double> learning_rate) {
+  nb::dict step(double learning_rate) {
     std::optional<engine::StepOutcome> outcome;
-    {
-      const nb::gil_scoped_release release;
-      outcome = engine_->step(learning_rate);
-    }
+    wait_for_ranks(communicator_, [&] { outcome = engine_->step(learning_rate); });
     require(outcome.has_value(), "step() was called without a backward pass");
     return described(*outcome);
   }
 
-  nb::dict state() {
+  // The state of this rank, with the values that all ranks have in common if they are wanted.
+  nb::dict state(bool with_values) {
     nb::dict state;
     MemoryState writer(state);
-    {
-      const nb::gil_scoped_release release;
-      engine_->with_common_values([&] { engine_->save(writer); });
-    }
+    wait_for_ranks(communicator_, [&] {
+      engine_->with_common_values([&] {
+        engine_->save(writer);
+        if (with_values) writer.replicated("values", table_.values());
+      });
+    });
     return state;
   }
-  void load_state(const nb::dict& state, int saved_world_size) {
-    require(saved_world_size == communicator_->world_size(),
-            "the state is of {} ranks and cannot be loaded by {}", saved_world_size,
-            communicator_->world_size());
-    const StateInMemory reader(state, communicator_->rank(), saved_world_size);
-    const nb::gil_scoped_release release;
-    engine_->load(reader);
+  // `states` by rank (memory_state.h).
+  void load_state(const nb::dict& states, int saved_world_size) {
+    require(!input_, "a state was loaded during a backward pass");
+    const StateInMemory reader(states, saved_world_size);
+    wait_for_ranks(communicator_, [&] {
+      if (reader.has_replicated("values")) reader.replicated("values", table_.values());
+      engine_->load(reader);
+    });
   }
 
  private:
@@ -286,9 +229,10 @@ void bind_engine(nb::module_& module) {
       .def("begin_backward", &ModuleEngine::begin_backward, Unlocked())
       .def("gradients_ready", &ModuleEngine::gradients_ready, "begin"_a, "end"_a, Unlocked())
       .def("end_backward", &ModuleEngine::end_backward, Unlocked())
-      .def("step", &ModuleEngine::step, "learning_rate"_a.none())
-      .def("state", &ModuleEngine::state)
-      .def("load_state", &ModuleEngine::load_state, "state"_a, "saved_world_size"_a);
+      .def("set_groups", &ModuleEngine::set_groups, "groups"_a)
+      .def("step", &ModuleEngine::step, "learning_rate"_a)
+      .def("state", &ModuleEngine::state, "with_values"_a)
+      .def("load_state", &ModuleEngine::load_state, "states"_a, "saved_world_size"_a);
   nb::class_<RecipeSchedule>(module, "Schedule")
       .def(nb::init<const std::string&>(), "recipe"_a)
       .def("rate", &RecipeSchedule::rate, "update"_a);

@@ -30,7 +30,7 @@ ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const ParameterTable
       movement_(weight_decay_.size()),
       all_reduce_(table, communicator, options.scale_per_tensor) {
   ONEBIT_INVARIANT(table.device().is_cpu());
-  for (const auto& [range, decay] : table.decay_ranges()) {
+  for (const auto& [range, decay, group] : table.decay_ranges()) {
     const auto first = weight_decay_.begin();
     std::fill(first + range.begin, first + range.end, decay ? options.adam.weight_decay : 0);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/exchange/optim/onebit_adam.h"
@@ -210,6 +211,43 @@ TEST(StillEntries, ResumeKeepsThemStill) {
     EXPECT_EQ(second[0], first[0].second) << "at " << at;
     EXPECT_EQ(second[1], first[1].second) << "at " << at;
   }
+}
+
+// Any entries, as DeepSpeed's exp_avg_mask: two of a row that trains, and ten of row 30. The others
+// of row 30 wake in step 12.
+TEST(StillEntries, HeldEntriesOfTheTableNeverMove) {
+  TrialOptions options{.optimizer = onebit_recipe(),
+                       .gradient = sparse_gradient(1),
+                       .held = {{5, 7}, {30 * kColumns, 30 * kColumns + 10}}};
+  const auto is_held = [&](int64_t place) {
+    return std::any_of(options.held.begin(), options.held.end(), [&](const Range& range) {
+      return range.begin <= place && place < range.end;
+    });
+  };
+  const auto saved = on_ranks(2, options, [&](Trial& trial) {
+    trial.steps(kFreeze);
+    const std::vector<float> frozen = trial.values();
+    trial.steps(12);
+    const std::vector<float> now = trial.values();
+    for (const int64_t row : {0, 30}) {
+      for (int64_t place = row * kColumns; place < (row + 1) * kColumns; ++place) {
+        const auto at = static_cast<size_t>(place);
+        EXPECT_EQ(now[at] == frozen[at], is_held(place)) << place;
+      }
+    }
+    return trial.save();
+  });
+  const auto load = [&](const TrialOptions& into) {
+    return message_of([&] {
+      on_ranks(2, into, [&](Trial& trial) {
+        trial.load(saved, trial.values(), kFreeze + 13);
+        return 0;
+      });
+    });
+  };
+  EXPECT_EQ(load(options), "(no error)");
+  options.held.pop_back();
+  EXPECT_NE(load(options).find("exp_avg_mask"), std::string::npos) << load(options);
 }
 
 TEST(StillEntries, AnUnknownTensorIsAnErrorThatNamesTheKey) {

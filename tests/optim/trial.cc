@@ -31,13 +31,15 @@ Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
               .init_stddev = 0.5,
               .decay = true,
               .lookup = true,
-              .storage_rows = 48});
+              .storage_rows = 48,
+              .held = options.held});
   table_.add({.name = "matrix",
               .shape = {64, 96},
               .init = InitialValue::kNormal,
               .init_stddev = 0.5,
-              .decay = true});
-  table_.add({.name = "bias", .shape = {90}});
+              .decay = true,
+              .group = options.groups ? 1 : 0});
+  table_.add({.name = "bias", .shape = {90}, .group = options.groups ? 2 : 0});
   table_.allocate(Device{}, options.compute);
   table_.initialize(7);
   for (const ParameterEntry& entry : table_.entries()) {
@@ -75,10 +77,13 @@ void Trial::announce() {
 
 StepReport Trial::step() {
   fill_gradients();
+  std::vector<UpdateGroup> groups;
+  if (options_.groups) groups = options_.groups(next_step_);
   const StepInput input{.step = next_step_,
                         .learning_rate = options_.learning_rate,
                         .gradient_scale = options_.gradient_scale,
-                        .norm_limits = options_.norm_limits};
+                        .norm_limits = options_.norm_limits,
+                        .groups = groups};
   if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
     average();
   } else if (options_.overlap) {
@@ -86,8 +91,11 @@ StepReport Trial::step() {
     StepInput begun = input;
     std::vector<double> limits = options_.norm_limits;
     begun.norm_limits = limits;
+    std::vector<UpdateGroup> begun_groups = groups;
+    begun.groups = begun_groups;
     optimizer_->begin_step(context_, table_, begun);
     std::fill(limits.begin(), limits.end(), 0.0);
+    begun_groups.assign(groups.size(), {});
     announce();
   }
   const StepReport report = optimizer_->step(context_, table_, input);

@@ -31,7 +31,10 @@ struct TrialOptions {
   double gradient_scale = 1;
   std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
-  std::vector<int> nodes;  // the node of each rank, or empty for one node
+  std::vector<int> nodes;        // the node of each rank, or empty for one node
+  std::vector<Range> held = {};  // elements of "words"
+  // The settings of the groups in a step: 0 "words", 1 "matrix", 2 "bias". Absent: no groups.
+  std::function<std::vector<UpdateGroup>(int64_t step)> groups = nullptr;
 };
 
 // The same options with an exchange on two levels.

@@ -67,6 +67,19 @@ TEST(Table, DecayRangesCoverTheBufferOnce) {
   }
   EXPECT_EQ(at, table.size_elements());
   EXPECT_EQ(table.decay_ranges().size(), 3u);
+  EXPECT_EQ(table.group_count(), 1);
+}
+
+TEST(Table, ParametersOfOtherGroupsHaveRangesOfTheirOwn) {
+  ParameterTable table;
+  table.add({.name = "a", .shape = {20}});
+  table.add({.name = "b", .shape = {20}});
+  table.add({.name = "c", .shape = {20}, .group = 2});
+  const auto ranges = table.decay_ranges();
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ranges[0].range.end, 64);
+  EXPECT_EQ(ranges[1].group, 2);
+  EXPECT_EQ(table.group_count(), 3);
 }
 
 TEST(Table, InitialValuesDependOnSeedAndNameAlone) {

@@ -51,7 +51,7 @@ class AdamUpdateTest : public ops::MirrorTest {
 
 TEST_P(AdamUpdateTest, FollowsTheFormula) {
   // Ranges that end inside a vector step, and a length that no vector divides but 16.
-  const std::vector<UpdateRange> ranges{{0, 16, 0.1}, {16, 4112, 0}, {4112, 10000, 0.2}};
+  const std::vector<UpdateRange> ranges{{0, 16, 0.1, 0.5}, {16, 4112, 0}, {4112, 10000, 0.2, 3}};
   for (const bool decoupled : {true, false}) {
     State state(10000);
     const State before = state;
@@ -66,7 +66,8 @@ TEST_P(AdamUpdateTest, FollowsTheFormula) {
       const double v = 0.999 * before.variance[i] + 0.001 * g * g;
       double u = 3 * m / (std::sqrt(7 * v) + 1e-8);
       if (decoupled) u += decay * before.value[i];
-      const double value = before.value[i] - 0.01 * u;
+      const double rate = i < 16 ? 0.5 : i < 4112 ? 1 : 3;
+      const double value = before.value[i] - 0.01 * rate * u;
       // A few roundings, each relative to the size of the result.
       ASSERT_NEAR(state.momentum[i], m, 4 * 0x1p-24) << i;
       ASSERT_NEAR(state.variance[i], v, 4 * 0x1p-24 * 0.02) << i;
@@ -146,8 +147,8 @@ TEST(AdamUpdate, TheFormulaForCudaAgrees) {
       const AdamFactors factors(args);
       for (size_t i = 0; i < state.value.size(); ++i) {
         const float value = before.value[i], gradient = before.gradient[i];
-        const AdamElement made =
-            adam_element({value, before.momentum[i], before.variance[i]}, gradient, 0.1f, factors);
+        const AdamElement made = adam_element({value, before.momentum[i], before.variance[i]},
+                                              gradient, 0.1f, factors.rate_of(1), factors);
         const float added = 0.9f * std::abs(before.momentum[i]) +
                             0.1f * (std::abs(gradient) + 0.1f * std::abs(value));
         ASSERT_NEAR(made.momentum, state.momentum[i], 0x1p-22 * added) << hwy::TargetName(target);

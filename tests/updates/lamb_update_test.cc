@@ -19,7 +19,8 @@ std::vector<LambTensor> tensors_of(const std::vector<int64_t>& sizes) {
   int64_t begin = 0, block = 0;
   for (const int64_t size : sizes) {
     const double decay = tensors.size() % 2 == 0 ? 0 : 0.1;
-    tensors.push_back({begin, begin + size, block, decay});
+    const double rate = tensors.size() % 3 == 0 ? 0.5 : 1;
+    tensors.push_back({begin, begin + size, block, decay, rate});
     begin += size;
     block = tensors.back().end_block();
   }
@@ -83,7 +84,7 @@ void expect_formula(const State& before, const State& found, const LambUpdate& a
     const reference::Lamb rule{.epsilon = a.epsilon,
                                .epsilon_inside_root = a.epsilon_inside_root,
                                .weight_decay = tensor.weight_decay,
-                               .learning_rate = 0.01,
+                               .learning_rate = 0.01 * tensor.rate,
                                .min_ratio = a.min_ratio,
                                .max_ratio = a.max_ratio};
     reference::LambTensorState state{part(before.value, tensor), part(before.momentum, tensor),
@@ -237,6 +238,7 @@ TEST_P(LambUpdateTest, WritesTheComputeCopy) {
 void expect_formula_of_cuda(bool epsilon_inside_root) {
   State state({4100});
   state.tensors[0].weight_decay = 0.1;
+  state.tensors[0].rate = 1;
   const State before = state;
   LambUpdate args = state.arguments();
   args.epsilon_inside_root = epsilon_inside_root;

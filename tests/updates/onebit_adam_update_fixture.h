@@ -49,6 +49,13 @@ inline double decay_of(std::span<const UpdateRange> ranges, int64_t i) {
   return 0;
 }
 
+inline double rate_of(std::span<const UpdateRange> ranges, int64_t i) {
+  for (const UpdateRange& range : ranges) {
+    if (i < range.end) return range.rate;
+  }
+  return 1;
+}
+
 inline double sum_of(const Values& values, int64_t first, int64_t last) {
   double sum = 0;
   for (int64_t i = first; i < last; ++i) sum += values[at(i)];
@@ -57,7 +64,7 @@ inline double sum_of(const Values& values, int64_t first, int64_t last) {
 
 // Ends inside a sub-block, at the end of a block and just behind one.
 inline const std::vector<UpdateRange> kDecays{
-    {0, 272, 0.1}, {272, 2048, 0}, {2048, 4112, 0.2}, {4112, kElements, 0.05}};
+    {0, 272, 0.1, 2}, {272, 2048, 0}, {2048, 4112, 0.2, 0.25}, {4112, kElements, 0.05, 0}};
 
 struct State {
   Values value = random_values(1, 2), gradient = random_values(2, 1);

@@ -26,8 +26,9 @@ TEST_P(OnebitStepTest, Step) {
   step(args);
   for (size_t i = 0; i < state.value.size(); ++i) {
     const double decay = decay_of(kDecays, static_cast<int64_t>(i));
+    const double rate = 0.01 * rate_of(kDecays, static_cast<int64_t>(i));
     const double expected =
-        before.value[i] - 0.01 * (3.0 * before.momentum[i] + decay * before.value[i]);
+        before.value[i] - rate * (3.0 * before.momentum[i] + decay * before.value[i]);
     if (stands_still(i)) {
       ASSERT_EQ(state.value[i], before.value[i]) << i;
     } else {

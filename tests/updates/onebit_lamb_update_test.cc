@@ -17,7 +17,8 @@ std::vector<LambTensor> tensors() {
   std::vector<LambTensor> all;
   int64_t begin = 0, block = 0;
   for (const int64_t size : {7, 2048, 1, 2049, 5000, 33, 4096, 999}) {
-    all.push_back({begin, begin + size, block, all.size() % 2 == 0 ? 0 : 0.1});
+    const double decay = all.size() % 2 == 0 ? 0 : 0.1, rate = all.size() % 3 == 0 ? 0.5 : 1;
+    all.push_back({begin, begin + size, block, decay, rate});
     begin += size;
     block = all.back().end_block();
   }
@@ -158,7 +159,7 @@ TEST_P(OnebitLambUpdateTest, StepFollowsTheFormula) {
     for (int64_t place = all[tensor].begin; place < all[tensor].end; ++place) {
       const auto i = static_cast<size_t>(place);
       const double update = 3.0 * momentum[i] + all[tensor].weight_decay * before[i];
-      const double expected = before[i] - 0.01 * ratio[tensor] * update;
+      const double expected = before[i] - 0.01 * all[tensor].rate * ratio[tensor] * update;
       if (i % 3 == 0) {
         ASSERT_EQ(value[i], before[i]) << i;
       } else {

@@ -15,15 +15,28 @@ void read(std::vector<float>& to, const View& from) {
 
 AdamShadow::AdamShadow(const ParameterTable& table, const optim::AdamOptions& adam, double clipping,
                        comm::Communicator& communicator)
-    : table_(table), adam_options_(adam), clipping_(clipping), communicator_(communicator) {
+    : table_(table),
+      adam_options_(adam),
+      clipping_(clipping),
+      communicator_(communicator),
+      ranges_(table.decay_ranges()) {
   const auto elements = static_cast<size_t>(table.size_elements());
-  decays_.resize(elements);
-  for (const auto& [range, decay] : table.decay_ranges()) {
-    for (int64_t i = range.begin; i < range.end; ++i) decays_[static_cast<size_t>(i)] = decay;
-  }
   gradients_.resize(elements);
   values_.resize(elements);
   for (auto* all : {&momentum_, &variance_, &moved_, &adam_}) all->resize(elements);
+}
+
+// Calls body(element, weight decay, learning rate) for all elements.
+template <class Body>
+void AdamShadow::visit(const optim::StepInput& input, const Body& body) const {
+  for (const auto& [range, decay, group] : ranges_) {
+    const optim::UpdateGroup settings =
+        optim::settings_of(group, input.groups, adam_options_.weight_decay);
+    const double rate = input.learning_rate * settings.rate;
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      body(static_cast<size_t>(i), decay ? settings.weight_decay : 0, rate);
+    }
+  }
 }
 
 void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
@@ -47,25 +60,24 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
   variance_weight_ = beta2 * variance_weight_ + 1 - beta2;
   const double cm = adam_options_.bias_correction ? momentum_weight_ : 1;
   const double cv = adam_options_.bias_correction ? variance_weight_ : 1;
-  for (size_t i = 0; i < gradients_.size(); ++i) {
+  visit(input, [&](size_t i, double decay, double rate) {
     double g = scale * gradients_[i];
-    if (!adam_options_.decoupled_decay && decays_[i]) g += adam_options_.weight_decay * values_[i];
+    if (!adam_options_.decoupled_decay) g += decay * values_[i];
     momentum_[i] = beta1 * momentum_[i] + (1 - beta1) * g;
     variance_[i] = beta2 * variance_[i] + (1 - beta2) * g * g;
     const double d = std::sqrt(variance_[i] / cv) + adam_options_.epsilon;
-    adam_[i] += input.learning_rate * momentum_[i] / cm / d;
-  }
+    adam_[i] += rate * momentum_[i] / cm / d;
+  });
 }
 
 void AdamShadow::after_step(const optim::StepInput& input) {
   if (!happens_) return;
   std::vector<float>& after = gradients_;  // reused: this step has read its gradients
   read(after, table_.values());
-  for (size_t i = 0; i < after.size(); ++i) {
-    const double decayed =
-        adam_options_.decoupled_decay && decays_[i] ? adam_options_.weight_decay * values_[i] : 0;
-    moved_[i] += double{values_[i]} - after[i] - input.learning_rate * decayed;
-  }
+  visit(input, [&](size_t i, double decay, double rate) {
+    const double decayed = adam_options_.decoupled_decay ? decay * values_[i] : 0;
+    moved_[i] += double{values_[i]} - after[i] - rate * decayed;
+  });
 }
 
 AdamComparison AdamShadow::compare() {

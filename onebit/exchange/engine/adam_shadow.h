@@ -31,11 +31,14 @@ class AdamShadow {
   AdamComparison compare();
 
  private:
+  template <class Body>
+  void visit(const optim::StepInput& input, const Body& body) const;
+
   const ParameterTable& table_;
   optim::AdamOptions adam_options_;
   double clipping_;
   comm::Communicator& communicator_;
-  std::vector<bool> decays_;
+  std::vector<ParameterTable::DecayRange> ranges_;
   std::vector<float> gradients_, values_;
   std::vector<double> momentum_, variance_, moved_, adam_;
   double momentum_weight_ = 0, variance_weight_ = 0;

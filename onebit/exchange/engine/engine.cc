@@ -187,7 +187,15 @@ optim::StepInput Engine::step_input(double gradient_scale, std::optional<double>
           .learning_rate = given.value_or(rate.learning_rate),
           .gradient_scale = gradient_scale,
           .norm_limits = norm_limits_,
-          .beta1 = rate.beta1};
+          .beta1 = rate.beta1,
+          .groups = groups_};
+}
+
+void Engine::set_groups(std::vector<optim::UpdateGroup> groups) {
+  const auto count = static_cast<size_t>(table_.group_count());
+  require(groups.size() == count, "{} groups of parameters have settings, and there are {}",
+          groups.size(), count);
+  groups_ = std::move(groups);
 }
 
 std::optional<StepOutcome> Engine::step(std::optional<double> learning_rate) {

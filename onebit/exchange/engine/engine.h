@@ -92,6 +92,11 @@ class Engine {
   // max_skipped_steps steps in a row were not finite; names tensor, rank and step.
   std::optional<StepOutcome> step(std::optional<double> learning_rate = {});
 
+  // The settings of the groups of parameters (ParameterDeclaration::group) from the next pass on,
+  // and of the coming step() as far as they are no part of the gradient: all are given, in every
+  // step or in none. At first the recipe's weight decay and the learning rate apply to all.
+  void set_groups(std::vector<optim::UpdateGroup> groups);
+
   // Calls `work` while the table holds the values that all ranks have in common, for code that
   // reads them for all ranks, since an optimizer may make its own updates between exchanges.
   template <typename Work>
@@ -154,6 +159,7 @@ class Engine {
   std::unique_ptr<GradientExchange> exchange_;  // null with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::span<const double> norm_limits_;  // of this step, on the early route
+  std::vector<optim::UpdateGroup> groups_;
   bool reported_waiting_ = false, reported_noise_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // on rank 0, if requested
   std::unique_ptr<comm::Communicator> shadow_communicator_;

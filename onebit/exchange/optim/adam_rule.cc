@@ -15,22 +15,21 @@ constexpr double kLeastMomentumLimit = 3;
 
 }  // namespace
 
-AdamRule::AdamRule(const AdamOptions& options, const ParameterTable& table) : options_(options) {
-  for (const auto& [range, decay] : table.decay_ranges()) {
-    ranges_.push_back({range.begin, range.end, decay ? options.weight_decay : 0});
-  }
-}
+AdamRule::AdamRule(const AdamOptions& options, const ParameterTable& table)
+    : options_(options), ranges_(table.decay_ranges()) {}
 
 void AdamRule::step(Context& context, ParameterTable& table, const Moments& moments,
                     const StepInput& input) {
   advance(input);
+  const std::vector<updates::UpdateRange> ranges =
+      ranges_in({0, table.size_elements()}, input.groups);
   const bool copies = table.compute_type() != DType::kF32;
   updates::adam_update(context, {.value = table.values(),
                                  .compute_value = copies ? table.compute_values() : View(),
                                  .gradient = table.gradients(),
                                  .momentum = moments.momentum.view(),
                                  .variance = moments.variance.view(),
-                                 .ranges = ranges_,
+                                 .ranges = ranges,
                                  .learning_rate = input.learning_rate,
                                  .gradient_scale = input.gradient_scale,
                                  .beta1 = beta1(input),
@@ -41,11 +40,15 @@ void AdamRule::step(Context& context, ParameterTable& table, const Moments& mome
                                  .decoupled = options_.decoupled_decay});
 }
 
-std::vector<updates::UpdateRange> AdamRule::ranges_in(Range part) const {
+std::vector<updates::UpdateRange> AdamRule::ranges_in(Range part,
+                                                      std::span<const UpdateGroup> groups) const {
   std::vector<updates::UpdateRange> inside;
-  for (const updates::UpdateRange& range : ranges_) {
+  for (const auto& [range, decay, group] : ranges_) {
     const int64_t begin = std::max(range.begin, part.begin), end = std::min(range.end, part.end);
-    if (begin < end) inside.push_back({begin - part.begin, end - part.begin, range.weight_decay});
+    if (begin >= end) continue;
+    const UpdateGroup settings = settings_of(group, groups, options_.weight_decay);
+    inside.push_back(
+        {begin - part.begin, end - part.begin, decay ? settings.weight_decay : 0, settings.rate});
   }
   return inside;
 }

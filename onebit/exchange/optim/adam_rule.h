@@ -21,10 +21,10 @@ class AdamRule {
 
   const AdamOptions& options() const { return options_; }
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
-  // The ranges of the whole table, each with its weight decay; and those of a part of it, counted
-  // from the start of the part.
-  std::span<const updates::UpdateRange> ranges() const { return ranges_; }
-  std::vector<updates::UpdateRange> ranges_in(Range part) const;
+  // The ranges of a part of the table, counted from its start, each with its weight decay and its
+  // rate, for the groups of StepInput.
+  std::vector<updates::UpdateRange> ranges_in(Range part,
+                                              std::span<const UpdateGroup> groups) const;
 
   // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
   // right for a cycled momentum too; 1 without bias correction.
@@ -47,7 +47,7 @@ class AdamRule {
 
  private:
   AdamOptions options_;
-  std::vector<updates::UpdateRange> ranges_;
+  std::vector<ParameterTable::DecayRange> ranges_;
   double momentum_weight_ = 0, variance_weight_ = 0;
 };
 

@@ -176,10 +176,12 @@ void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
                                      const StepInput& step_input) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
-  // The exchange thread reads the limits until it stops, which may be later than their owner's end.
+  // The exchange thread reads these until it stops, which may be later than their owner's end.
   norm_limits_.assign(step_input.norm_limits.begin(), step_input.norm_limits.end());
+  groups_.assign(step_input.groups.begin(), step_input.groups.end());
   StepInput input = step_input;
   input.norm_limits = norm_limits_;
+  input.groups = groups_;
   plan_ = next_plan();
   variance_sums_.begin_update();
   if (!plan_.exchanges) return;
@@ -255,11 +257,11 @@ void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
 
 void CompressedOptimizer::normalize(Context& context, const ParameterTable& table,
                                     const StepInput& input, const Bucket& bucket) {
-  std::span<const updates::UpdateRange> decays;  // those that are part of the gradient
-  if (!options_.adam.decoupled_decay) decays = rule_.ranges();
-  std::vector<updates::UpdateRange> own_decays;
-  if (topology_.two_levels() && !decays.empty())
-    decays = own_decays = rule_.ranges_in(bucket.in_buffer);
+  std::vector<updates::UpdateRange> decays;  // those that are part of the gradient
+  if (!options_.adam.decoupled_decay) {
+    const Range all{0, table.size_elements()};
+    decays = rule_.ranges_in(topology_.two_levels() ? bucket.in_buffer : all, input.groups);
+  }
   updates::OnebitNormalize args{
       .gradient = table.gradients(),
       .value = table.values(),

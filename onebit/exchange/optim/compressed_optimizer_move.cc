@@ -58,25 +58,29 @@ void CompressedOptimizer::move_values(Context& context, ParameterTable& table,
                                       StepReport& report) {
   const bool finite = agreed.finite;
   bool moves = finite;
-  double rate = finite ? input.learning_rate : 0;
+  Rates rates{.learning_rate = finite ? input.learning_rate : 0,
+              .groups = {input.groups.begin(), input.groups.end()}};
   if (local_ && plan_.exchanges) {
     // The exchange has taken the sums of the local updates, so their movement is made now, even if
     // this update's own is not.
     moves = finite || local_->count() > 0;
-    rate = local_->return_to_common(table) + rate;
-    report.gathered_rate = rate;
+    rates = local_->return_to_common(table, rates);
+    report.gathered_rate = rates.learning_rate;
   } else if (local_) {
-    local_->leave_common(table, rate);
+    local_->leave_common(table, rates);
   }
   // A momentum that is kept is decoded even if it moves no value.
   if (!moves && !(local_ && plan_.exchanges)) return;
-  if (moves) values_->begin_move(context, table, rule_, rule_.beta1(input));
+  if (moves) values_->begin_move(context, table, rule_, input);
   visit_momentum(context, [&](Range range, View momentum) {
     put_woken(agreed.woken, range, momentum);
     if (!moves) return;
-    values_->move(
-        context, table, rule_,
-        {.range = range, .momentum = momentum, .still = still_.bitmap(), .learning_rate = rate});
+    values_->move(context, table, rule_,
+                  {.range = range,
+                   .momentum = momentum,
+                   .still = still_.bitmap(),
+                   .learning_rate = rates.learning_rate,
+                   .groups = rates.groups});
   });
   if (moves) gather_values(context, table);
 }

@@ -15,6 +15,8 @@ void CompressedOptimizer::save(StateWriter& writer) const {
   writer.scalar("phase", std::string(name_of(phase())));
   writer.scalar("updates", updates_);
   writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
+  const Json held = still_.held_by_table();
+  if (!held.is_null()) writer.scalar("held_entries", held);
   freeze_rule_.save(writer);
   rule_.save(writer);
   if (phase() == Phase::kWarmup) {
@@ -35,6 +37,9 @@ void CompressedOptimizer::load(Context& context, ParameterTable& table, const St
           "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: the set of "
           "held rows cannot change after the freeze",
           json_text(Json(options_.exchange.moving_rows)), json_text(reader.scalar("exp_avg_mask")));
+  require(!compressed || reader.scalar("held_entries") == still_.held_by_table(),
+          "the state was frozen with another exp_avg_mask: the set of held entries cannot change "
+          "after the freeze");
   updates_ = reader.scalar("updates").get<int64_t>();
   freeze_rule_.load(reader);
   rule_.load(reader);

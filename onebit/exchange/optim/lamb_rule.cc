@@ -6,7 +6,7 @@ namespace onebit::optim {
 namespace {
 
 // Elements between two tensors are zero, have no gradient and contribute to no norm.
-std::vector<updates::LambTensor> tensors_of(const ParameterTable& table, double weight_decay) {
+std::vector<updates::LambTensor> tensors_of(const ParameterTable& table) {
   std::vector<updates::LambTensor> tensors;
   int64_t block = 0;
   for (const ParameterEntry& entry : table.entries()) {
@@ -14,10 +14,8 @@ std::vector<updates::LambTensor> tensors_of(const ParameterTable& table, double 
       tensors.back().end = entry.offset_elements;
       block = tensors.back().end_block();
     }
-    tensors.push_back({.begin = entry.offset_elements,
-                       .end = table.size_elements(),
-                       .first_block = block,
-                       .weight_decay = entry.decay ? weight_decay : 0});
+    tensors.push_back(
+        {.begin = entry.offset_elements, .end = table.size_elements(), .first_block = block});
   }
   return tensors;
 }
@@ -53,13 +51,28 @@ StateLayout LambRule::layout(const ParameterTable& table) {
 
 LambRule::LambRule(const LambOptions& options, const ParameterTable& table)
     : options_(options),
-      tensors_(tensors_of(table, options.adam.weight_decay)),
+      tensors_(tensors_of(table)),
       ratios_(Tensor::zeros(table.device(), DType::kF32, {static_cast<int64_t>(tensors_.size())})) {
+  for (const ParameterEntry& entry : table.entries()) {
+    settings_.push_back({entry.decay, entry.group});
+  }
+}
+
+std::vector<updates::LambTensor> LambRule::tensors(std::span<const UpdateGroup> groups) const {
+  std::vector<updates::LambTensor> tensors = tensors_;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const UpdateGroup settings =
+        settings_of(settings_[i].group, groups, options_.adam.weight_decay);
+    tensors[i].weight_decay = settings_[i].decay ? settings.weight_decay : 0;
+    tensors[i].rate = settings.rate;
+  }
+  return tensors;
 }
 
 void LambRule::step(Context& context, ParameterTable& table, const Moments& moments, AdamRule& rule,
                     const StepInput& input) {
   rule.advance(input);
+  const std::vector<updates::LambTensor> with_settings = tensors(input.groups);
   const bool copies = table.compute_type() != DType::kF32;
   updates::lamb_update(context, {.value = table.values(),
                                  .compute_value = copies ? table.compute_values() : View(),
@@ -67,7 +80,7 @@ void LambRule::step(Context& context, ParameterTable& table, const Moments& mome
                                  .momentum = moments.momentum.view(),
                                  .variance = moments.variance.view(),
                                  .ratio = ratios_.view(),
-                                 .tensors = tensors_,
+                                 .tensors = with_settings,
                                  .learning_rate = input.learning_rate,
                                  .gradient_scale = input.gradient_scale,
                                  .beta1 = rule.beta1(input),

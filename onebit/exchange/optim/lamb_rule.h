@@ -33,8 +33,9 @@ class LambRule {
 
   const LambOptions& options() const { return options_; }
   // The tensors of model files, several of which a layer may have fused into one: so ratios do not
-  // depend on how a model is computed.
-  const std::vector<updates::LambTensor>& tensors() const { return tensors_; }
+  // depend on how a model is computed. Their weight decays and rates are those for the groups of
+  // StepInput.
+  std::vector<updates::LambTensor> tensors(std::span<const UpdateGroup> groups) const;
   View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step
   std::vector<float> trust_ratios() const;
   static StateLayout layout(const ParameterTable& table);
@@ -42,6 +43,11 @@ class LambRule {
  private:
   LambOptions options_;
   std::vector<updates::LambTensor> tensors_;
+  struct Settings {
+    bool decay;
+    int group;
+  };
+  std::vector<Settings> settings_;  // [tensors]
   Tensor ratios_;
 };
 

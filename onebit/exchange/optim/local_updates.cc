@@ -1,7 +1,6 @@
 #include "onebit/exchange/optim/local_updates.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "onebit/exchange/optim/compute_copy.h"
@@ -41,6 +40,7 @@ LocalUpdates::LocalUpdates(const ZeroOneOptions& options, const ParameterTable& 
                            const Topology& topology)
     : topology_(topology),
       schedule_(options),
+      rate_sums_(static_cast<size_t>(table.group_count())),
       state_(layout(topology.sources(), topology.elements()), topology, table.device()) {}
 
 UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
@@ -79,16 +79,33 @@ void LocalUpdates::give(Context& context, const SignExchange::Bucket& bucket) {
   ops::fill(context, sum, 0.0f);
 }
 
-void LocalUpdates::leave_common(const ParameterTable& table, double learning_rate) {
-  if (count_ == 0) topology_.take_share(state_[kCommon], table.values());
-  ++count_;
-  rate_sum_ += learning_rate;
+void LocalUpdates::add_rates(const Rates& rates) {
+  for (size_t group = 0; group < rate_sums_.size(); ++group) {
+    const double factor = rates.groups.empty() ? 1 : rates.groups[group].rate;
+    rate_sums_[group] += rates.learning_rate * factor;
+  }
 }
 
-double LocalUpdates::return_to_common(const ParameterTable& table) {
+void LocalUpdates::leave_common(const ParameterTable& table, const Rates& rates) {
+  if (count_ == 0) topology_.take_share(state_[kCommon], table.values());
+  ++count_;
+  add_rates(rates);
+}
+
+// Each group has moved by the sum of its own rates: their quotients need not be those of this
+// update.
+Rates LocalUpdates::return_to_common(const ParameterTable& table, const Rates& rates) {
   if (count_ > 0) topology_.put_share(table.values(), state_[kCommon]);
   count_ = 0;
-  return std::exchange(rate_sum_, 0);
+  add_rates(rates);
+  Rates gathered{.learning_rate = *std::max_element(rate_sums_.begin(), rate_sums_.end()),
+                 .groups = rates.groups};
+  for (size_t group = 0; group < gathered.groups.size(); ++group) {
+    gathered.groups[group].rate =
+        gathered.learning_rate > 0 ? rate_sums_[group] / gathered.learning_rate : 0;
+  }
+  std::fill(rate_sums_.begin(), rate_sums_.end(), 0.0);
+  return gathered;
 }
 
 void LocalUpdates::swap_values(Context& context, const ParameterTable& table) {
@@ -121,9 +138,10 @@ void LocalUpdates::restore_own(Context& context, const ParameterTable& table) {
 }
 
 void LocalUpdates::save(StateWriter& writer, bool compressed, int64_t owed_updates) const {
+  const Json rate_sum = rate_sums_.size() == 1 ? Json(rate_sums_[0]) : Json(rate_sums_);
   writer.scalar(
       "zero_one",
-      Json{{"local_updates", count_}, {"rate_sum", rate_sum_}, {"last_exchanged", owed_updates}});
+      Json{{"local_updates", count_}, {"rate_sum", rate_sum}, {"last_exchanged", owed_updates}});
   if (alone() || !compressed) return;
   if (count_ == 0) {
     const std::vector<float> arrived = topology_.gathered(state_[kMomentum]);
@@ -143,7 +161,7 @@ void LocalUpdates::load(Context& context, const ParameterTable& table, const Sta
   const Json state = reader.scalar("zero_one");
   schedule_ = ZeroOneSchedule(schedule_.options(), updates);
   count_ = 0;
-  rate_sum_ = 0;
+  std::fill(rate_sums_.begin(), rate_sums_.end(), 0.0);
   if (!alone()) ops::fill(context, state_[kSum], 0.0f);
   if (!compressed) return;
   if (reader.saved_world_size() == 1) return load_arrived(reader, "momentum");
@@ -152,8 +170,17 @@ void LocalUpdates::load(Context& context, const ParameterTable& table, const Sta
   load_values(table, reader);
   topology_.gather(context, table.values());
   count_ = alone() ? 0 : count;
-  rate_sum_ = alone() ? 0 : state.at("rate_sum").get<double>();
+  if (!alone()) load_rates(state.at("rate_sum"));
   refresh_compute_copy(context, table);
+}
+
+void LocalUpdates::load_rates(const Json& rate_sum) {
+  const auto saved = rate_sum.is_array() ? rate_sum.get<std::vector<double>>()
+                                         : std::vector<double>{rate_sum.get<double>()};
+  require(saved.size() == rate_sums_.size(),
+          "the state has the learning rates of {} groups of parameters, and there are {}",
+          saved.size(), rate_sums_.size());
+  rate_sums_ = saved;
 }
 
 void LocalUpdates::load_arrived(const StateReader& reader, const char* name) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/optimizer.h"
@@ -22,6 +23,12 @@ struct UpdatePlan {
   bool exchanges = true;       // false: this rank continues with its own gradients
   int64_t updates = 1;         // number of updates whose gradients this exchange sends
   double variance_memory = 1;  // the fraction of the variance that it keeps
+};
+
+// The learning rate of an update and its groups (StepInput).
+struct Rates {
+  double learning_rate = 0;
+  std::vector<UpdateGroup> groups;  // empty: all groups have the learning rate
 };
 
 class LocalUpdates {
@@ -49,10 +56,11 @@ class LocalUpdates {
 
   // Called before an update without an exchange moves the values. One that is not applied, with a
   // gradient that is not finite, counts as well: it has changed this rank's momentum and sum.
-  void leave_common(const ParameterTable&, double learning_rate);
+  void leave_common(const ParameterTable&, const Rates&);
   // Called before an update with an exchange moves them: restores the values of the last exchange.
-  // Returns the sum of the learning rates since then, by which the received momentum moves them.
-  double return_to_common(const ParameterTable&);
+  // Returns the sums of the learning rates since then, this update's included, by which the
+  // received momentum moves them. Their weight decays are those of this update.
+  Rates return_to_common(const ParameterTable&, const Rates&);
   // Updates since the last exchange.
   int64_t count() const { return count_; }
 
@@ -72,7 +80,9 @@ class LocalUpdates {
   static StateLayout layout(int sources, int64_t share_elements);
 
  private:
+  void add_rates(const Rates&);
   void swap_values(Context&, const ParameterTable&);
+  void load_rates(const Json& rate_sum);
   void load_arrived(const StateReader&, const char* name) const;
   void load_values(const ParameterTable&, const StateReader&) const;
   bool alone() const { return topology_.sources() == 1; }
@@ -80,7 +90,7 @@ class LocalUpdates {
   const Topology& topology_;
   ZeroOneSchedule schedule_;
   int64_t count_ = 0;
-  double rate_sum_ = 0;  // their learning rates
+  std::vector<double> rate_sums_;  // of their learning rates, by group
   // Only with several ranks.
   enum Buffer : size_t {
     kMomentum,  // momentum()

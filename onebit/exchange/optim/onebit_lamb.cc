@@ -64,7 +64,8 @@ std::vector<updates::LambTensor> tensors_in(std::span<const updates::LambTensor>
     inside.push_back({.begin = std::max(tensors[i].begin, part.begin) - part.begin,
                       .end = std::min(tensors[i].end, part.end) - part.begin,
                       .first_block = inside.empty() ? 0 : inside.back().end_block(),
-                      .weight_decay = tensors[i].weight_decay});
+                      .weight_decay = tensors[i].weight_decay,
+                      .rate = tensors[i].rate});
   }
   return inside;
 }
@@ -83,9 +84,9 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const ParameterTa
                                    const SignExchange& exchange)
     : exchange_(exchange),
       lamb_(options, table),
-      parts_(parts_of(lamb_.tensors(), exchange)),
+      parts_(parts_of(lamb_.tensors({}), exchange)),
       sums_(Tensor::zeros(table.device(), DType::kF64,
-                          {static_cast<int64_t>(lamb_.tensors().size()), updates::kLambSums})) {
+                          {lamb_.ratios().elements(), updates::kLambSums})) {
   if (!table.device().is_cpu() && !parts_.empty()) {
     const auto size_bytes = static_cast<int64_t>(std::span(parts_).size_bytes());
     device_parts_ = Tensor::zeros(table.device(), DType::kU8, {size_bytes});
@@ -102,17 +103,18 @@ void OneBitLambValues::update(Context& context, ParameterTable& table, const Mom
 }
 
 void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
-                                  const AdamRule& adam, double beta1) {
+                                  const AdamRule& adam, const StepInput& input) {
+  const std::vector<updates::LambTensor> tensors = lamb_.tensors(input.groups);
   updates::OnebitLambSquares args{.value = table.values(),
                                   .momentum = exchange_.owned_momentum(),
                                   .residual = {},
                                   .mean_residual = {},
                                   .sums = sums_.view(),
-                                  .tensors = lamb_.tensors(),
+                                  .tensors = tensors,
                                   .parts = parts_,
                                   .parts_on_device = device_parts_.view(),
                                   .momentum_factor = 1 / adam.momentum_weight(),
-                                  .beta1 = beta1,
+                                  .beta1 = adam.beta1(input),
                                   .sources = exchange_.topology().sources()};
   if (!parts_.empty() && !alone()) {
     args.residual = exchange_.worker_residual();
@@ -134,8 +136,9 @@ void OneBitLambValues::begin_move(Context& context, const ParameterTable& table,
 void OneBitLambValues::move(Context& context, ParameterTable& table, const AdamRule& adam,
                             const Movement& movement) {
   const Range range = movement.range;
-  const std::vector<updates::LambTensor> tensors = tensors_in(lamb_.tensors(), range);
-  const int64_t first = first_in(lamb_.tensors(), range);
+  const std::vector<updates::LambTensor> all = lamb_.tensors(movement.groups);
+  const std::vector<updates::LambTensor> tensors = tensors_in(all, range);
+  const int64_t first = first_in(all, range);
   const int64_t last = first + static_cast<int64_t>(tensors.size());
   updates::onebit_lamb_step(context,
                             {.value = table.values().rows(range.begin, range.end),

@@ -30,7 +30,8 @@ class OneBitLambValues final : public ValueRule {
                    const SignExchange& exchange);
 
   void update(Context&, ParameterTable&, const Moments&, AdamRule& adam, const StepInput&) override;
-  void begin_move(Context&, const ParameterTable&, const AdamRule& adam, double beta1) override;
+  void begin_move(Context&, const ParameterTable&, const AdamRule& adam,
+                  const StepInput& input) override;
   void move(Context&, ParameterTable&, const AdamRule& adam, const Movement&) override;
   void restart() override;
   void save(StateWriter&) const override;

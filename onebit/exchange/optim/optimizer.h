@@ -53,6 +53,19 @@ constexpr std::string_view name_of(Phase phase) {
   return kNames[static_cast<size_t>(phase)];
 }
 
+// What an update does with the parameters of a group (ParameterDeclaration::group).
+struct UpdateGroup {
+  double rate = 1;          // the learning rate is multiplied by it
+  double weight_decay = 0;  // of its parameters that decay
+};
+
+// The settings of group `group`, or those without groups.
+constexpr UpdateGroup settings_of(int group, std::span<const UpdateGroup> groups,
+                                  double weight_decay) {
+  return groups.empty() ? UpdateGroup{.rate = 1, .weight_decay = weight_decay}
+                        : groups[static_cast<size_t>(group)];
+}
+
 struct StepInput {
   int64_t step = 0;  // number of this update, from 1; skipped steps do not count
   double learning_rate = 0;
@@ -63,6 +76,9 @@ struct StepInput {
   std::span<const double> norm_limits;
   // Set by schedules that cycle momentum; otherwise the configured value applies.
   std::optional<double> beta1;
+  // By number of the group. Empty: the rate of all is 1 and the configured weight decay applies.
+  // In all steps of a run or in none. The call copies them.
+  std::span<const UpdateGroup> groups = {};
 };
 
 struct StepReport {

@@ -6,6 +6,7 @@
 
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/math/updates/onebit_adam_update.h"
 
 namespace onebit::optim {
@@ -51,6 +52,19 @@ StillEntries::StillEntries(const ParameterTable& table,
           Tensor::zeros(table.device(), DType::kU8, {layout(table.size_elements())[0].numbers})),
       bits_(static_cast<size_t>(bitmap_.shape().elements())) {
   for (const auto& [name, rows] : moving_rows) held_.push_back(held_range(table, name, rows));
+  for (const Parameter& parameter : table.parameters()) {
+    for (const auto& [begin, end] : parameter.declaration.held) {
+      ONEBIT_INVARIANT(0 <= begin && begin < end && end <= parameter.range.elements());
+      held_.push_back({parameter.range.begin + begin, parameter.range.begin + end});
+    }
+  }
+  if (held_.empty()) return;
+  held_bits_.resize(bits_.size());
+  for (const auto& [begin, end] : held_) {
+    for (int64_t element = begin; element < end; ++element) {
+      held_bits_[static_cast<size_t>(element / 8)] |= static_cast<uint8_t>(1u << (element % 8));
+    }
+  }
 }
 
 // One bit per element.
@@ -97,11 +111,28 @@ void StillEntries::add_rows(const Parameter& parameter) {
     const int64_t begin = parameter.range.begin + row * columns, end = begin + columns;
     const int64_t still = still_between(begin, end);
     count_ += still;
-    const bool held = std::any_of(held_.begin(), held_.end(), [&](const Range& range) {
-      return begin < range.end && range.begin < end;
-    });
-    if (still > 0 && !held) rows_.push_back({begin, end});
+    if (still > 0 && any_can_wake(begin, end)) rows_.push_back({begin, end});
   }
+}
+
+bool StillEntries::any_can_wake(int64_t begin, int64_t end) const {
+  if (held_bits_.empty()) return still_between(begin, end) > 0;
+  while (begin < end && !can_wake(begin)) ++begin;
+  return begin < end;
+}
+
+Json StillEntries::held_by_table() const {
+  int64_t elements = 0;
+  uint64_t hash = 0xCBF29CE484222325ull;
+  for (const Parameter& parameter : table_.parameters()) {
+    for (const auto& [begin, end] : parameter.declaration.held) {
+      elements += end - begin;
+      for (const int64_t bound : {begin, end}) {
+        hash = (hash ^ static_cast<uint64_t>(parameter.range.begin + bound)) * 0x100000001B3ull;
+      }
+    }
+  }
+  return elements == 0 ? Json() : Json{{"elements", elements}, {"hash", hash}};
 }
 
 void StillEntries::set_still(int64_t element, bool still) {
@@ -137,7 +168,7 @@ std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
     const std::vector<float> gradient = read(gradients, begin, end);
     for (int64_t element = begin; element < end && touched[index] == 0; ++element) {
       const bool moved = gradient[static_cast<size_t>(element - begin)] != 0;
-      if (moved && is_still(element)) touched[index] = 1;
+      if (moved && can_wake(element)) touched[index] = 1;
     }
     any = any || touched[index] != 0;
   }
@@ -216,7 +247,7 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
   double square = 0;
   int64_t still = 0;
   for (int64_t element = row.begin; element < row.end; ++element) {
-    if (!is_still(element)) continue;
+    if (!can_wake(element)) continue;
     const double one = gradient[static_cast<size_t>(element - row.begin)];
     square += one * one;
     ++still;
@@ -228,7 +259,7 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
   write_variance(row, mean_square, args);
   const double d = std::sqrt(mean_square) + args.epsilon;
   for (int64_t element = row.begin; element < row.end; ++element) {
-    if (!is_still(element)) continue;
+    if (!can_wake(element)) continue;
     set_still(element, false);
     if (woken.empty() || woken.back().range.end != element) {
       woken.push_back({.range = {element, element}, .momentum = {}});
@@ -244,7 +275,7 @@ void StillEntries::write_variance(const Row& row, double mean_square, const Wake
   for (const auto& [range, place] : compress::within(args.shares, {row.begin, row.end})) {
     std::vector<float> variance = read(args.variance, place, place + range.elements());
     for (int64_t element = range.begin; element < range.end; ++element) {
-      if (!is_still(element)) continue;
+      if (!can_wake(element)) continue;
       variance[static_cast<size_t>(element - range.begin)] =
           std::max(static_cast<float>(mean_square), updates::kSmallestVariance);
     }

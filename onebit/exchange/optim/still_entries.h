@@ -7,8 +7,8 @@
 // variance becomes the mean square of that average over them, and their momentum (1 - beta1) g / d:
 // if the row's gradient keeps that size, it moves by the learning rate, as all other entries do.
 //
-// Rows that the recipe lists in `exp_avg_mask` (held rows) are still from the freeze on and never
-// wake.
+// Held entries are still from the freeze on and never wake: rows that the recipe lists in
+// `exp_avg_mask`, and what a declaration of the table holds (ParameterDeclaration::held).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/compress/owned_pieces.h"
 #include "onebit/exchange/optim/state_layout.h"
+#include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/tensor/parameter_table.h"
 #include "onebit/math/tensor/tensor.h"
 
@@ -36,12 +37,15 @@ class StillEntries {
 
   View bitmap() const { return bitmap_.view(); }  // u8, in the layout of the sign codec
   static StateLayout layout(int64_t elements);
-  // Makes held rows still; called at the freeze after the bitmap was written.
+  // Makes held entries still; called at the freeze after the bitmap was written.
   void hold(View momentum, View variance);
-  // Finds the rows that may wake; called after the bitmap was written or held rows were added.
+  // Finds the rows that may wake; called after the bitmap was written or entries were held.
   void refresh();
   // Restores the bitmap from variance == 0 after a load.
   void restore(ConstView variance);
+
+  // What identifies the entries that the table holds: null if there are none.
+  Json held_by_table() const;
 
   // The number of still elements in parameters.
   int64_t count() const { return count_; }
@@ -76,6 +80,12 @@ class StillEntries {
   bool is_still(int64_t element) const {
     return (bits_[static_cast<size_t>(element / 8)] >> (element % 8) & 1) != 0;
   }
+  bool can_wake(int64_t element) const {
+    const auto at = static_cast<size_t>(element / 8);
+    return (bits_[at] >> (element % 8) & 1) != 0 &&
+           (held_bits_.empty() || (held_bits_[at] >> (element % 8) & 1) == 0);
+  }
+  bool any_can_wake(int64_t begin, int64_t end) const;
   int64_t still_between(int64_t begin, int64_t end) const;
   void set_still(int64_t element, bool still);
   void add_rows(const Parameter& parameter);
@@ -83,7 +93,7 @@ class StillEntries {
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
   // The gradients of a row as far as this rank has them, scaled; 0 elsewhere.
   static std::vector<float> row_gradients(const Row& row, const Wake&);
-  // Returns the number of entries that woke: all still ones or none. Appends them to `woken`.
+  // Returns the number of entries that woke: all that may or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
                    std::vector<Woken>& woken);
   void write_variance(const Row& row, double mean_square, const Wake&) const;
@@ -91,9 +101,10 @@ class StillEntries {
 
   const ParameterTable& table_;
   std::vector<Range> held_;
-  Tensor bitmap_;              // on the table's device
-  std::vector<uint8_t> bits_;  // its copy on the host
-  std::vector<Row> rows_;      // the rows that may wake
+  std::vector<uint8_t> held_bits_;  // a bitmap of them; empty if there are none
+  Tensor bitmap_;                   // on the table's device
+  std::vector<uint8_t> bits_;       // its copy on the host
+  std::vector<Row> rows_;           // the rows that may wake
   int64_t count_ = 0;
 };
 

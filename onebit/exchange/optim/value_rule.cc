@@ -17,14 +17,16 @@ class AdamValues final : public ValueRule {
   void move(Context& context, ParameterTable& table, const AdamRule& adam,
             const Movement& movement) override {
     const Range range = movement.range;
-    std::vector<updates::UpdateRange> decays{{0, range.elements(), 0}};
-    if (adam.options().decoupled_decay) decays = adam.ranges_in(range);
+    std::vector<updates::UpdateRange> ranges = adam.ranges_in(range, movement.groups);
+    if (!adam.options().decoupled_decay) {
+      for (updates::UpdateRange& one : ranges) one.weight_decay = 0;
+    }
     updates::onebit_step(context,
                          {.value = table.values().rows(range.begin, range.end),
                           .compute_value = table.compute_copy(range),
                           .momentum = movement.momentum,
                           .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
-                          .ranges = decays,
+                          .ranges = ranges,
                           .learning_rate = movement.learning_rate,
                           .momentum_factor = 1 / adam.momentum_weight()});
   }

@@ -22,6 +22,7 @@ struct Movement {
   ConstView momentum;  // f32 [elements of the range]
   ConstView still;     // bitmap of the flat buffer: entries that do not move
   double learning_rate = 0;
+  std::span<const UpdateGroup> groups = {};  // as in StepInput
 };
 
 class ValueRule {
@@ -32,10 +33,10 @@ class ValueRule {
   // keeps the weights of the moments.
   virtual void update(Context&, ParameterTable&, const Moments&, AdamRule& adam,
                       const StepInput&) = 0;
-  // An update of the compressed phase, with a momentum that was computed with `beta1`: first
-  // begin_move(), which is collective, then move() for all parts of this rank's share, which
+  // An update of the compressed phase, of whose input it reads beta1 and the groups' weight decays:
+  // first begin_move(), which is collective, then move() for all parts of this rank's share, which
   // updates values and compute copy.
-  virtual void begin_move(Context&, const ParameterTable&, const AdamRule&, double /*beta1*/) {}
+  virtual void begin_move(Context&, const ParameterTable&, const AdamRule&, const StepInput&) {}
   virtual void move(Context&, ParameterTable&, const AdamRule& adam, const Movement&) = 0;
 
   // Called where the compressed phase begins or is loaded.

@@ -19,19 +19,21 @@ constexpr int64_t blocks_in(int64_t elements) {
 }
 
 // A range that an optimizer treats uniformly: elements [begin, end), multiples of 16, with one
-// weight decay.
+// weight decay and one learning rate.
 struct UpdateRange {
   int64_t begin = 0, end = 0;
   double weight_decay = 0;
+  double rate = 1;  // the update's learning rate is multiplied by it
 };
 
-// Elements [begin, end) of a flat buffer that share one trust ratio and one weight decay. They are
-// processed in blocks of kBlockElements counted from `begin`, the last one shorter, so that a block
-// never contains two tensors, wherever they begin.
+// Elements [begin, end) of a flat buffer that share one trust ratio, one weight decay and one
+// learning rate. They are processed in blocks of kBlockElements counted from `begin`, the last one
+// shorter, so that a block never contains two tensors, wherever they begin.
 struct LambTensor {
   int64_t begin = 0, end = 0;
   int64_t first_block = 0;  // number of blocks of the preceding tensors
   double weight_decay = 0;
+  double rate = 1;  // the update's learning rate is multiplied by it
 
   constexpr int64_t end_block() const { return first_block + blocks_in(end - begin); }
 };

@@ -72,10 +72,15 @@ class DeviceRanges {
   int count_;
 };
 
-// The decay of an element, 0 without ranges. The elements of one thread are in one range, since
-// both are aligned to 8 or more.
-__device__ inline float decay_at(const UpdateRange* ranges, int count, int64_t element) {
-  if (count == 0) return 0.0f;
+struct RangeSettings {
+  float decay = 0;
+  double rate = 1;
+};
+
+// The settings of an element, or without ranges the defaults. The elements of one thread are in one
+// range, since both are aligned to 8 or more.
+__device__ inline RangeSettings settings_at(const UpdateRange* ranges, int count, int64_t element) {
+  if (count == 0) return {};
   int low = 0, high = count - 1;  // the first range that ends after the element
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -85,7 +90,7 @@ __device__ inline float decay_at(const UpdateRange* ranges, int count, int64_t e
       high = middle;
     }
   }
-  return static_cast<float>(ranges[low].weight_decay);
+  return {static_cast<float>(ranges[low].weight_decay), ranges[low].rate};
 }
 
 // bf16 or f16 memory to which new values are copied, or none.

@@ -89,6 +89,7 @@ int ParameterTable::add(ParameterDeclaration declaration) {
          .shape = with_rows(shape, part_rows),
          .offset_elements = begin + static_cast<int64_t>(part) * part_rows * row_elements(shape),
          .decay = declaration.decay,
+         .group = declaration.group,
          .lookup = declaration.lookup,
          .parameter = index});
   }
@@ -181,14 +182,24 @@ std::vector<ParameterTable::DecayRange> ParameterTable::decay_ranges() const {
     const int64_t begin = parameters_[index].range.begin;
     const int64_t end =
         index + 1 < parameters_.size() ? parameters_[index + 1].range.begin : size_elements_;
-    const bool decay = parameters_[index].declaration.decay;
-    if (!ranges.empty() && ranges.back().decay == decay) {
+    const ParameterDeclaration& declaration = parameters_[index].declaration;
+    const bool decay = declaration.decay;
+    const int group = declaration.group;
+    if (!ranges.empty() && ranges.back().decay == decay && ranges.back().group == group) {
       ranges.back().range.end = end;
     } else {
-      ranges.push_back({{begin, end}, decay});
+      ranges.push_back({{begin, end}, decay, group});
     }
   }
   return ranges;
+}
+
+int ParameterTable::group_count() const {
+  int count = 1;
+  for (const auto& parameter : parameters_) {
+    count = std::max(count, parameter.declaration.group + 1);
+  }
+  return count;
 }
 
 }  // namespace onebit

@@ -61,9 +61,12 @@ struct ParameterDeclaration {
   InitialValue init = InitialValue::kZeros;
   double init_stddev = 0;          // `initializer_range` for BERT (model/config.h)
   bool decay = false;              // whether weight decay applies
+  int group = 0;                   // optimizers may treat groups differently (optim/optimizer.h)
   bool lookup = false;             // a lookup table: rows may stay without any gradient for long
   int64_t storage_rows = 0;        // 0: as in shape; more: padding rows of zeros, not in files
   std::vector<std::string> parts;  // file names of equal consecutive row groups
+  std::vector<Range> held = {};    // elements, counted in the parameter, that stay as they are
+                                   // once an optimizer compresses (optim/still_entries.h)
 };
 
 // One tensor as it appears in files.
@@ -72,6 +75,7 @@ struct ParameterEntry {
   Shape shape;
   int64_t offset_elements = 0;
   bool decay = false;
+  int group = 0;
   bool lookup = false;
   int parameter = 0;  // index of its declaration
 };
@@ -132,12 +136,14 @@ class ParameterTable {
   // gap.
   std::optional<std::string> name_at(int64_t element) const;
 
-  // Consecutive ranges that cover the whole flat buffer, each with one decay setting.
+  // Consecutive ranges that cover the whole flat buffer, each of one group with one decay setting.
   struct DecayRange {
     Range range;
     bool decay = false;
+    int group = 0;
   };
   std::vector<DecayRange> decay_ranges() const;
+  int group_count() const;  // 1 + the largest group
 
  private:
   View slice(const Tensor& flat, int parameter) const;

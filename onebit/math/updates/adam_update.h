@@ -26,8 +26,8 @@ inline constexpr float kSmallestMomentum = std::numeric_limits<float>::min();
 //   variance = beta2 variance + (1 - beta2) g^2
 //   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon),
 //       0 if that denominator is 0
-//   value -= learning_rate (u + weight_decay value, the latter only if `decoupled`)
-// The factors are 1 / (1 - beta^t), or 1 without bias correction.
+//   value -= learning_rate rate (u + weight_decay value, the latter only if `decoupled`)
+// with the range's decay and rate. Factors are 1 / (1 - beta^t), or 1 without bias correction.
 struct AdamUpdate {
   View value;          // f32 [elements]  updated
   View compute_value;  // bf16 or f16 [elements]  overwritten with the new value; empty: none
@@ -49,7 +49,8 @@ void check_ranges(std::span<const UpdateRange> ranges, int64_t elements);
 // Adam's arithmetic for one element, written once for CUDA devices and for the host, where tests
 // compare it bit for bit with the vector loops. Fused multiply-adds are explicit.
 
-// The factors of an adam_update that are the same for all elements, in f32.
+// The factors of an adam_update that are the same for all elements, in f32 but for the rate, which
+// its range multiplies first.
 struct AdamFactors {
   explicit AdamFactors(const AdamUpdate& a)
       : scale(static_cast<float>(a.gradient_scale)),
@@ -60,10 +61,16 @@ struct AdamFactors {
         factor1(static_cast<float>(a.momentum_factor)),
         factor2(static_cast<float>(a.variance_factor)),
         epsilon(static_cast<float>(a.epsilon)),
-        rate(static_cast<float>(a.learning_rate)),
+        learning_rate(a.learning_rate),
         decoupled(a.decoupled) {}
 
-  float scale, beta1, rest1, beta2, rest2, factor1, factor2, epsilon, rate;
+  // What a range with this rate moves its values by.
+  ONEBIT_HOST_DEVICE float rate_of(double range_rate) const {
+    return static_cast<float>(learning_rate * range_rate);
+  }
+
+  float scale, beta1, rest1, beta2, rest2, factor1, factor2, epsilon;
+  double learning_rate;
   bool decoupled;
 };
 
@@ -72,7 +79,7 @@ struct AdamElement {
 };
 
 ONEBIT_HOST_DEVICE inline AdamElement adam_element(AdamElement old, float gradient, float decay,
-                                                   const AdamFactors& f) {
+                                                   float rate, const AdamFactors& f) {
   const float gradient_decay = f.decoupled ? 0.0f : decay, value_decay = f.decoupled ? decay : 0.0f;
   const float g = fmaf(gradient_decay, old.value, f.scale * gradient);
   const float mean = fmaf(f.beta1, old.momentum, f.rest1 * g);
@@ -80,7 +87,7 @@ ONEBIT_HOST_DEVICE inline AdamElement adam_element(AdamElement old, float gradie
   const float variance = fmaf(f.beta2, old.variance, f.rest2 * (g * g));
   const float denominator = sqrtf(f.factor2 * variance) + f.epsilon;
   const float update = denominator > 0.0f ? (f.factor1 * momentum) / denominator : 0.0f;
-  const float value = fmaf(-f.rate, fmaf(value_decay, old.value, update), old.value);
+  const float value = fmaf(-rate, fmaf(value_decay, old.value, update), old.value);
   return {value, momentum, variance};
 }
 

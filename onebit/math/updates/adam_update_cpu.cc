@@ -20,18 +20,19 @@ Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
-// Elements [begin, end) that share one weight decay.
+// Elements [begin, end) of one range.
 template <class Compute>
-void update_span(const AdamUpdate& args, int64_t begin, int64_t end, double decay,
+void update_span(const AdamUpdate& args, int64_t begin, int64_t end, const UpdateRange& range,
                  Compute* compute) {
   const Vector scale = constant(args.gradient_scale);
   const Vector beta1 = constant(args.beta1), rest1 = constant(1 - args.beta1);
   const Vector beta2 = constant(args.beta2), rest2 = constant(1 - args.beta2);
   const Vector factor1 = constant(args.momentum_factor), factor2 = constant(args.variance_factor);
   const Vector smallest = set(kSmallestMomentum);
-  const Vector epsilon = constant(args.epsilon), rate = constant(args.learning_rate);
-  const Vector gradient_decay = constant(args.decoupled ? 0 : decay);
-  const Vector value_decay = constant(args.decoupled ? decay : 0);
+  const Vector epsilon = constant(args.epsilon);
+  const Vector rate = constant(args.learning_rate * range.rate);
+  const Vector gradient_decay = constant(args.decoupled ? 0 : range.weight_decay);
+  const Vector value_decay = constant(args.decoupled ? range.weight_decay : 0);
   const float* gradients = args.gradient.data<float>() + begin;
   float* values = args.value.data<float>() + begin;
   float* momenta = args.momentum.data<float>() + begin;
@@ -59,7 +60,7 @@ void update_part(const AdamUpdate& args, int64_t begin, int64_t end) {
   const auto update = [&](auto* compute) {
     for (const UpdateRange& range : args.ranges) {
       const int64_t first = std::max(begin, range.begin), last = std::min(end, range.end);
-      if (first < last) update_span(args, first, last, range.weight_decay, compute);
+      if (first < last) update_span(args, first, last, range, compute);
     }
   };
   if (args.compute_value.empty()) return update(static_cast<float*>(nullptr));

@@ -21,14 +21,15 @@ __global__ void update(Flat flat, ComputeCopy copy, int64_t elements, AdamFactor
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
   if (at >= elements) return;
   const int64_t count = elements - at;
-  const float decay = decay_at(ranges, range_count, at);
+  const RangeSettings range = settings_at(ranges, range_count, at);
+  const float rate = factors.rate_of(range.rate);
   Eight value = load_eight(flat.value + at, count);
   Eight momentum = load_eight(flat.momentum + at, count);
   Eight variance = load_eight(flat.variance + at, count);
   const Eight gradient = load_eight(flat.gradient + at, count);
   for (int i = 0; i < kEight; ++i) {
     const AdamElement old{value.lane[i], momentum.lane[i], variance.lane[i]};
-    const AdamElement fresh = adam_element(old, gradient.lane[i], decay, factors);
+    const AdamElement fresh = adam_element(old, gradient.lane[i], range.decay, rate, factors);
     value.lane[i] = fresh.value;
     momentum.lane[i] = fresh.momentum;
     variance.lane[i] = fresh.variance;

@@ -23,9 +23,9 @@ using kernels::LambTensor;
 //   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon) + weight_decay value,
 //       the quotient 0 if its denominator is 0
 //   ratio = |value| / |u| of the tensor, within [min_ratio, max_ratio], or 1 if a norm is 0
-//   value -= learning_rate ratio u
-// The factors are 1 / (1 - beta^t), or 1 without bias correction. Norms are summed in f64, in an
-// order that depends only on the tensors.
+//   value -= learning_rate rate ratio u
+// Weight decay and rate are the tensor's. The factors are 1 / (1 - beta^t), or 1 without bias
+// correction. Norms are summed in f64, in an order that depends only on the tensors.
 struct LambUpdate {
   View value;          // f32 [elements]  updated
   View compute_value;  // bf16 or f16 [elements]  overwritten with the new value; empty: none

@@ -99,7 +99,7 @@ void move_blocks(const LambUpdate& args, int64_t begin, int64_t end, Compute* co
                     const int64_t index = &tensor - args.tensors.data();
                     const double ratio = args.ratio.data<float>()[index];
                     move_values(args, factors, first, last, tensor.weight_decay,
-                                args.learning_rate * ratio, compute);
+                                args.learning_rate * tensor.rate * ratio, compute);
                   });
 }
 

@@ -66,7 +66,7 @@ __global__ void move_values(Flat flat, ComputeCopy copy, LambFactors factors, La
   const LambTensor& tensor = tensors.all[index];
   const int64_t at = tensors.begin(tensor, blockIdx.x), count = tensor.end - at;
   const auto decay = static_cast<float>(tensor.weight_decay);
-  const auto rate = static_cast<float>(learning_rate * ratios[index]);
+  const auto rate = static_cast<float>(learning_rate * tensor.rate * ratios[index]);
   Eight value = load_eight(flat.value + at, count);
   const Eight momentum = load_eight(flat.momentum + at, count);
   const Eight variance = load_eight(flat.variance + at, count);

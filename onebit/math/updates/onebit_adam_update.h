@@ -124,8 +124,8 @@ struct OnebitMomentum {
 };
 void onebit_momentum(Context&, const OnebitMomentum&);
 
-// The step: value -= learning_rate (momentum_factor momentum + weight_decay value). Still entries
-// keep their value, even with decay.
+// The step: value -= learning_rate rate (momentum_factor momentum + weight_decay value), with the
+// rate and the weight decay of the range. Still entries keep their value, even with decay.
 struct OnebitStep {
   View value;                           // f32 [elements]  updated
   View compute_value;                   // bf16 or f16 [elements]  overwritten (empty: none)

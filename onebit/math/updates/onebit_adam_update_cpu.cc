@@ -72,9 +72,11 @@ void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
 }
 
 template <bool kStill, class Compute>  // kStill is false: no entry of the span is still
-void step_span(const OnebitStep& args, int64_t begin, int64_t end, double decay, Compute* compute) {
-  const Vector factor = constant(args.momentum_factor), rate = constant(args.learning_rate);
-  const Vector decays = constant(decay);
+void step_span(const OnebitStep& args, int64_t begin, int64_t end, const UpdateRange& range,
+               Compute* compute) {
+  const Vector factor = constant(args.momentum_factor);
+  const Vector rate = constant(args.learning_rate * range.rate);
+  const Vector decays = constant(range.weight_decay);
   const float* momenta = args.momentum.data<float>() + begin;
   const uint8_t* still = args.still.data<uint8_t>();
   float* values = args.value.data<float>() + begin;
@@ -95,11 +97,11 @@ void step_block(const OnebitStep& args, int64_t begin, int64_t end) {
   const bool any_still =
       std::any_of(still + begin / 8, still + (end + 7) / 8, [](uint8_t bits) { return bits != 0; });
   const auto update = [&](auto* compute) {
-    for_decays(args.ranges, begin, end, [&](int64_t first, int64_t last, double decay) {
+    for_ranges(args.ranges, begin, end, [&](int64_t first, int64_t last, const UpdateRange& range) {
       if (any_still) {
-        step_span<true>(args, first, last, decay, compute);
+        step_span<true>(args, first, last, range, compute);
       } else {
-        step_span<false>(args, first, last, decay, compute);
+        step_span<false>(args, first, last, range, compute);
       }
     });
   };

@@ -217,7 +217,7 @@ __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_coun
   const int sub_block = static_cast<int>(threadIdx.x) / kWarp;
   const bool here = at < a.end;
   EightGradients mine;
-  if (here) mine = read_gradients(a, decay_at(ranges, range_count, at), at);
+  if (here) mine = read_gradients(a, settings_at(ranges, range_count, at).decay, at);
   WarpSums sums{.square = warp_sum(mine.square),
                 .sum = warp_sum(mine.sum),
                 .signed_sum = warp_sum(mine.signed_sum)};
@@ -285,20 +285,22 @@ struct Step {
   const float* momentum;
   const uint8_t* still;
   int64_t elements;
-  float rate, factor;
+  double learning_rate;
+  float factor;
 };
 
 // One thread per eight elements. Still entries keep their values.
 __global__ void step(Step a, ComputeCopy copy, const UpdateRange* ranges, int range_count) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
   if (at >= a.elements) return;
-  const float decay = decay_at(ranges, range_count, at);
+  const RangeSettings range = settings_at(ranges, range_count, at);
+  const auto rate = static_cast<float>(a.learning_rate * range.rate);
   const unsigned still = a.still[at / kEight];
   Eight value = load_eight(a.value + at, kEight);
   const Eight m = load_eight(a.momentum + at, kEight);
   for (int i = 0; i < kEight; ++i) {
     const float moved =
-        fmaf(-a.rate, fmaf(decay, value.lane[i], a.factor * m.lane[i]), value.lane[i]);
+        fmaf(-rate, fmaf(range.decay, value.lane[i], a.factor * m.lane[i]), value.lane[i]);
     value.lane[i] = (still >> i & 1u) != 0 ? value.lane[i] : moved;
   }
   store_eight(value, a.value + at, kEight);
@@ -383,7 +385,7 @@ void onebit_step(Context& context, const OnebitStep& a) {
                   .momentum = a.momentum.data<float>(),
                   .still = a.still.data<uint8_t>(),
                   .elements = elements,
-                  .rate = static_cast<float>(a.learning_rate),
+                  .learning_rate = a.learning_rate,
                   .factor = static_cast<float>(a.momentum_factor)};
   launch("onebit_step", cuda, update_blocks(elements), kThreads, step, call,
          ComputeCopy(a.compute_value), ranges.data(), ranges.count());

@@ -36,14 +36,14 @@ inline Vector constant(double value) {
 inline double total(Vector sums) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(F32(), sums)));
 }
-// Calls body(begin, end, decay) for each part of a block that has a single decay.
+// Calls body(begin, end, range) for each part of a block that is in a single range.
 template <class Body>
-void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
+void for_ranges(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
   const auto ends_before = [](const UpdateRange& range, int64_t at) { return range.end <= at; };
   auto range = std::lower_bound(ranges.begin(), ranges.end(), begin, ends_before);
   for (int64_t at = begin; at < end; ++range) {
     const int64_t last = std::min(end, range->end);
-    body(at, last, range->weight_decay);
+    body(at, last, *range);
     at = last;
   }
 }
@@ -82,9 +82,9 @@ inline Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t
   const float* variances = args.variance.data<float>();
   const Vector largest = constant(std::sqrt(kLargestFinite));
   auto moved = hn::Ne(zero(), zero()), finite = hn::Eq(zero(), zero());
-  const auto span = [&](int64_t first, int64_t last, double decay) {
-    const Vector decays = constant(decay);
-    const float* values = decay == 0 ? nullptr : args.value.data<float>() + first;
+  const auto span = [&](int64_t first, int64_t last, const UpdateRange& range) {
+    const Vector decays = constant(range.weight_decay);
+    const float* values = range.weight_decay == 0 ? nullptr : args.value.data<float>() + first;
     const float* gradients = args.gradient.data<float>() + first;
     for_lanes(last - first, [&](int64_t i, auto step) {
       const auto moves = hn::Gt(load(variances + first + i, step), zero());
@@ -97,9 +97,9 @@ inline Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t
     });
   };
   if (args.ranges.empty()) {
-    span(begin, end, 0);
+    span(begin, end, {});
   } else {
-    for_decays(args.ranges, begin, end, span);
+    for_ranges(args.ranges, begin, end, span);
   }
   return {hn::AllTrue(F32(), finite), !hn::AllFalse(F32(), moved)};
 }

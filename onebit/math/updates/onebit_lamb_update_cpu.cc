@@ -106,8 +106,8 @@ void step_blocks(const OnebitLambStep& args, int64_t begin, int64_t end, Compute
                   [&](const LambTensor& tensor, int64_t, int64_t first, int64_t last) HWY_ATTR {
                     const int64_t index = &tensor - args.tensors.data();
                     const double ratio = args.ratio.data<float>()[index];
-                    step_span(args, first, last, tensor.weight_decay, args.learning_rate * ratio,
-                              compute);
+                    step_span(args, first, last, tensor.weight_decay,
+                              args.learning_rate * tensor.rate * ratio, compute);
                   });
 }
 

@@ -131,7 +131,7 @@ __global__ void step(Step a, ComputeCopy copy, LambTensors tensors) {
   const int64_t at = tensors.begin(tensor, blockIdx.x), count = tensor.end - at;
   if (count <= 0) return;
   const auto decay = static_cast<float>(tensor.weight_decay);
-  const auto rate = static_cast<float>(a.learning_rate * a.ratio[index]);
+  const auto rate = static_cast<float>(a.learning_rate * tensor.rate * a.ratio[index]);
   Eight value = load_eight(a.value + at, count);
   const Eight m = load_eight(a.momentum + at, count);
   for (int i = 0; i < kEight && i < count; ++i) {

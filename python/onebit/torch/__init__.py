@@ -11,7 +11,8 @@
 The optimizer averages over the ranks itself: do not wrap the model in DistributedDataParallel.
 """
 
+from onebit.torch.data_parallel import ddp_hook
 from onebit.torch.engine_optimizer import EngineOptimizer
 from onebit.torch.optimizers import OnebitAdam, OnebitLamb, ZeroOneAdam
 
-__all__ = ["EngineOptimizer", "OnebitAdam", "OnebitLamb", "ZeroOneAdam"]
+__all__ = ["EngineOptimizer", "OnebitAdam", "OnebitLamb", "ZeroOneAdam", "ddp_hook"]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from onebit import _core
-from onebit.torch.flat_module import FlatParameters
+from onebit.torch import gradient_scaling, parameters, states
+from onebit.torch.data_parallel import check_not_wrapped
+from onebit.torch.flat_module import FlatParameters, Trained
 from onebit.torch.process_group import ranks_of
 
 _UPDATES_OF_AN_ENDLESS_RUN = 2**31
@@ -23,11 +24,11 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     The engine is made in the first step(), because it places the parameters in the order in which
     the backward pass completes their gradients: what is complete leaves for the other ranks while
-    the pass goes on. From then on `p.data` and `p.grad` are views of the engine's two buffers.
+    the pass goes on. From then on `p.data` and `p.grad` of 32-bit parameters are views of the
+    engine's two buffers.
     """
 
-    # torch.amp.GradScaler hands such an optimizer its scale, which step() refuses. Without this it
-    # would scale gradients that are on their way already.
+    # torch.amp.GradScaler leaves it to such an optimizer whether an update is skipped.
     _step_supports_amp_scaling = True
 
     def __init__(
@@ -36,33 +37,44 @@ class EngineOptimizer(torch.optim.Optimizer):
         recipe: dict[str, Any],
         *,
         process_group: Any = None,
+        ranks_per_node: int | None = None,
         threads: int | None = None,
         ranks: _core.Ranks | None = None,
     ) -> None:
         """`recipe` has the keys of docs/recipe.md that the engine reads, at least `optimizer`.
         `process_group` is one of torch.distributed, at first the default one. Without one there is
-        a single rank. `threads` is how many cores the update uses, at first as many as torch's
-        operations. Errors: a key that is wrong, a parameter that cannot be trained."""
+        a single rank. `ranks_per_node` is how many ranks in a row exchange exact means before one
+        of them sends bits to other nodes, at first as many as are on one machine. `threads` is how
+        many cores the update uses, at first as many as torch's operations. Errors: a key that is
+        wrong, a parameter that cannot be trained, other parameters on another rank. Collective."""
         self._recipe = copy.deepcopy(recipe)
-        self._recipe.setdefault("run", {}).setdefault("steps", _UPDATES_OF_AN_ENDLESS_RUN)
+        run = self._recipe.setdefault("run", {})
+        run.setdefault("steps", _UPDATES_OF_AN_ENDLESS_RUN)
+        if ranks_per_node is not None:
+            run["levels"] = "one" if ranks_per_node == 1 else "two"
         _core.check_recipe(json.dumps(self._recipe))
         self._settings = self._recipe["optimizer"].setdefault("params", {})
-        super().__init__(params, {"lr": self._settings.get("lr", 1e-3),
-                                  "weight_decay": self._settings.get("weight_decay", 0.0)})
         self._ranks = ranks if ranks is not None else ranks_of(process_group)
+        if ranks_per_node is not None:
+            self._ranks.set_ranks_per_node(ranks_per_node)
         self._threads = threads or torch.get_num_threads()
         self._flat: FlatParameters | None = None
-        self._announces = True
+        self._announces = True  # this pass is the last of an accumulation
+        self._waits = not run.get("overlap", True)  # for step(): gradients do not leave before
+        self._is_wrapped = False  # in DistributedDataParallel, whose averages a hook replaces
+        self._skipped = 0  # updates that a GradScaler has skipped
+        self._trained: list[Trained] = []
+        self._arrivals: list[int] = []
+        self._is_complete = False
         #: What the engine reports of the last update: "step", "phase" ("warmup", "compressed"),
         #: "gradient_norm", "wire_bytes" (sent by this rank), "wait_seconds" and others.
         self.last_step: dict[str, Any] = {}
-        self._parameters = self._check_groups()
-        self._arrivals: list[int] = []
-        self._hooks = [
-            parameter.register_post_accumulate_grad_hook(self._hook_of(index))
-            for index, parameter in enumerate(self._parameters)
-        ]
-        self._broadcast_values()
+        super().__init__(params, {"lr": self._settings.get("lr", 1e-3),
+                                  "weight_decay": self._settings.get("weight_decay", 0.0)})
+        self._is_complete = True
+        self._train(self.param_groups)
+        if not self._trained:
+            raise _core.Error("no parameter has requires_grad and elements: nothing to train")
 
     @property
     def ranks(self) -> _core.Ranks:
@@ -73,7 +85,7 @@ class EngineOptimizer(torch.optim.Optimizer):
     def loss_scale(self) -> float:
         """What the loss of the coming backward pass must be multiplied by: 1 unless the recipe has
         fp16. All ranks read it before every pass, or none does."""
-        return self._engine().begin()
+        return self._begun().begin()
 
     def add_settings(self, settings: dict[str, Any]) -> None:
         """Adds keys of a recipe to those that the constructor had. Errors: a key that is wrong, one
@@ -89,67 +101,31 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     # --- the parameters ---------------------------------------------------------------------------
 
-    def _name_of(self, group: int, place: int) -> str:
-        names = self.param_groups[group].get("param_names")
-        return f"`{names[place]}`" if names else f"{place} of group {group}"
+    def _train(self, groups: list[dict[str, Any]]) -> None:
+        """Takes the parameters of more groups. Collective."""
+        first = len(self.param_groups) - len(groups)
+        found = [(first + number, name, parameter)
+                 for number, name, parameter in parameters.trained(groups)]
+        parameters.check_settings(self.param_groups, self._settings)
+        parameters.check_same_on_ranks(self._ranks, found)
+        for number, name, parameter in found:
+            held = parameters.held_entries(self.param_groups[number], name, parameter)
+            index = len(self._trained)
+            self._trained.append(Trained(parameter, name, number, held))
+            parameter.register_post_accumulate_grad_hook(self._hook_of(index))
+            self._broadcast(parameter)
+        if self._trained:
+            self._rates()
 
-    def _check_groups(self) -> list[torch.nn.Parameter]:
-        """Returns the parameters to train, in their order."""
-        parameters: list[torch.nn.Parameter] = []
-        for number, group in enumerate(self.param_groups):
-            for place, parameter in enumerate(group["params"]):
-                if not parameter.requires_grad or parameter.numel() == 0:
-                    continue
-                self._check_parameter(self._name_of(number, place), parameter)
-                parameters.append(parameter)
-        if not parameters:
-            raise _core.Error("no parameter has requires_grad and elements: nothing to train")
-        decays = {group["weight_decay"] for group in self.param_groups if group["weight_decay"]}
-        if len(decays) > 1:
-            raise _core.Error(
-                f"parameter groups have the weight decays {sorted(decays)}: all groups that decay "
-                "must have the same one, and others 0")
-        self._settings["weight_decay"] = decays.pop() if decays else 0.0
-        self._rate()
-        return parameters
-
-    @staticmethod
-    def _check_parameter(name: str, parameter: torch.nn.Parameter) -> None:
-        kind = type(parameter.data).__name__
-        if kind == "DTensor" or hasattr(parameter, "_spec"):
-            raise _core.Error(
-                f"parameter {name} is sharded over ranks (FSDP, tensor parallelism): its gradient "
-                "is too, and error feedback needs a whole gradient on every rank. Give the "
-                "optimizer a model that is not sharded")
-        if parameter.device.type != "cpu":
-            raise _core.Error(
-                f"parameter {name} is on {parameter.device}: this package trains on CPUs; build "
-                "onebit from source for CUDA")
-        if parameter.dtype != torch.float32:
-            raise _core.Error(
-                f"parameter {name} is {parameter.dtype}: parameters are torch.float32, and 16-bit "
-                "arithmetic comes from torch.autocast")
-        if parameter.layout != torch.strided or parameter.is_sparse:
-            raise _core.Error(f"parameter {name} is {parameter.layout}: it must be dense")
-
-    def _rate(self) -> float:
-        rates = {float(group["lr"]) for group in self.param_groups}
-        if len(rates) > 1:
-            raise _core.Error(
-                f"parameter groups have the learning rates {sorted(rates)}: all must have the same")
-        rate = rates.pop()
-        if not math.isfinite(rate) or rate < 0:
-            raise _core.Error(f"the learning rate is {rate}: it must be a number of at least 0")
-        return rate
-
-    def _broadcast_values(self) -> None:
+    def _broadcast(self, parameter: torch.nn.Parameter) -> None:
         """Gives all ranks the values of rank 0, as DistributedDataParallel does."""
-        with torch.no_grad():
-            for parameter in self._parameters:
-                values = parameter.detach().contiguous()
-                self._ranks.broadcast(values.view(-1).numpy(), 0)
-                if values.data_ptr() != parameter.data_ptr():
-                    parameter.copy_(values)
+        self._ranks.broadcast(parameter.detach().reshape(-1).view(torch.uint8).numpy(), 0)
+
+    def _used_groups(self) -> list[int]:
+        return sorted({one.group for one in self._trained})
+
+    def _rates(self) -> tuple[float, list[tuple[float, float]]]:
+        return parameters.rates(self.param_groups, self._used_groups())
 
     # --- the engine -------------------------------------------------------------------------------
 
@@ -158,22 +134,31 @@ class EngineOptimizer(torch.optim.Optimizer):
             self._flat = self._make_engine()
         return self._flat
 
+    def _begun(self) -> FlatParameters:
+        """The engine with the settings of the coming pass, which weight decay that is part of the
+        gradient needs in it."""
+        engine = self._engine()
+        if not engine.is_open:
+            engine.set_groups(self._rates()[1])
+        return engine
+
     def _make_engine(self) -> FlatParameters:
         """All ranks place the parameters as rank 0's backward pass has completed them."""
+        if self._ranks.size > 1 and not self._is_wrapped:
+            check_not_wrapped([one.parameter for one in self._trained])
         seen = set(self._arrivals)
-        order = self._arrivals + [i for i in range(len(self._parameters)) if i not in seen]
+        order = self._arrivals + [i for i in range(len(self._trained)) if i not in seen]
         shared = torch.tensor(order, dtype=torch.int64)
         self._ranks.broadcast(shared.numpy(), 0)
-        decays = {
-            id(parameter): group["weight_decay"] != 0
-            for group in self.param_groups for parameter in group["params"]
-        }
+        return self._placed(shared.tolist()[::-1])
+
+    def _placed(self, order: list[int]) -> FlatParameters:
+        number_of = {number: place for place, number in enumerate(self._used_groups())}
+        placed = [Trained(one.parameter, one.name, number_of[one.group], one.held)
+                  for one in self._trained]
         size = self._ranks.size
         recipe = self._recipe | {"train_batch_size": size, "train_micro_batch_size_per_gpu": 1}
-        return FlatParameters(
-            self._parameters, shared.tolist()[::-1],
-            [decays[id(parameter)] for parameter in self._parameters],
-            json.dumps(recipe), self._ranks, self._threads)
+        return FlatParameters(placed, order, json.dumps(recipe), self._ranks, self._threads)
 
     def _hook_of(self, index: int) -> Callable[[torch.Tensor], None]:
         reference = weakref.ref(self)  # a parameter must not keep its optimizer
@@ -187,9 +172,22 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def _arrived(self, index: int) -> None:
         if self._flat is not None:
-            self._flat.arrived(index, self._announces)
+            leaves = self._announces and not self._waits
+            if leaves:
+                self._begun()
+            self._flat.arrived(index, leaves)
         elif index not in self._arrivals:
             self._arrivals.append(index)
+
+    def _wait_for_step(self, what: str) -> None:
+        """From now on gradients leave in step(). Error: some have left already."""
+        if self._flat is not None and not self._waits and self._flat.has_begun:
+            raise _core.Error(
+                f"{what} changes gradients after the backward pass, and they are on their way to "
+                "the other ranks: use it from the first step on, or give the optimizer "
+                "overlap=False")
+        self._waits = True
+        self._is_wrapped = self._is_wrapped or "DistributedDataParallel" in what
 
     def no_sync(self) -> Any:
         """A context in which backward passes only add to the gradients: all passes of an
@@ -197,20 +195,38 @@ class EngineOptimizer(torch.optim.Optimizer):
         return _Accumulation(self)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None, *, grad_scaler: Any = None) -> Any:
         """Averages the gradients over the ranks, by one bit an element after the warm-up, and makes
         an update. Every rank must call it. Gradients are read as they were when the backward pass
-        completed them: scale or clip them with `max_grad_norm`, not by hand."""
+        completed them: scale or clip them with `max_grad_norm`, not by hand. `grad_scaler` is what
+        torch.amp.GradScaler passes."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if getattr(self, "grad_scale", None) is not None:
-            raise _core.Error(
-                "torch.amp.GradScaler is not supported: use torch.autocast with bfloat16, which "
-                "needs no scale")
-        self.last_step = self._engine().step(self._rate())
+        scale = 1.0
+        if grad_scaler is not None:
+            self._wait_for_step("torch.amp.GradScaler")
+            finite, scale = gradient_scaling.agree(grad_scaler, self, self._ranks)
+            if not finite:
+                self._skip()
+                return loss
+        parameters.check_settings(self.param_groups, self._settings)
+        rate, settings = self._rates()
+        engine = self._engine()
+        self._begun().begin()
+        engine.set_groups(settings)
+        self.last_step = engine.step(rate, scale)
+        self.last_step["skipped_steps"] += self._skipped
         return loss
+
+    def _skip(self) -> None:
+        self._skipped += 1
+        self.last_step = self.last_step | {
+            "applied": False,
+            "skipped_steps": self.last_step.get("skipped_steps", 0) + 1,
+            "step": self._flat.completed_steps if self._flat else 0,
+        }
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets all gradients to zero, in one pass over their buffer. model.zero_grad() costs one copy
@@ -224,43 +240,72 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """torch's groups, and under "onebit" the engine's state of this rank: every rank saves its
-        own. Values are in the model's state_dict()."""
+        own. Values are in the model's state_dict(), but for those of 16-bit parameters and 0/1
+        Adam's, which this has. Collective."""
         state = super().state_dict()
+        state["param_groups"] = [
+            {key: value for key, value in group.items() if key != "exp_avg_mask"}
+            for group in state["param_groups"]]
+        engine = self._flat
+        with_values = engine is not None and (
+            engine.is_narrow or self._recipe["optimizer"]["type"].lower() == "zerooneadam")
         state["onebit"] = {
             "ranks": self._ranks.size,
-            "rank": self._ranks.rank,
-            "order": self._flat.order if self._flat else None,
-            "engine": self._flat.state() if self._flat else None,
+            "order": engine.order if engine else None,
+            "waits": self._waits,
+            "skipped": self._skipped,
+            "engines": {self._ranks.rank: engine.state(with_values)} if engine else {},
         }
         return state
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads what state_dict() of the same rank has returned. The model's values must have been
-        loaded before. Errors: another number of ranks, another rank's state."""
-        state = dict(state_dict)
-        saved = state.pop("onebit", None)
-        if saved is None:
-            raise _core.Error(
-                "the state has no entry \"onebit\": it is of another optimizer, whose averages this "
-                "one cannot continue")
-        if (saved["ranks"], saved["rank"]) != (self._ranks.size, self._ranks.rank):
-            raise _core.Error(
-                f"the state is of rank {saved['rank']} of {saved['ranks']} and is loaded by rank "
-                f"{self._ranks.rank} of {self._ranks.size}: every rank saves and loads its own")
+    def full_state_dict(self) -> dict[str, Any] | None:
+        """Returns on rank 0 the state of all ranks, which any number of ranks can load, and None on
+        the others. Collective."""
+        return states.gathered(self.state_dict(), self._ranks)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """Loads what state_dict() of the same rank has returned: the run then goes on to the bit.
+        For another number of ranks it takes a list of the states of all ranks, or what
+        full_state_dict() has returned. The model's values must have been loaded before. Errors: a
+        rank's state is missing, or is of other parameters. Collective."""
+        state = states.merged(state_dict)
+        saved = state.pop("onebit")
+        has_engine = saved["order"] is not None
+        if has_engine:
+            states.check_ranks(saved, self._ranks)
+            if sorted(saved["order"]) != list(range(len(self._trained))):
+                raise _core.Error(f"the state is of {len(saved['order'])} parameters and is loaded "
+                                  f"by an optimizer of {len(self._trained)}")
+        masks = [group.get("exp_avg_mask") for group in self.param_groups]
         super().load_state_dict(state)
-        if saved["engine"] is None:
+        for group, mask in zip(self.param_groups, masks):
+            if mask is not None:
+                group["exp_avg_mask"] = mask
+        parameters.check_settings(self.param_groups, self._settings)
+        self._waits, self._skipped = self._waits or saved["waits"], saved["skipped"]
+        if not has_engine:
             return
-        if self._flat is None:
-            self._arrivals = saved["order"][::-1]
-        if self._engine().order != saved["order"]:
-            raise _core.Error("the state is of parameters in another order")
-        self._engine().load_state(saved["engine"], saved["ranks"])
+        if self._flat is None or self._flat.order != saved["order"]:
+            self._flat = self._placed(saved["order"])
+        engines = saved["engines"]
+        if saved["ranks"] == self._ranks.size:
+            engines = {self._ranks.rank: engines[self._ranks.rank]}
+        self._flat.load_state(engines, saved["ranks"])
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        if getattr(self, "_parameters", None):
+        """Adds parameters, before the first step. Collective."""
+        if self._flat is not None:
             raise _core.Error(
-                "parameters cannot be added to this optimizer: make a new one with all of them")
+                "parameters cannot be added after the first step, in which the engine has placed "
+                "them: make a new optimizer with all of them")
         super().add_param_group(param_group)
+        if self._is_complete:
+            self._train(self.param_groups[-1:])
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise _core.Error(
+            "this optimizer cannot be copied or pickled, as it is connected with the other ranks: "
+            "make another one and load state_dict() into it")
 
 
 class _Accumulation:

@@ -1,54 +1,105 @@
-"""Parameters of a module as views of the engine's two flat buffers."""
+"""Parameters of a module in the engine's two flat buffers."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from onebit import _core
+from onebit.torch.parameters import check_gradient
+
+
+@dataclass
+class Trained:
+    """A parameter to train."""
+
+    parameter: torch.nn.Parameter
+    name: str  # for errors
+    group: int
+    held: list[tuple[int, int]]  # ranges of elements that an exp_avg_mask holds
 
 
 class FlatParameters:
     """Moves parameters into the engine's memory and tells it which gradients are complete.
+
+    A parameter of 32 bits and its gradient become views. The values of one of 16 bits are what
+    rounding the engine's makes of them, and its gradient is copied when it is complete.
 
     `order` has the index of every parameter in the order of the buffers. The engine takes
     gradients from the end of its buffer to the beginning, so the parameter whose gradient is
     complete first stands last.
     """
 
-    def __init__(self, parameters: list[torch.nn.Parameter], order: list[int], decays: list[bool],
-                 recipe: str, ranks: _core.Ranks, threads: int) -> None:
+    def __init__(self, trained: list[Trained], order: list[int], recipe: str, ranks: _core.Ranks,
+                 threads: int) -> None:
         self.order = order
-        declared = [(str(index), list(parameters[index].shape), decays[index], True)
-                    for index in order]
+        self.trained = trained
+        declared = [(str(index), list(one.parameter.shape), one.group, one.held)
+                    for index, one in ((index, trained[index]) for index in order)]
         self._engine = _core.Engine(declared, recipe, ranks, threads)
-        values = torch.from_numpy(self._engine.values())
+        self._all_values = torch.from_numpy(self._engine.values())
         self._gradients = torch.from_numpy(self._engine.gradients())
-        self._parameters = parameters
+        self._parameters = [one.parameter for one in trained]
         self._place = {index: place for place, index in enumerate(order)}
         self._begins = [self._engine.range(place)[0] for place in range(len(order))]
-        self._views: list[torch.Tensor] = [torch.empty(0)] * len(parameters)
+        self._values: list[torch.Tensor] = [torch.empty(0)] * len(trained)
+        self._views: list[torch.Tensor] = [torch.empty(0)] * len(trained)
         for index, begin in zip(order, self._begins):
-            self._move(index, begin, values)
+            self._move(index, begin)
+        narrow = [index for index, one in enumerate(trained)
+                  if one.parameter.dtype != torch.float32]
+        self.is_narrow = bool(narrow)
+        self._narrow = [self._parameters[index].data for index in narrow]
+        self._wide = [self._values[index] for index in narrow]
         self._engine.broadcast_values()
+        self._round()
         self._has_begun = False
+        self._warned = False
         self._reset()
 
-    def _move(self, index: int, begin: int, values: torch.Tensor) -> None:
+    def _move(self, index: int, begin: int) -> None:
         parameter = self._parameters[index]
         end = begin + parameter.numel()
-        value = values[begin:end].view(parameter.shape)
-        self._views[index] = self._gradients[begin:end].view(parameter.shape)
+        value = self._all_values[begin:end].view(parameter.shape)
+        view = self._gradients[begin:end].view(parameter.shape)
+        self._values[index], self._views[index] = value, view
         value.copy_(parameter.data)
         if parameter.grad is not None:
-            self._views[index].copy_(parameter.grad)
-        parameter.data = value
-        parameter.grad = self._views[index]
+            check_gradient(self.trained[index].name, parameter)
+            view.copy_(parameter.grad)
+        if parameter.dtype == torch.float32:
+            parameter.data = value
+            parameter.grad = view
+
+    def _round(self) -> None:
+        """What the module sees of 16-bit parameters follows the engine's values."""
+        if self.is_narrow:
+            torch._foreach_copy_(self._narrow, self._wide)
 
     def _reset(self) -> None:
         self._is_complete = [False] * len(self.order)
         self._next = len(self.order)  # places from here on have been announced
+        self._sent_version: int | None = None  # of the gradients, once all are on their way
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the pass has begun whose gradients leave during it."""
+        return self._has_begun and self._is_awaited
+
+    @property
+    def is_open(self) -> bool:
+        """Whether begin() has been called since the last step()."""
+        return self._has_begun
+
+    @property
+    def completed_steps(self) -> int:
+        return self._engine.completed_steps
+
+    def set_groups(self, settings: list[tuple[float, float]]) -> None:
+        self._engine.set_groups(settings)
 
     def begin(self) -> float:
         """Begins the pass whose gradients count, unless it has begun. Returns the loss scale."""
@@ -57,13 +108,22 @@ class FlatParameters:
             self._has_begun = True
         return self._scale
 
+    def _is_view(self, index: int, gradient: torch.Tensor) -> bool:
+        if gradient.layout != torch.strided:
+            check_gradient(self.trained[index].name, self._parameters[index])
+        return gradient.data_ptr() == self._views[index].data_ptr()
+
     def arrived(self, index: int, is_last: bool) -> None:
-        """A backward pass has completed this gradient. `is_last` is whether no other adds to it."""
+        """A backward pass has completed this gradient. `is_last` is whether it leaves now."""
         parameter, view = self._parameters[index], self._views[index]
         gradient = parameter.grad
-        if gradient is not view and gradient.data_ptr() != view.data_ptr():
-            view.copy_(gradient)  # zero_grad(set_to_none=True) of the model
-            parameter.grad = view
+        if gradient is not view and not self._is_view(index, gradient):
+            # zero_grad(set_to_none=True) of the model, or a parameter of 16 bits
+            if gradient.dtype == torch.float32:
+                view.copy_(gradient)
+                parameter.grad = view
+            elif is_last:
+                view.copy_(gradient)
         if not is_last:
             return
         self.begin()
@@ -83,40 +143,63 @@ class FlatParameters:
             return
         end = self._begins[self._next] if self._next < len(self._begins) else self._engine.size
         self._next = first
-        if self._is_awaited:
-            self._engine.gradients_ready(self._begins[first], end)
+        if not self._is_awaited:
+            return
+        self._engine.gradients_ready(self._begins[first], end)
+        if first == 0:
+            self._sent_version = self._gradients._version
 
-    def step(self, rate: float) -> dict[str, Any]:
-        """Makes an update from the gradients, also where no pass has completed one."""
+    def _collect(self) -> None:
+        """Takes gradients that have not left yet from where they are: none are zeros."""
         for index, parameter in enumerate(self._parameters):
-            view = self._views[index]
-            if parameter.grad is None:
+            view, gradient = self._views[index], parameter.grad
+            if gradient is None:
                 view.zero_()
+            elif not self._is_view(index, gradient):
+                if self.has_begun and self._is_complete[self._place[index]]:
+                    continue  # of 16 bits, and on its way
+                view.copy_(gradient)
+            if parameter.dtype == torch.float32:
                 parameter.grad = view
-            elif parameter.grad.data_ptr() != view.data_ptr():
-                view.copy_(parameter.grad)
-                parameter.grad = view
+
+    def step(self, rate: float, scale: float) -> dict[str, Any]:
+        """Makes an update from the gradients over `scale`, also where no pass has completed one.
+        Only gradients that wait for the call may have a scale."""
+        if self._sent_version not in (None, self._gradients._version) and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "gradients were changed after the backward pass had sent them: the other ranks do "
+                "not see the change. Clip with max_grad_norm=, scale the loss, or give the "
+                "optimizer overlap=False", stacklevel=4)
+        if self._sent_version is None:
+            self._collect()
+            if scale != 1:
+                self._gradients.mul_(1 / scale)
         self.begin()
         self._announce(0)
         self._reset()
         self._has_begun = False
         self._engine.end_backward()
-        return self._engine.step(rate)
+        outcome = self._engine.step(rate)
+        self._round()
+        return outcome
 
     def zero_gradients(self) -> None:
         self._gradients.zero_()
         for parameter, view in zip(self._parameters, self._views):
-            parameter.grad = view
+            parameter.grad = view if parameter.dtype == torch.float32 else None
 
     def replicas_agree(self) -> bool:
         return self._engine.replicas_agree()
 
-    def state(self) -> dict[str, Any]:
+    def state(self, with_values: bool) -> dict[str, Any]:
         """Texts, and f32 tensors."""
         return {key: value if isinstance(value, str) else torch.from_numpy(value)
-                for key, value in self._engine.state().items()}
+                for key, value in self._engine.state(with_values).items()}
 
-    def load_state(self, state: dict[str, Any], saved_ranks: int) -> None:
+    def load_state(self, states: dict[int, dict[str, Any]], saved_ranks: int) -> None:
         self._engine.load_state(
-            {key: value if isinstance(value, str) else value.contiguous().numpy()
-             for key, value in state.items()}, saved_ranks)
+            {rank: {key: value if isinstance(value, str) else value.contiguous().numpy()
+                    for key, value in state.items()} for rank, state in states.items()},
+            saved_ranks)
+        self._round()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,6 +33,25 @@ def _recipe(
 
 
 _RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
+
+_said: set[str] = set()
+
+
+def _say_without_effect(**arguments: tuple[Any, Any, str]) -> None:
+    """Warns once a process of each argument (value, usual value, why it has no effect) that is not
+    as usual."""
+    for name, (value, usual, why) in arguments.items():
+        if value != usual and name not in _said:
+            _said.add(name)
+            warnings.warn(f"{name}={value!r} has no effect: {why}", stacklevel=4)
+
+
+def _say_transport(deepspeed: Any, cuda_aware: bool, comm_backend_name: str) -> None:
+    connections = "the ranks have TCP connections of their own"
+    _say_without_effect(
+        deepspeed=(deepspeed, None, "the optimizer needs no engine of DeepSpeed"),
+        cuda_aware=(cuda_aware, False, connections),
+        comm_backend_name=(comm_backend_name, "nccl", connections))
 
 
 class _DeepSpeedOptimizer(EngineOptimizer):
@@ -69,8 +89,9 @@ class OnebitAdam(_DeepSpeedOptimizer):
         **options: Any,
     ) -> None:
         """`freeze_step` is the number of updates of the warm-up, or "auto": when the variance has
-        settled. Every optimizer here has the same `options`: process_group, threads, clip, overlap,
-        bucket_mb, steps."""
+        settled. Every optimizer here has the same `options`: process_group, ranks_per_node,
+        threads, clip, overlap, bucket_mb, steps."""
+        _say_transport(deepspeed, cuda_aware, comm_backend_name)
         super().__init__(
             params, "OneBitAdam",
             {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
@@ -107,6 +128,11 @@ class OnebitLamb(_DeepSpeedOptimizer):
         factor_threshold: float = 0.1,
         **options: Any,
     ) -> None:
+        _say_transport(deepspeed, cuda_aware, comm_backend_name)
+        why = "the trust ratios are exact here, and need no correction"
+        _say_without_effect(
+            coeff_beta=(coeff_beta, 0.9, why), factor_max=(factor_max, 4.0, why),
+            factor_min=(factor_min, 0.5, why), factor_threshold=(factor_threshold, 0.1, why))
         super().__init__(
             params, "OneBitLamb",
             {"lr": lr, "freeze_step": freeze_step, "bias_correction": bias_correction,
@@ -140,6 +166,7 @@ class ZeroOneAdam(_DeepSpeedOptimizer):
         comm_backend_name: str = "nccl",
         **options: Any,
     ) -> None:
+        _say_transport(deepspeed, cuda_aware, comm_backend_name)
         super().__init__(
             params, "ZeroOneAdam",
             {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps,

@@ -25,18 +25,35 @@ def ranks_of(process_group: Any = None) -> _core.Ranks:
     rank, size = dist.get_rank(process_group), dist.get_world_size(process_group)
     if size == 1:
         return _core.one_rank()
+    if rank < 0:
+        raise _core.Error(f"rank {dist.get_rank()} of torch.distributed is not in process_group=")
     hosts: list[Any] = [None] * size
     dist.all_gather_object(hosts, socket.gethostname(), group=process_group)
     on_one_machine = len(set(hosts)) == 1
     meeting: list[Any] = [None]
     if rank == 0:
-        host = "127.0.0.1" if on_one_machine else os.environ.get("MASTER_ADDR", hosts[0])
+        host = "127.0.0.1" if on_one_machine else _own_address()
         meeting = [(host, _free_port(), secrets.token_hex(16))]
     first = 0 if process_group is None else dist.get_global_rank(process_group, 0)
     dist.broadcast_object_list(meeting, src=first, group=process_group)
     host, port, token = meeting[0]
     return _core.ranks_over_tcp(rank, size, host, port, token,
                                 os.environ.get("GLOO_SOCKET_IFNAME", ""), on_one_machine)
+
+
+def _own_address() -> str:
+    """Returns where the others reach this rank: MASTER_ADDR on the rank 0 of all, which need not be
+    that of the group, and elsewhere the address that leads there."""
+    master = os.environ.get("MASTER_ADDR", "")
+    if dist.get_rank() == 0 and master:
+        return master
+    try:
+        family, _, _, _, address = socket.getaddrinfo(master, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError:
+        return socket.gethostname()
 
 
 def _free_port() -> int:

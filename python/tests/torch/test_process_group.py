@@ -1,6 +1,7 @@
 """Processes of torch.distributed train over onebit's own connections."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -77,3 +78,98 @@ def test_a_rank_that_ends_ends_the_others(failure, port):
     assert results[0][0] != 0 and results[1][0] != 0
     assert "PeerError" in results[0][2], results[0][2]
     assert time.monotonic() - began < 200
+
+
+def test_groups_of_processes_train_apart(port):
+    """Two groups of two ranks, of which each trains a model of its own."""
+    results = ends(start(4, """
+        pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        torch.manual_seed(rank // 2)
+        model = torch.nn.Linear(16, 4)
+        mine = pairs[rank // 2]
+        optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2, freeze_step=3, threads=1,
+                                  process_group=mine)
+        assert optimizer.ranks.size == 2 and optimizer.ranks.rank == rank % 2
+        for _ in range(8): step()
+        print(rank // 2, model.weight.detach().numpy().tobytes().hex())
+        try:
+            ot.OnebitAdam(model.parameters(), process_group=pairs[1 - rank // 2])
+        except onebit.Error as error:
+            assert "is not in process_group=" in str(error)
+        else:
+            raise SystemExit("no error")
+    """, port))
+    assert [code for code, _, _ in results] == [0] * 4, results
+    assert results[0][1] == results[1][1] and results[2][1] == results[3][1]
+    assert results[0][1][2:] != results[2][1][2:]
+
+
+def test_wrapped_and_sharded_models(port):
+    """DistributedDataParallel is refused without the hook, and with it a run is the one without.
+    FSDP is refused."""
+    results = ends(start(2, """
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.distributed.fsdp import fully_shard
+        from torch.distributed.device_mesh import init_device_mesh
+        torch.manual_seed(rank)
+        for _ in range(12): step()
+        expected = [p.detach().clone() for p in model.parameters()]
+
+        def build():
+            torch.manual_seed(rank)
+            return torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(),
+                                       torch.nn.Linear(64, 4))
+
+        model = DistributedDataParallel(build())
+        optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2, threads=1)
+        try:
+            step()
+        except onebit.Error as error:
+            assert "register_comm_hook" in str(error), error
+        else:
+            raise SystemExit("no error of DistributedDataParallel")
+        for options in ({}, {"gradient_as_bucket_view": True}):
+            model = DistributedDataParallel(build(), **options)
+            optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2, freeze_step=5, threads=1)
+            model.register_comm_hook(optimizer, ot.ddp_hook)
+            torch.manual_seed(rank)
+            for _ in range(12): step()
+            assert optimizer.last_step["phase"] == "compressed"
+            for p, e in zip(model.parameters(), expected):
+                assert torch.equal(p, e), options
+        model = build()
+        fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+        try:
+            ot.OnebitAdam(model.parameters(), threads=1)
+        except onebit.Error as error:
+            assert "sharded over the ranks by FSDP2" in str(error), error
+        else:
+            raise SystemExit("no error of FSDP")
+    """, port))
+    assert [code for code, _, _ in results] == [0, 0], results
+
+
+def test_ctrl_c_ends_a_step_that_waits(port):
+    """Rank 1 does not come to the step, so rank 0 would wait for ever."""
+    processes = start(2, """
+        import time
+        for _ in range(8): step()
+        print("ready", flush=True)
+        if rank == 1:
+            time.sleep(120)
+        try:
+            step()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            os._exit(0)
+        except onebit.PeerError as error:
+            print(error, flush=True)
+            os._exit(0)
+    """, port)
+    for process in processes:
+        assert process.stdout.readline().strip() == "ready", process.stderr.read()
+    time.sleep(1)
+    processes[0].send_signal(signal.SIGINT)
+    assert processes[0].communicate(timeout=60)[0].strip() == "interrupted"
+    processes[1].kill()
+    processes[1].communicate()

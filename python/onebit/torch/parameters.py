@@ -1,0 +1,165 @@
+"""Which parameters can be trained, and what their groups ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from onebit import _core
+
+#: What a group's parameters can be, besides torch.float32: the engine keeps their values as that.
+SIXTEEN_BITS = (torch.bfloat16, torch.float16)
+
+# Settings that are the same for all groups, by their names in a recipe, and what they are there at
+# first.
+_COMMON = {"betas": (0.9, 0.999), "eps": 1e-8, "bias_correction": True, "amsgrad": False,
+           "eps_inside_sqrt": False}
+
+_WHOLE = ("its gradient is divided over the ranks too, and error feedback needs a whole gradient on "
+          "every rank. Give the optimizer a model that is not sharded: onebit sends one bit an "
+          "element instead, or exact means inside a node with ranks_per_node=")
+
+
+def trained(groups: list[dict[str, Any]]) -> Iterator[tuple[int, str, torch.nn.Parameter]]:
+    """Yields (number of the group, name, parameter) for every parameter to train, each once."""
+    seen: set[int] = set()
+    for number, group in enumerate(groups):
+        names = group.get("param_names")
+        for place, parameter in enumerate(group["params"]):
+            name = f"`{names[place]}`" if names else f"{place} of group {number}"
+            check_whole(name, parameter)
+            if not parameter.requires_grad or parameter.numel() == 0 or id(parameter) in seen:
+                continue
+            check_trainable(name, parameter)
+            seen.add(id(parameter))
+            yield number, name, parameter
+
+
+def check_whole(name: str, parameter: torch.nn.Parameter) -> None:
+    """Error: the ranks divide the parameter among them."""
+    owner = None
+    if _is_distributed_tensor(parameter):
+        owner = "FSDP2 or tensor parallelism (a DTensor)"
+    elif getattr(parameter, "_is_flat_param", False) or type(parameter).__name__ == "FlatParameter":
+        owner = "FSDP"
+    elif hasattr(parameter, "ds_id"):
+        owner = "ZeRO"
+    elif getattr(parameter, "tensor_model_parallel", False):
+        owner = "tensor parallelism"
+    if owner is not None:
+        raise _core.Error(f"parameter {name} is sharded over the ranks by {owner}: {_WHOLE}")
+
+
+def _is_distributed_tensor(parameter: torch.nn.Parameter) -> bool:
+    kinds = (type(parameter), type(parameter.data))
+    return any(base.__name__ == "DTensor" for kind in kinds for base in kind.__mro__)
+
+
+def check_trainable(name: str, parameter: torch.nn.Parameter) -> None:
+    if parameter.is_meta:
+        raise _core.Error(f"parameter {name} is on the meta device and has no values: give the "
+                          "model memory with to_empty() and initial values first")
+    if parameter.device.type != "cpu":
+        raise _core.Error(
+            f"parameter {name} is on {parameter.device}: this package trains on CPUs; build "
+            "onebit from source for CUDA")
+    if parameter.layout != torch.strided:
+        raise _core.Error(f"parameter {name} is {parameter.layout}: it must be dense")
+    if parameter.dtype.is_complex:
+        raise _core.Error(f"parameter {name} is {parameter.dtype}: train torch.view_as_real() of "
+                          "it, which has a sign to send")
+    if parameter.dtype != torch.float32 and parameter.dtype not in SIXTEEN_BITS:
+        raise _core.Error(f"parameter {name} is {parameter.dtype}: it must be torch.float32, "
+                          "torch.bfloat16 or torch.float16")
+    if not parameter.is_contiguous():
+        raise _core.Error(f"parameter {name} of strides {tuple(parameter.stride())} is not "
+                          "contiguous: set `p.data = p.data.contiguous()` before")
+
+
+def check_gradient(name: str, parameter: torch.nn.Parameter) -> None:
+    gradient = parameter.grad
+    if gradient is not None and gradient.layout != torch.strided:
+        raise _core.Error(f"the gradient of parameter {name} is {gradient.layout}: it must be "
+                          "dense; an embedding has sparse=False")
+
+
+def check_same_on_ranks(ranks: _core.Ranks, parts: list[tuple[int, str, torch.nn.Parameter]]
+                        ) -> None:
+    """Error: another rank has other parameters. Collective."""
+    if ranks.size == 1:
+        return
+    text = ";".join(f"{number} {tuple(parameter.shape)} {parameter.dtype}"
+                    for number, _, parameter in parts)
+    mark = float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "little"))
+    bounds = torch.tensor([mark, -mark], dtype=torch.float64)
+    ranks.maximum(bounds.numpy())
+    if bounds[0] != -bounds[1]:
+        raise _core.Error(
+            f"rank {ranks.rank} has {len(parts)} parameters, and another rank has others. All ranks "
+            "train the same ones: an optimizer inside ZeroRedundancyOptimizer, for example, gets a "
+            "part of them")
+
+
+def check_settings(groups: list[dict[str, Any]], settings: dict[str, Any]) -> None:
+    """Error: a group has its own value of what is the same for all."""
+    for number, group in enumerate(groups):
+        for name, usual in _COMMON.items():
+            common = settings.get(name, usual)
+            if name not in group or _plain(group[name]) == _plain(common):
+                continue
+            raise _core.Error(
+                f"parameter group {number} has `{name}` {group[name]} and the optimizer {common}: "
+                "all groups have the optimizer's. A group can have its own `lr` and `weight_decay`")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [float(one) for one in value]
+    return bool(value) if isinstance(value, bool) else float(value)
+
+
+def _number(group: dict[str, Any], number: int, name: str, usual: float) -> float:
+    value = float(group.get(name, usual))
+    if not math.isfinite(value) or value < 0:
+        raise _core.Error(f"parameter group {number}: `{name}` is {value}: it must be a number of "
+                          "at least 0")
+    return value
+
+
+def rates(groups: list[dict[str, Any]], used: list[int]) -> tuple[float, list[tuple[float, float]]]:
+    """Returns the largest learning rate, and for each of the groups in `used` the factor that makes
+    it the group's, and the group's weight decay."""
+    own = [_number(groups[number], number, "lr", 0.0) for number in used]
+    decays = [_number(groups[number], number, "weight_decay", 0.0) for number in used]
+    largest = max(own)
+    return largest, [(rate / largest if largest > 0 else 1.0, decay)
+                     for rate, decay in zip(own, decays)]
+
+
+def held_entries(group: dict[str, Any], name: str, parameter: torch.nn.Parameter
+                 ) -> list[tuple[int, int]]:
+    """Returns the ranges of a parameter's elements that are 0 in the group's `exp_avg_mask`, which
+    has the parameter's number of elements in any shape, or a shape that broadcasts to its shape."""
+    mask = group.get("exp_avg_mask")
+    if mask is None:
+        return []
+    mask = torch.as_tensor(mask).detach().cpu()
+    if mask.numel() != parameter.numel():
+        try:
+            mask = mask.expand(parameter.shape)
+        except RuntimeError:
+            raise _core.Error(
+                f"`exp_avg_mask` of shape {tuple(mask.shape)} does not fit parameter {name} of "
+                f"shape {tuple(parameter.shape)}: give its parameter a group of its own") from None
+    flat = mask.reshape(-1)
+    if not bool(((flat == 0) | (flat == 1)).all()):
+        raise _core.Error(f"`exp_avg_mask` of parameter {name} has entries other than 0 and 1")
+    still = torch.cat([torch.zeros(1, dtype=torch.int8), (flat == 0).to(torch.int8),
+                       torch.zeros(1, dtype=torch.int8)])
+    change = still[1:] - still[:-1]
+    begins, ends = (change == 1).nonzero().view(-1), (change == -1).nonzero().view(-1)
+    return list(zip(begins.tolist(), ends.tolist()))

@@ -1,0 +1,102 @@
+#include "python/src/memory_state.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace onebit::python {
+namespace {
+
+using FlatArray = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
+
+template <typename Array>
+void copy_part(const Array& from, int64_t begin, std::span<float> to) {
+  const auto elements = static_cast<int64_t>(from.shape(0));
+  const auto wanted = static_cast<int64_t>(to.size());
+  require(begin + wanted <= elements,
+          "the state has {} elements where {} are needed: it is of another model", elements,
+          begin + wanted);
+  std::memcpy(to.data(), from.data() + begin, to.size_bytes());
+}
+
+}  // namespace
+
+void MemoryState::scalar(const std::string& name, Json value) {
+  const nb::gil_scoped_acquire gil;
+  to_[("scalar/" + name).c_str()] = nb::str(value.dump().c_str());
+}
+
+void MemoryState::replicated(const std::string& name, ConstView flat) {
+  keep("all/" + name, flat);
+}
+
+void MemoryState::own(const std::string& name, ConstView flat) {
+  keep("own/" + name, flat);
+}
+
+void MemoryState::keep(const std::string& name, ConstView flat) {
+  const nb::gil_scoped_acquire gil;
+  auto copy = std::make_unique<std::vector<float>>(flat.data<float>(),
+                                                   flat.data<float>() + flat.elements());
+  float* data = copy->data();
+  const size_t elements = copy->size();
+  const nb::capsule owner(copy.release(), [](void* memory) noexcept {
+    delete static_cast<std::vector<float>*>(memory);
+  });
+  to_[name.c_str()] = FlatArray(data, {elements}, owner);
+}
+
+StateInMemory::StateInMemory(const nb::dict& states, int saved_world_size)
+    : saved_world_size_(saved_world_size) {
+  for (const auto& [rank, state] : states) {
+    Arrays& arrays = buffers_[nb::cast<int>(rank)];
+    for (const auto& [key, value] : nb::cast<nb::dict>(state)) {
+      const auto name = nb::cast<std::string>(key);
+      if (name.starts_with("scalar/")) {
+        scalars_[name.substr(7)] = parse_json(nb::cast<std::string>(value), "`" + name + "`");
+      } else {
+        arrays[name] = nb::cast<Array>(value, false);
+      }
+    }
+  }
+  require(!buffers_.empty(), "there is no state to load");
+}
+
+Json StateInMemory::scalar(const std::string& name) const {
+  const auto found = scalars_.find(name);
+  return found == scalars_.end() ? Json() : found->second;
+}
+
+bool StateInMemory::has_replicated(const std::string& name) const {
+  return buffers_.begin()->second.contains("all/" + name);
+}
+
+void StateInMemory::replicated(const std::string& name, View flat) const {
+  require(has_replicated(name), "the state has no `{}`: it is of another optimizer", name);
+  copy_part(buffers_.begin()->second.at("all/" + name), 0,
+            {flat.data<float>(), static_cast<size_t>(flat.elements())});
+}
+
+int64_t StateInMemory::own_elements(const std::string& name, int rank) const {
+  return static_cast<int64_t>(own_buffer(name, rank).shape(0));
+}
+
+void StateInMemory::own_of(const std::string& name, int rank, int64_t begin,
+                           std::span<float> to) const {
+  copy_part(own_buffer(name, rank), begin, to);
+}
+
+const StateInMemory::Array& StateInMemory::own_buffer(const std::string& name, int rank) const {
+  const auto of_rank = buffers_.find(rank);
+  require(of_rank != buffers_.end(),
+          "the state of rank {} of {} is needed: load the states of all ranks together", rank,
+          saved_world_size_);
+  const auto found = of_rank->second.find("own/" + name);
+  require(found != of_rank->second.end(), "the state has no `{}`: it is of another optimizer",
+          name);
+  return found->second;
+}
+
+}  // namespace onebit::python
