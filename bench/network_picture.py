@@ -32,8 +32,9 @@ def words_of(rate):
     return found[1] + found[2].upper() if found else "no limit"
 
 
-def picture(points, title):
-    """`points`: {(mode, ranks): [(name of the rate, position from 0 to 1, samples per second)]}."""
+def picture(points, title, colours=COLOURS, names=NAMES):
+    """`points`: {(mode, ranks): [(name of the rate, position from 0 to 1, samples per second)]}.
+    A mode without a colour has the ink's."""
     rates = [rate for line in points.values() for _, _, rate in line]
     marks = ticks(min(rates), max(rates))
     low, high = math.log(marks[0]), math.log(marks[-1])
@@ -63,7 +64,7 @@ def picture(points, title):
             free_from = float(x) + 29
     for row, ((mode, ranks), line) in enumerate(points.items()):
         dash = "" if ranks == 2 else f' stroke-dasharray="{ranks}"'
-        colour = COLOURS[mode]
+        colour = colours[mode]
         style = f'class="mark"{f" style={chr(34)}stroke:{colour}{chr(34)}" if colour else ""}{dash}'
         fill = f'class="dot"{f" style={chr(34)}fill:{colour}{chr(34)}" if colour else ""}'
         places = [place(at, rate) for _, at, rate in sorted(line, key=lambda point: point[1])]
@@ -71,5 +72,5 @@ def picture(points, title):
         parts += [f'<circle cx="{x}" cy="{y_of}" r="3" {fill}/>' for x, y_of in places]
         x, y = 12 + (WIDTH // 2) * (row % 2), HEIGHT + 6 + ROW * (row // 2)
         parts.append(f'<line x1="{x}" x2="{x + 28}" y1="{y}" y2="{y}" {style}/>'
-                     f'<text x="{x + 36}" y="{y + 5}">{NAMES[mode]}, {ranks} ranks</text>')
+                     f'<text x="{x + 36}" y="{y + 5}">{names[mode]}, {ranks} ranks</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

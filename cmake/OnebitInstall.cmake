@@ -26,9 +26,10 @@ install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)
 # What a program loads when MPI has started it (transport/mpi_job.cc).
 if(ONEBIT_HAS_MPI)
-  install(TARGETS onebit_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/onebit)
+  install(TARGETS onebit_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/onebit COMPONENT mpi)
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/onebit COMPONENT program)
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/onebitConfig.cmake

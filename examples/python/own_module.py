@@ -1,7 +1,7 @@
 """Trains a character model of one's own with 1-bit Adam, on one process or on several.
 
-    python examples/python/own_module.py FILE
-    torchrun --nproc-per-node 2 examples/python/own_module.py FILE
+    python examples/python/own_module.py FILE [STEPS]
+    torchrun --nproc-per-node 2 examples/python/own_module.py FILE [STEPS]
 
 Only two lines differ from a script for one process and AdamW: the process group and the optimizer.
 """
@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 import onebit.torch as ot
 
-STEPS, LENGTH, BATCH = 300, 64, 16
+LENGTH, BATCH = 64, 16
 
 
 class CharacterModel(torch.nn.Module):
@@ -29,8 +29,9 @@ class CharacterModel(torch.nn.Module):
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
+    steps = int(sys.argv[2]) if len(sys.argv) == 3 else 300
     with open(sys.argv[1], encoding="utf-8") as file:
         text = file.read()
     names = sorted(set(text))
@@ -41,10 +42,11 @@ def main() -> None:
 
     torch.manual_seed(0)
     model = CharacterModel(len(names))
-    optimizer = ot.OnebitAdam(model.parameters(), lr=3e-3, freeze_step=60, max_grad_norm=1.0)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=STEPS)
+    optimizer = ot.OnebitAdam(model.parameters(), lr=3e-3, freeze_step=steps // 5,
+                              max_grad_norm=1.0)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.1, total_iters=steps)
     random = torch.Generator().manual_seed(1 + rank)  # every rank draws other samples
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         starts = torch.randint(len(data) - LENGTH - 1, (BATCH,), generator=random)
         rows = torch.stack([data[start:start + LENGTH + 1] for start in starts])
         optimizer.zero_grad()
@@ -53,7 +55,7 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         schedule.step()
-        if rank == 0 and step % 50 == 0:
+        if rank == 0 and step % (steps // 6) == 0:
             report = optimizer.last_step
             print(f"step {step}  loss {loss.item():.3f}  {report['phase']}  "
                   f"{report['wire_bytes'] / 1024:.0f} KiB sent", flush=True)

@@ -194,11 +194,11 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
               HasSubstr("model.max_input_chars_per_word` is 200"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["unk_token"] = "a"; }),
               HasSubstr("`model.unk_token` is \"a\""));
-  EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "BPE"; }), HasSubstr("WordPiece"));
+  EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }), HasSubstr("WordPiece"));
   EXPECT_THAT(error_of([](Json& json) { json["post_processor"]["pair"].erase(2); }),
               HasSubstr("key `post_processor` is another template"));
-  EXPECT_THAT(error_of(with("post_processor", {{"type", "RobertaProcessing"}})),
-              HasSubstr("key `post_processor` is RobertaProcessing"));
+  EXPECT_THAT(error_of(with("post_processor", {{"type", "ByteLevel"}})),
+              HasSubstr("key `post_processor` is ByteLevel"));
   EXPECT_EQ(
       error_of(with("post_processor",
                     {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}})),
@@ -245,8 +245,8 @@ TEST_F(TokenizerFilesTest, ClassesOfOtherModels) {
   std::filesystem::remove(folder_ / "tokenizer.json");
   write("vocab.txt", kWords);
   EXPECT_THAT(error(), HasSubstr("takes its rules from tokenizer.json"));
-  write("tokenizer_config.json", R"({"tokenizer_class": "GPT2Tokenizer"})");
-  EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"GPT2Tokenizer\""));
+  write("tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})");
+  EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"WhisperTokenizer\""));
 }
 
 TEST_F(TokenizerFilesTest, Config) {

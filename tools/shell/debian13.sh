@@ -56,6 +56,8 @@ run_debian13() {
 }
 
 NEW_USER=user
+# The release of Debian that make_root and set_up_apt make a system of.
+suite=trixie
 new_folder=""
 namespaces=""
 
@@ -130,7 +132,7 @@ make_root() {
     export http_proxy="${http_proxy:-$proxy}"
   fi
   say "debian13: a new system"
-  debootstrap --variant=minbase --include=ca-certificates,sudo trixie "$part" "$2" ||
+  debootstrap --variant=minbase --include=ca-certificates,sudo "$suite" "$part" "$2" ||
     die "debian13: debootstrap failed"
   chmod 755 "$part"
   echo debian13 >"$part/etc/hostname"
@@ -148,8 +150,8 @@ make_root() {
 set_up_apt() {
   local root="$1" mirror="$2" security="$3" trusted=/etc/ssl/certs/ca-certificates.crt
   {
-    printf 'deb %s %s main\n' "$mirror" trixie "$mirror" trixie-updates
-    [ -z "$security" ] || printf 'deb %s trixie-security main\n' "$security"
+    printf 'deb %s %s main\n' "$mirror" "$suite" "$mirror" "$suite-updates"
+    [ -z "$security" ] || printf 'deb %s %s-security main\n' "$security" "$suite"
   } >"$root/etc/apt/sources.list"
   apt-config dump | grep -E '^Acquire::((https?|ftp)::|Retries|Check-)' |
     grep -vE 'Proxy-Auto-Detect|::Ca(Info|Path)' >"$root/etc/apt/apt.conf.d/90machine" || true

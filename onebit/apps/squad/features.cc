@@ -54,6 +54,9 @@ Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabular
                    text::Casing casing, const FeatureOptions& options)
     : dataset_(dataset), vocabulary_(std::move(vocabulary)), casing_(casing), options_(options) {
   check_options(options);
+  require(!vocabulary_->pipeline() && vocabulary_->pair_template() == text::PairTemplate(),
+          "questions are answered by models with BERT's WordPiece and its [CLS] question [SEP] "
+          "context [SEP]; this model has another tokenizer. Use it to embed, classify or tag");
   contexts_.resize(dataset.paragraphs.size());
   questions_.resize(dataset.questions.size());
   std::vector<AnswerSpan> answers(dataset.questions.size());

@@ -62,6 +62,9 @@ text::Casing casing_at(JsonReader& reader) {
 }  // namespace
 
 void StoreHead::set_vocabulary(const text::Vocabulary& vocabulary) {
+  require(!vocabulary.pipeline(),
+          "a store holds tokens of BERT's WordPiece; this model's tokenizer has another kind of "
+          "pieces, with which onebit embeds, classifies and tags, and does not pre-train");
   vocabulary_size = vocabulary.size();
   vocabulary_checksum = vocabulary.checksum();
   token_size_bytes = vocabulary.size() <= kLargestShortVocabulary ? 2 : 4;

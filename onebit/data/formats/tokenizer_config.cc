@@ -40,6 +40,15 @@ constexpr const char* kBertClasses[] = {"BertTokenizer",
 constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend",
                                            "PreTrainedTokenizer"};
 
+// Classes of byte pairs and unigram models, which take their rules from tokenizer.json as well.
+constexpr const char* kPipelineClasses[] = {
+    "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
+    "XLMRobertaTokenizerFast", "CamembertTokenizer",   "CamembertTokenizerFast",
+    "GPT2Tokenizer",           "GPT2TokenizerFast",    "GemmaTokenizer",
+    "GemmaTokenizerFast",      "LongformerTokenizer",  "LongformerTokenizerFast",
+    "AlbertTokenizer",         "AlbertTokenizerFast",  "T5Tokenizer",
+    "T5TokenizerFast"};
+
 // Members that change no id of a text that is not cut: what transformers stores of the calls that
 // made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
 constexpr const char* kHarmless[] = {"_commit_hash",
@@ -62,6 +71,7 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "language",
                                      "local_files_only",
                                      "mask_token_id",
+                                     "legacy",
                                      "max_length",
                                      "max_seq_length",
                                      "max_len_sentences_pair",
@@ -88,6 +98,7 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "return_token_type_ids",
                                      "revision",
                                      "sep_token_id",
+                                     "sp_model_kwargs",
                                      "spaces_between_special_tokens",
                                      "special_tokens_map_file",
                                      "stride",
@@ -195,17 +206,18 @@ void refuse_never_split(JsonReader& reader, const NamedSpecials& specials) {
           reader.place("never_split"), json_text(given));
 }
 
-bool read_class(JsonReader& reader) {
-  std::vector<std::string> known(std::begin(kBertClasses), std::end(kBertClasses));
-  known.insert(known.end(), std::begin(kGenericClasses), std::end(kGenericClasses));
+void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   const std::string given = reader.text("tokenizer_class", "BertTokenizer");
-  require(std::find(known.begin(), known.end(), given) != known.end(),
-          "{} is {}; onebit's tokenizer is that of BERT: BertTokenizer, DistilBertTokenizer, "
-          "ElectraTokenizer and their like, or PreTrainedTokenizerFast and TokenizersBackend with "
-          "such a tokenizer.json",
+  const auto is_in = [&](const auto& list) {
+    return std::ranges::find(list, given) != std::end(list);
+  };
+  members.is_bert = is_in(kBertClasses);
+  members.is_generic = is_in(kGenericClasses) || is_in(kPipelineClasses);
+  require(members.is_bert || members.is_generic,
+          "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
+          "RobertaTokenizer, XLMRobertaTokenizer, CamembertTokenizer and their like, and "
+          "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
           reader.place("tokenizer_class"), quote(given));
-  return std::find(std::begin(kGenericClasses), std::end(kGenericClasses), given) !=
-         std::end(kGenericClasses);
 }
 
 }  // namespace
@@ -223,7 +235,7 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
   require(json.is_object(), "{}: must be an object", place);
   JsonReader reader(json, place, "");
   TokenizerConfigMembers members;
-  members.is_generic = read_class(reader);
+  read_class(reader, members);
   const auto flag = [&](const char* key) -> std::optional<bool> {
     if (reader.raw(key).is_null()) return std::nullopt;
     return reader.boolean(key, true);
@@ -251,7 +263,7 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
     refuse(reader, key, false, "onebit puts [CLS] and [SEP] around every text, and nothing else");
   }
   refuse(reader, "add_special_tokens", true, "onebit puts [CLS] and [SEP] around every text");
-  refuse(reader, "add_prefix_space", false, "onebit's tokenizer adds nothing to the text");
+  members.add_prefix_space = flag("add_prefix_space");
   refuse(reader, "auto_map", nullptr, "it names a tokenizer of its own, which onebit does not run");
   refuse(reader, "init_inputs", Json::array(), "onebit does not know what they change");
   for (const char* key : kHarmless) reader.accept(key);

@@ -23,8 +23,11 @@ struct NamedSpecials {
 struct TokenizerConfigMembers {
   // Whether the class is made for any tokenizer.json, so that BERT's rules are not implied.
   bool is_generic = false;
+  // Whether the class is one of BERT's, with WordPiece.
+  bool is_bert = false;
   std::optional<bool> lower_case, strip_accents, tokenize_chinese_chars;
   std::optional<int64_t> model_max_length;
+  std::optional<bool> add_prefix_space;
   NamedSpecials specials;
   std::vector<text::AddedToken> added;  // "added_tokens_decoder"
 };

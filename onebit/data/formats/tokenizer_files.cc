@@ -8,6 +8,7 @@
 
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
 
@@ -176,6 +177,12 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
   TokenizerConfigFile config;
   const bool is_said = members && members->lower_case;
   if (!is_said && !json) return std::nullopt;
+  if (json && json->pipeline) {
+    // The file says all. Other classes than BERT's do not read the other members.
+    config = {.lower_case = false, .strip_accents = false};
+    if (members) config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+    return config;
+  }
   if (json) {
     config.lower_case = json->lower_case;
     config.strip_accents = json->strip_accents;
@@ -197,8 +204,9 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
 
 void check_template(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
                     const text::SpecialNames& names, const std::string& place) {
-  require(json.unk_token == names.unknown, "{}: key `model.unk_token` is {}, unk_token is {}",
-          place, quote(json.unk_token), quote(names.unknown));
+  require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()),
+          "{}: key `model.unk_token` is {}, unk_token is {}", place, quote(json.unk_token),
+          quote(names.unknown));
   // transformers' BERT classes make the template themselves.
   require(json.cls_token || !members || !members->is_generic,
           "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
@@ -210,6 +218,43 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
           "and {}",
           place, quote(json.cls_token.value_or("")), quote(json.sep_token.value_or("")),
           quote(names.cls), quote(names.sep));
+}
+
+// transformers' classes change the rules of their tokenizer.json by some members.
+void check_class(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
+                 const Path& combined) {
+  require(
+      !members || !members->is_bert,
+      "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
+      "one; write PreTrainedTokenizerFast there",
+      combined.string(), kConfig);
+  const auto said = members ? members->add_prefix_space : std::nullopt;
+  const std::optional<bool> does = json.pipeline->pre_tokenizer.adds_prefix_space();
+  require(!said || !does || *said == *does,
+          "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
+          kConfig, said.value_or(false), combined.string(), does.value_or(false));
+}
+
+// What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
+text::SpecialNames names_in(const TokenizerJson& json) {
+  const auto usual = [&](const char* bert, const char* roberta) {
+    const bool has_other =
+        std::any_of(json.added.begin(), json.added.end(),
+                    [&](const AddedToken& token) { return token.content == roberta; });
+    return std::string(has_other ? roberta : bert);
+  };
+  return {.unknown = json.unk_token.empty() ? usual("[UNK]", "<unk>") : json.unk_token,
+          .sep = json.sep_token.value_or(usual("[SEP]", "</s>")),
+          .pad = usual("[PAD]", "<pad>"),
+          .cls = json.cls_token.value_or(usual("[CLS]", "<s>")),
+          .mask = usual("[MASK]", "<mask>")};
+}
+
+void keep_files(const Sources& sources, std::string combined, text::PipelineRules& rules) {
+  rules.files[kCombined] = std::move(combined);
+  for (const std::optional<Path>& path : {sources.config, sources.specials}) {
+    if (path) rules.files[path->filename().string()] = read_regular_file(*path, kMaxJsonBytes);
+  }
 }
 
 TokenizerFiles read_sources(const Sources& sources) {
@@ -232,7 +277,19 @@ TokenizerFiles read_sources(const Sources& sources) {
   files.vocabulary.names = names_of(specials);
   if (sources.combined) {
     const std::string place = sources.combined->string();
-    json = parse_tokenizer_json(read_json(*sources.combined), place);
+    std::string text = read_regular_file(*sources.combined, kMaxJsonBytes);
+    json = parse_tokenizer_json(parse_json(text, place), place);
+    if (json->pipeline) {
+      check_class(members, *json, *sources.combined);
+      keep_files(sources, std::move(text), *json->pipeline);
+      files.vocabulary.pipeline = json->pipeline;
+      if (specials.roles.empty()) files.vocabulary.names = names_in(*json);
+    } else {
+      require(!members || !members->add_prefix_space.value_or(false),
+              "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
+              place);
+    }
+    files.vocabulary.pair = json->pair;
     check_template(members, *json, files.vocabulary.names, place);
     for (const AddedToken& token : json->added) added.add(token, place);
     files.vocabulary.tokens = json->vocabulary;
@@ -345,6 +402,11 @@ text::Casing casing_of(const TokenizerConfigFile& config, const std::string& pla
 }
 
 std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
+  if (const auto& pipeline = tokenizer.vocabulary.pipeline) {
+    std::vector<TextFile> files;
+    for (const auto& [name, text] : pipeline->files) files.push_back({name, text});
+    return files;
+  }
   ONEBIT_INVARIANT(tokenizer.config.has_value());
   const TokenizerConfigFile& config = *tokenizer.config;
   const auto vocabulary = text::Vocabulary::from_parts(tokenizer.vocabulary, kVocabulary);
@@ -354,6 +416,8 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
                            .strip_accents = config.strip_accents,
                            .handle_chinese_chars = config.tokenize_chinese_chars,
                            .unk_token = {},
+                           .pipeline = {},
+                           .pair = tokenizer.vocabulary.pair,
                            .cls_token = {},
                            .sep_token = {}};
   std::vector<TextFile> files = {{kVocabulary, text::vocabulary_text(tokenizer.vocabulary.tokens)},

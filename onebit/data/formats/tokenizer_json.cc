@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "onebit/data/formats/pipeline_json.h"
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json.h"
@@ -106,8 +107,9 @@ void read_added_tokens(const Json& list, const std::string& place, TokenizerJson
   }
 }
 
-// [CLS] A [SEP], or [CLS] A [SEP] B [SEP].
-std::pair<Json, Json> templates_of(const std::string& cls, const std::string& sep) {
+// [CLS] A [SEP], or [CLS] A [SEP] B [SEP] (RoBERTa: two [SEP] before B).
+std::pair<Json, Json> templates_of(const std::string& cls, const std::string& sep,
+                                   const text::PairTemplate& pair_template) {
   const auto token = [](const std::string& text, int segment) -> Json {
     return {{"SpecialToken", {{"id", text}, {"type_id", segment}}}};
   };
@@ -115,11 +117,15 @@ std::pair<Json, Json> templates_of(const std::string& cls, const std::string& se
     return {{"Sequence", {{"id", name}, {"type_id", segment}}}};
   };
   const Json first = {token(cls, 0), sequence("A", 0), token(sep, 0)};
+  const int second = pair_template.second_segment;
   Json pair = first;
-  pair.push_back(sequence("B", 1));
-  pair.push_back(token(sep, 1));
+  for (int i = 1; i < pair_template.separators; ++i) pair.push_back(token(sep, 0));
+  pair.push_back(sequence("B", second));
+  pair.push_back(token(sep, second));
   return {first, pair};
 }
+
+constexpr text::PairTemplate kPairTemplates[] = {{1, 1}, {2, 0}, {1, 0}, {2, 1}};
 
 bool is_same(const Json& a, const Json& b) {
   return nlohmann::json(a) == nlohmann::json(b);  // in any order of keys
@@ -173,12 +179,18 @@ void read_template(JsonReader& reader, const std::string& place, TokenizerJson& 
   const Json &single = reader.raw("single"), &pair = reader.raw("pair");
   tokenizer.cls_token = special_at(single, 0);
   tokenizer.sep_token = special_at(single, 2);
-  const auto [wanted, wanted_pair] = templates_of(*tokenizer.cls_token, *tokenizer.sep_token);
-  require(
-      is_same(single, wanted) && (pair.is_null() || is_same(pair, wanted_pair)),
-      "{}: key `post_processor` is another template than BERT's [CLS] A [SEP] and [CLS] A [SEP] "
-      "B [SEP] with the segments 0 and 1",
-      place);
+  bool is_known = false;
+  for (const text::PairTemplate& known : kPairTemplates) {
+    const auto [wanted, wanted_pair] =
+        templates_of(*tokenizer.cls_token, *tokenizer.sep_token, known);
+    is_known = is_same(single, wanted) && (pair.is_null() || is_same(pair, wanted_pair));
+    if (is_known) tokenizer.pair = known;
+    if (is_known) break;
+  }
+  require(is_known,
+          "{}: key `post_processor` is another template than [CLS] A [SEP] and [CLS] A [SEP] B "
+          "[SEP], with one or two [SEP] before B and the segments 0 and 1, or 0 alone",
+          place);
   const Json& specials = reader.raw("special_tokens");
   for (const std::string& text : {*tokenizer.cls_token, *tokenizer.sep_token}) {
     const Json special = specials.is_object() ? specials.value(text, Json()) : Json();
@@ -188,14 +200,32 @@ void read_template(JsonReader& reader, const std::string& place, TokenizerJson& 
   }
 }
 
+// One post-processor, or a Sequence of them.
 void read_post_processor(const Json& part, const std::string& place, TokenizerJson& tokenizer) {
   if (part.is_null()) return;
-  const bool is_bert = part.is_object() && part.value("type", Json()) == "BertProcessing";
-  if (!is_bert) require_type(part, "TemplateProcessing", place, "post_processor");
+  const Json type = part.is_object() ? part.value("type", Json()) : Json();
+  if (type == "Sequence" && part.contains("processors") && part["processors"].is_array()) {
+    for (const Json& one : part["processors"]) read_post_processor(one, place, tokenizer);
+    return;
+  }
+  const bool is_roberta = type == "RobertaProcessing";
+  const bool is_trimming = tokenizer.pipeline && type == "ByteLevel";  // of pipeline_json.h
+  if (!is_roberta && !is_trimming && type != "BertProcessing") {
+    require_type(part, "TemplateProcessing", place, "post_processor");
+  }
   JsonReader reader(part, place, "post_processor");
   reader.accept("type");
-  is_bert ? read_bert_processing(reader, place, tokenizer)
-          : read_template(reader, place, tokenizer);
+  if (type == "ByteLevel") {
+    for (const char* key : {"add_prefix_space", "trim_offsets", "use_regex"}) reader.accept(key);
+  } else if (is_roberta || type == "BertProcessing") {
+    read_bert_processing(reader, place, tokenizer);
+  } else {
+    read_template(reader, place, tokenizer);
+  }
+  if (is_roberta) {
+    tokenizer.pair = {.separators = 2, .second_segment = 0};
+    for (const char* key : {"add_prefix_space", "trim_offsets"}) reader.accept(key);
+  }
   finish_tokenizer_file(reader);
 }
 
@@ -222,15 +252,15 @@ Json ids_of(const std::vector<std::string>& vocabulary) {
 }
 
 Json post_processor_of(const std::vector<std::string>& vocabulary,
-                       const std::vector<text::AddedToken>& added,
-                       const text::SpecialNames& names) {
+                       const std::vector<text::AddedToken>& added, const text::SpecialNames& names,
+                       const text::PairTemplate& pair_template) {
   Json tokens = Json::object();
   for (const std::string& text : std::set<std::string>{names.cls, names.sep}) {
     tokens[text] = {{"id", text},
                     {"ids", Json::array({id_of(text, vocabulary, added).value()})},
                     {"tokens", Json::array({text})}};
   }
-  const auto [single, pair] = templates_of(names.cls, names.sep);
+  const auto [single, pair] = templates_of(names.cls, names.sep, pair_template);
   return {{"type", "TemplateProcessing"},
           {"single", single},
           {"pair", pair},
@@ -248,10 +278,18 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   reader.accept("padding");  // onebit pads nothing
   reader.accept("decoder");  // from ids to text
   read_added_tokens(reader.raw("added_tokens"), place, tokenizer);
-  read_normalizer(reader.raw("normalizer"), place, tokenizer);
-  require_type(only_one_of(reader.raw("pre_tokenizer"), "Sequence", "pretokenizers"),
-               "BertPreTokenizer", place, "pre_tokenizer");
-  read_model(reader.raw("model"), place, tokenizer);
+  if (has_pipeline(json)) {
+    PipelineJson pipeline = parse_pipeline(json, place);
+    tokenizer.vocabulary = std::move(pipeline.vocabulary);
+    tokenizer.unk_token = std::move(pipeline.unk_token);
+    tokenizer.pipeline = std::move(pipeline.rules);
+    for (const char* key : {"normalizer", "pre_tokenizer", "model"}) reader.accept(key);
+  } else {
+    read_normalizer(reader.raw("normalizer"), place, tokenizer);
+    require_type(only_one_of(reader.raw("pre_tokenizer"), "Sequence", "pretokenizers"),
+                 "BertPreTokenizer", place, "pre_tokenizer");
+    read_model(reader.raw("model"), place, tokenizer);
+  }
   read_post_processor(reader.raw("post_processor"), place, tokenizer);
   finish_tokenizer_file(reader);
   return tokenizer;
@@ -274,7 +312,8 @@ std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::Spec
         {"strip_accents", tokenizer.strip_accents ? Json(*tokenizer.strip_accents) : Json()},
         {"lowercase", tokenizer.lower_case}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor", post_processor_of(tokenizer.vocabulary, tokenizer.added, names)},
+      {"post_processor",
+       post_processor_of(tokenizer.vocabulary, tokenizer.added, names, tokenizer.pair)},
       {"decoder", {{"type", "WordPiece"}, {"prefix", kWordPiecePrefix}, {"cleanup", true}}},
       {"model",
        {{"type", "WordPiece"},

@@ -1,12 +1,14 @@
-// tokenizer.json, the file of Hugging Face's `tokenizers`, where it is BERT's: BertNormalizer,
-// BertPreTokenizer, WordPiece. Every member is understood, known to change no id, or an error that
-// names it.
+// tokenizer.json, the file of Hugging Face's `tokenizers`. WordPiece has BertNormalizer and
+// BertPreTokenizer; other models have a pipeline (pipeline_json.h). Every member is understood, known
+// to change no id, or an error that names it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "onebit/data/text/pipeline.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json_fwd.h"
 
@@ -15,11 +17,13 @@ namespace onebit::formats {
 struct TokenizerJson {
   std::vector<std::string> vocabulary;  // of the model, by id, "" where an id has no token
   std::vector<text::AddedToken> added;
-  // The normaliser's settings.
+  // The normaliser's settings, of WordPiece.
   bool lower_case = true;
   std::optional<bool> strip_accents;
   bool handle_chinese_chars = true;
   std::string unk_token = "[UNK]";
+  std::shared_ptr<text::PipelineRules> pipeline = {};  // null: WordPiece
+  text::PairTemplate pair = {};
   // [CLS] and [SEP] of the post-processor, absent if the file has none.
   std::optional<std::string> cls_token, sep_token;
 };

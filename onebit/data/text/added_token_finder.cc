@@ -60,29 +60,27 @@ size_t spaces_at_front(std::string_view text) {
 
 }  // namespace
 
-void AddedTokenFinder::Patterns::add(std::string text, const AddedToken& token) {
-  patterns.push_back({std::move(text), token});
+void TokenPatterns::add(std::string text, const AddedToken& token) {
+  patterns_.push_back({std::move(text), token});
 }
 
-// Of equal patterns the first is kept, as `tokenizers` does.
-void AddedTokenFinder::Patterns::sort() {
-  std::stable_sort(patterns.begin(), patterns.end(),
+void TokenPatterns::sort() {
+  std::stable_sort(patterns_.begin(), patterns_.end(),
                    [](const Pattern& a, const Pattern& b) { return a.text < b.text; });
   const auto last =
-      std::unique(patterns.begin(), patterns.end(),
+      std::unique(patterns_.begin(), patterns_.end(),
                   [](const Pattern& a, const Pattern& b) { return a.text == b.text; });
-  patterns.erase(last, patterns.end());
+  patterns_.erase(last, patterns_.end());
   size_t at = 0;
-  for (size_t byte = 0; byte < first.size(); ++byte) {
-    while (at < patterns.size() && static_cast<uint8_t>(patterns[at].text[0]) < byte) ++at;
-    first[byte] = static_cast<uint32_t>(at);
+  for (size_t byte = 0; byte < first_.size(); ++byte) {
+    while (at < patterns_.size() && static_cast<uint8_t>(patterns_[at].text[0]) < byte) ++at;
+    first_[byte] = static_cast<uint32_t>(at);
   }
 }
 
-const AddedTokenFinder::Patterns::Pattern* AddedTokenFinder::Patterns::longest_at(
-    std::string_view text) const {
+const TokenPatterns::Pattern* TokenPatterns::longest_at(std::string_view text) const {
   const auto byte = static_cast<uint8_t>(text[0]);
-  auto begin = patterns.begin() + first[byte], end = patterns.begin() + first[byte + size_t{1}];
+  auto begin = patterns_.begin() + first_[byte], end = patterns_.begin() + first_[byte + size_t{1}];
   const Pattern* longest = nullptr;
   // Before each turn all patterns in [begin, end) begin with the first `size` bytes of the text.
   for (size_t size = 1; begin != end; ++size) {
@@ -126,14 +124,13 @@ std::shared_ptr<const AddedTokenFinder> AddedTokenFinder::of(const Vocabulary& v
   return std::make_shared<const AddedTokenFinder>(vocabulary.added(), Characters::get(casing));
 }
 
-void AddedTokenFinder::find(const Patterns& patterns, std::string_view text,
-                            std::vector<Segment>& segments) {
+void TokenPatterns::find(std::string_view text, std::vector<Segment>& segments) const {
   segments.clear();
   size_t done = 0;  // the end of the last segment
   for (size_t at = 0; at < text.size();) {
     const auto byte = static_cast<uint8_t>(text[at]);
-    const bool may_begin = patterns.first[byte] != patterns.first[byte + size_t{1}];
-    const Patterns::Pattern* found = may_begin ? patterns.longest_at(text.substr(at)) : nullptr;
+    const bool may_begin = first_[byte] != first_[byte + size_t{1}];
+    const Pattern* found = may_begin ? longest_at(text.substr(at)) : nullptr;
     if (found == nullptr) {
       ++at;
       continue;

@@ -33,6 +33,29 @@ struct Segment {
   int32_t id;  // kText, or the token's
 };
 
+// The patterns of tokens in ascending order: patterns with a common beginning are neighbours.
+class TokenPatterns {
+ public:
+  // Of equal patterns the first counts, as in `tokenizers`. Call sort() once, behind the last.
+  void add(std::string text, const AddedToken& token);
+  void sort();
+  bool empty() const { return patterns_.empty(); }
+
+  // Overwrites `segments` with the tokens in `text` and what lies between.
+  void find(std::string_view text, std::vector<Segment>& segments) const;
+
+ private:
+  struct Pattern {
+    std::string text;
+    AddedToken token;
+  };
+  // The longest pattern at the front of `text`, or null.
+  const Pattern* longest_at(std::string_view text) const;
+
+  std::vector<Pattern> patterns_;
+  std::array<uint32_t, 257> first_{};  // by first byte, where its patterns begin
+};
+
 class Vocabulary;
 
 class AddedTokenFinder {
@@ -62,18 +85,18 @@ class AddedTokenFinder {
   void split(std::string_view utf8, const OnText& text, const OnToken& token) const {
     std::vector<Segment> outer, inner;
     NormalizedText normal;
-    find(written_, utf8, outer);
+    written_.find(utf8, outer);
     for (const Segment& one : outer) {
       const std::string_view part = utf8.substr(one.begin, one.end - one.begin);
       if (one.id != Segment::kText) {
         token(one.id, one.begin, one.end);
         continue;
       }
-      if (!normalized_.patterns.empty()) {
+      if (!normalized_.empty()) {
         normal.assign(part, characters_);
-        find(normalized_, normal.text(), inner);
+        normalized_.find(normal.text(), inner);
       }
-      if (normalized_.patterns.empty() || is_only_text(inner)) {
+      if (normalized_.empty() || is_only_text(inner)) {
         text(part, static_cast<const Normal*>(nullptr), one.begin);
         continue;
       }
@@ -91,27 +114,11 @@ class AddedTokenFinder {
   }
 
  private:
-  // Patterns in ascending order, so that those with a common beginning are neighbours.
-  struct Patterns {
-    struct Pattern {
-      std::string text;
-      AddedToken token;
-    };
-    std::vector<Pattern> patterns;
-    std::array<uint32_t, 257> first;  // by first byte, where its patterns begin
-
-    void add(std::string text, const AddedToken& token);
-    void sort();
-    // The longest pattern at the front of `text`, or null.
-    const Pattern* longest_at(std::string_view text) const;
-  };
-
   static bool is_only_text(const std::vector<Segment>& segments) {
     return segments.empty() || (segments.size() == 1 && segments[0].id == Segment::kText);
   }
-  static void find(const Patterns& patterns, std::string_view text, std::vector<Segment>& segments);
 
-  Patterns written_, normalized_;
+  TokenPatterns written_, normalized_;
   const Characters& characters_;
 };
 

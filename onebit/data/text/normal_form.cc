@@ -129,9 +129,27 @@ NormalizedWord::Range NormalizedWord::raw_range(size_t begin, size_t end) const 
   return {character_at(begin).begin, character_at(end - 1).end};
 }
 
-void NormalizedText::add(std::string_view text, NormalizedWord::Range origin) {
-  text_.append(text);
-  origins_.resize(text_.size(), origin);
+void NormalizedText::clear() {
+  text_.clear();
+  origins_.clear();
+}
+
+void NormalizedText::assign(std::string_view raw, size_t at) {
+  clear();
+  const bool is_utf8 = !first_invalid_utf8(raw);
+  if (is_utf8) text_.assign(raw);
+  if (is_utf8 && !has_origins_) return;
+  if (has_origins_) origins_.reserve(raw.size());
+  for (size_t byte = 0; byte < raw.size();) {
+    const DecodedCharacter c = decode_utf8(raw.substr(byte));
+    const auto begin = static_cast<uint32_t>(at + byte);
+    byte += c.size_bytes;
+    if (!is_utf8) append_utf8(c.code_point, text_);
+    if (has_origins_) {
+      const size_t bytes = is_utf8 ? byte : text_.size();
+      origins_.resize(bytes, {begin, begin + c.size_bytes});
+    }
+  }
 }
 
 void NormalizedText::add_word(std::string_view raw, uint32_t at, const Characters& characters) {
@@ -146,8 +164,7 @@ void NormalizedText::add_word(std::string_view raw, uint32_t at, const Character
 }
 
 void NormalizedText::assign(std::string_view raw, const Characters& characters) {
-  text_.clear();
-  origins_.clear();
+  clear();
   size_t word_begin = 0;
   const auto end_word = [&](size_t end) {
     if (word_begin < end) {
@@ -172,6 +189,20 @@ void NormalizedText::assign(std::string_view raw, const Characters& characters) 
     at = end;
   }
   end_word(raw.size());
+}
+
+void Rewriting::put(std::string_view character, int change) {
+  const auto next = [&] {
+    if (at_ < from_.size()) {
+      at_ += decode_utf8(std::string_view(from_.text()).substr(at_)).size_bytes;
+    }
+  };
+  if (change > 0) {
+    to_.add(character, at_ == 0 ? NormalizedText::Range{} : from_.origin(at_ - 1));
+    return;
+  }
+  to_.add(character, at_ < from_.size() ? from_.origin(at_) : NormalizedText::Range{});
+  for (int i = 0; i <= -change; ++i) next();
 }
 
 }  // namespace onebit::text

@@ -47,27 +47,72 @@ class NormalizedWord {
   std::vector<size_t> text_begins_;  // by character
 };
 
-// A whole text in the normal form of BERT's normaliser, and the origin of its bytes. Added tokens
-// are looked for in it, since they may be more than a word.
+// A text in a normal form, and the origin of its bytes in the text as it was written.
 class NormalizedText {
  public:
-  // White space becomes a blank, and an ideograph stands between two blanks, as in Hugging Face's
-  // BertNormalizer; the rest is the words' normal form. `raw` must be below 4 GiB.
+  using Range = NormalizedWord::Range;
+
+  // Without origins raw_range() must not be called, and everything else is faster.
+  explicit NormalizedText(bool has_origins = true) : has_origins_(has_origins) {}
+
+  void clear();
+  // The text as it is written, whose first byte is at byte `at` of the original. Bytes that are not
+  // UTF-8 become U+FFFD. Below 4 GiB.
+  void assign(std::string_view raw, size_t at = 0);
+  // The normal form of BERT's normaliser: white space becomes a blank, and an ideograph stands
+  // between two blanks. The rest is the words' normal form.
   void assign(std::string_view raw, const Characters& characters);
 
+  // Appends text that comes from the bytes `origin`.
+  void add(std::string_view text, Range origin) {
+    text_.append(text);
+    if (has_origins_) origins_.resize(text_.size(), origin);
+  }
+  // Appends bytes [begin, end) of another text, with their origins.
+  void add(const NormalizedText& other, size_t begin, size_t end) {
+    text_.append(other.text_, begin, end - begin);
+    if (has_origins_) {
+      const auto first = other.origins_.begin();
+      origins_.insert(origins_.end(), first + static_cast<ptrdiff_t>(begin),
+                      first + static_cast<ptrdiff_t>(end));
+    }
+  }
+
   const std::string& text() const { return text_; }
-  // The byte range of the raw text that bytes [begin, end) of text() come from; begin < end.
-  NormalizedWord::Range raw_range(size_t begin, size_t end) const {
+  size_t size() const { return text_.size(); }
+  bool has_origins() const { return has_origins_; }
+  // The origin of one byte.
+  Range origin(size_t byte) const { return has_origins_ ? origins_[byte] : Range{}; }
+  // The byte range of the original text that bytes [begin, end) of text() come from; begin < end.
+  Range raw_range(size_t begin, size_t end) const {
     return {origins_[begin].begin, origins_[end - 1].end};
   }
 
  private:
-  void add(std::string_view text, NormalizedWord::Range origin);
   void add_word(std::string_view raw, uint32_t at, const Characters& characters);
 
+  bool has_origins_;
   std::string text_;
-  std::vector<NormalizedWord::Range> origins_;  // by byte
+  std::vector<Range> origins_;  // by byte
   NormalizedWord word_;
+};
+
+// Writes a text anew, character by character, and gives each the origin that Hugging Face's
+// `tokenizers` gives it (NormalizedString::transform).
+class Rewriting {
+ public:
+  // `to` must be empty. The first `skipped` bytes of `from` are left out.
+  Rewriting(const NormalizedText& from, NormalizedText& to, size_t skipped = 0)
+      : from_(from), to_(to), at_(skipped) {}
+
+  // Appends a character. `change` 0: it takes the place of the next character. 1: it is inserted
+  // behind the one before. -n: it takes the place of the next one, and n more are left out.
+  void put(std::string_view character, int change);
+
+ private:
+  const NormalizedText& from_;
+  NormalizedText& to_;
+  size_t at_;
 };
 
 }  // namespace onebit::text

@@ -14,9 +14,11 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "onebit/data/text/pipeline.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_scanner.h"
 #include "onebit/data/text/word_splitter.h"
@@ -223,6 +225,19 @@ bool is_special(const Vocabulary& vocabulary, int32_t id) {
                      [&](const AddedToken& token) { return token.id == id && token.special; });
 }
 
+// Every piece is a word of its own: a pipeline's words have no outcome.
+void explain_pieces(Pipeline& pipeline, const Vocabulary& vocabulary, std::string_view utf8,
+                    std::vector<ExplainedWord>& words) {
+  std::vector<Piece> pieces;
+  pipeline.encode_with_offsets(utf8, pieces);
+  for (const Piece& piece : pieces) {
+    WordOutcome outcome = WordOutcome::kWhole;
+    if (piece.id == vocabulary.unknown_id()) outcome = WordOutcome::kNoMatch;
+    if (is_special(vocabulary, piece.id)) outcome = WordOutcome::kSpecialToken;
+    words.push_back({piece.begin, piece.end, vocabulary.token(piece.id), {piece}, outcome});
+  }
+}
+
 void require_addressable(std::string_view text) {
   require(
       text.size() <= std::numeric_limits<uint32_t>::max(),
@@ -234,24 +249,44 @@ void require_addressable(std::string_view text) {
 
 class Tokenizer::Body {
  public:
-  explicit Body(std::shared_ptr<const SplitterModel> model) : splitter(std::move(model)) {}
+  Body(std::shared_ptr<const Vocabulary> vocabulary, Casing casing)
+      : vocabulary_(std::move(vocabulary)), casing_(casing) {
+    if (vocabulary_->pipeline()) {
+      pipeline.emplace(vocabulary_->pipeline(), vocabulary_->added(), vocabulary_->tokens());
+    } else {
+      splitter.emplace(std::make_shared<const SplitterModel>(vocabulary_, casing));
+    }
+  }
+  Body(const Body& other)
+      : pipeline(other.pipeline), vocabulary_(other.vocabulary_), casing_(other.casing_) {
+    if (other.splitter) splitter.emplace(other.splitter->shared_model());
+  }
+  Body& operator=(const Body&) = delete;
 
-  WordSplitter splitter;
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  Casing casing() const { return casing_; }
+
+  // One of the two.
+  std::optional<WordSplitter> splitter;
+  std::optional<Pipeline> pipeline;
   IdBuffer buffer;
+
+ private:
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  Casing casing_;
 };
 
 Tokenizer::Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing)
-    : body_(std::make_unique<Body>(
-          std::make_shared<const SplitterModel>(std::move(vocabulary), casing))) {}
-Tokenizer::Tokenizer(const Tokenizer& other)
-    : body_(std::make_unique<Body>(other.body_->splitter.shared_model())) {}
+    : body_(std::make_unique<Body>(std::move(vocabulary), casing)) {}
+Tokenizer::Tokenizer(const Tokenizer& other) : body_(std::make_unique<Body>(*other.body_)) {}
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
-  const SplitterModel& model = body_->splitter.model();
-  IdVisitor visitor(body_->splitter, body_->buffer, ids);
+  if (body_->pipeline) return body_->pipeline->encode(utf8, ids);
+  const SplitterModel& model = body_->splitter->model();
+  IdVisitor visitor(*body_->splitter, body_->buffer, ids);
   if (!model.finder) {
     scan_words(utf8, model.characters, visitor);
     visitor.flush();
@@ -269,9 +304,10 @@ void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
 
 void Tokenizer::encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces) {
   require_addressable(utf8);
-  const SplitterModel& model = body_->splitter.model();
+  if (body_->pipeline) return body_->pipeline->encode_with_offsets(utf8, pieces);
+  const SplitterModel& model = body_->splitter->model();
   const auto scan = [&](std::string_view part) {
-    PieceVisitor visitor(body_->splitter, part.data(), pieces);
+    PieceVisitor visitor(*body_->splitter, part.data(), pieces);
     scan_words(part, model.characters, visitor);
   };
   if (!model.finder) return scan(utf8);
@@ -287,7 +323,11 @@ void Tokenizer::encode_with_offsets(std::string_view utf8, std::vector<Piece>& p
 
 void Tokenizer::explain(std::string_view utf8, std::vector<ExplainedWord>& words) const {
   require_addressable(utf8);
-  WordSplitter splitter(body_->splitter.shared_model());
+  if (body_->pipeline) {
+    Pipeline pipeline(*body_->pipeline);
+    return explain_pieces(pipeline, body_->vocabulary(), utf8, words);
+  }
+  WordSplitter splitter(body_->splitter->shared_model());
   const SplitterModel& model = splitter.model();
   const auto scan = [&](std::string_view part) {
     ExplainVisitor visitor(splitter, part.data(), words);
@@ -318,11 +358,11 @@ void Tokenizer::explain(std::string_view utf8, std::vector<ExplainedWord>& words
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {
-  return *body_->splitter.model().vocabulary;
+  return body_->vocabulary();
 }
 
 Casing Tokenizer::casing() const {
-  return body_->splitter.model().characters.casing();
+  return body_->casing();
 }
 
 std::string_view outcome_text(WordOutcome outcome) {

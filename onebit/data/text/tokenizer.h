@@ -1,6 +1,6 @@
-// Converts text to WordPiece ids (Schuster and Nakajima 2012, as in BERT): basic tokenizer, then
-// greedy longest match. Equal to Hugging Face's `tokenizers` with the settings of
-// BertTokenizerFast. The rules are in basic_tokenizer.h (words) and word_piece.h (pieces).
+// Converts text to ids, equal to Hugging Face's `tokenizers`. BERT's WordPiece (Schuster and
+// Nakajima 2012) is a basic tokenizer and greedy longest match: its rules are in basic_tokenizer.h
+// (words) and word_piece.h (pieces). Other tokenizers follow the rules of their file (pipeline.h).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,10 @@
 #include <vector>
 
 #include "onebit/data/text/casing.h"
+#include "onebit/data/text/pieces.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
-
-// A token and the byte range of the original UTF-8 text that it represents.
-struct Piece {
-  int32_t id;
-  uint32_t begin, end;
-
-  bool operator==(const Piece&) const = default;
-};
 
 // How a word of a text was tokenized.
 enum class WordOutcome {
@@ -47,6 +40,7 @@ std::string_view outcome_text(WordOutcome outcome);
 // Adds no [CLS] or [SEP].
 class Tokenizer {
  public:
+  // `casing` is for WordPiece; other vocabularies have rules of their own.
   Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
   ~Tokenizer();
   // A copy shares the vocabulary and starts with an empty cache.
@@ -55,7 +49,7 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Appends the ids of `utf8`. Bytes that are not UTF-8 are dropped, as U+FFFD is.
+  // Appends the ids of `utf8`. Bytes that are not UTF-8 count as U+FFFD, which WordPiece drops.
   void encode(std::string_view utf8, std::vector<int32_t>& ids);
   // Appends the same ids with their byte ranges. `utf8` must be below 4 GiB.
   void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);

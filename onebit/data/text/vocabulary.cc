@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "onebit/data/text/pipeline.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
@@ -154,6 +155,9 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
   vocabulary.tokens_ = std::move(parts.tokens);
   vocabulary.model_size_ = vocabulary.size();
   vocabulary.names_ = std::move(parts.names);
+  vocabulary.pipeline_ = std::move(parts.pipeline);
+  vocabulary.pair_ = parts.pair;
+  if (vocabulary.pipeline_) vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
   vocabulary.set_added(std::move(parts.added), source);
   vocabulary.set_roles(source);
   return vocabulary;
@@ -186,7 +190,8 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
   std::stable_sort(added.begin(), added.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   added_ = std::move(added);
-  is_plain_ = names_ == SpecialNames() && added_.size() == usual.size() &&
+  is_plain_ = !pipeline_ && pair_ == PairTemplate() && names_ == SpecialNames() &&
+              added_.size() == usual.size() &&
               std::all_of(added_.begin(), added_.end(), [](const AddedToken& token) {
                 return is_found_as_written(token) && token.special;
               });
@@ -208,13 +213,26 @@ void Vocabulary::set_roles(const std::string& source) {
   if (!is_plain_) {
     for (const AddedToken& token : added_) further += json_text(added_token_json(token)) + "\n";
     further += names_.unknown + names_.cls + names_.sep + names_.mask + names_.pad;
+    if (pair_ != PairTemplate()) {
+      further += fmt::format("{} {}", pair_.separators, pair_.second_segment);
+    }
+    if (pipeline_) further += fmt::format("{:08x}", pipeline_->checksum);
   }
   checksum_ = checksum_of(tokens_, further);
 }
 
 VocabularyParts Vocabulary::parts() const {
-  return {
-      .tokens = {tokens_.begin(), tokens_.begin() + model_size_}, .added = added_, .names = names_};
+  return {.tokens = {tokens_.begin(), tokens_.begin() + model_size_},
+          .added = added_,
+          .names = names_,
+          .pipeline = pipeline_,
+          .pair = pair_};
+}
+
+bool Vocabulary::is_added(int32_t id) const {
+  const auto at = std::lower_bound(added_.begin(), added_.end(), id,
+                                   [](const AddedToken& token, int32_t i) { return token.id < i; });
+  return at != added_.end() && at->id == id;
 }
 
 std::optional<int32_t> Vocabulary::find(std::string_view token) const {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,6 +82,16 @@ std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt);
 // Returns the content of such a file.
 std::string vocabulary_text(const std::vector<std::string>& tokens);
 
+struct PipelineRules;
+
+// What stands between two texts of a sequence, and the segment of the second one.
+struct PairTemplate {
+  int separators = 1;  // RoBERTa: 2
+  int second_segment = 1;
+
+  bool operator==(const PairTemplate&) const = default;
+};
+
 // What the files of a vocabulary contain.
 struct VocabularyParts {
   std::vector<std::string> tokens;  // of the model, by id; an empty one is no token
@@ -88,6 +99,9 @@ struct VocabularyParts {
   // The special tokens need not be among them.
   std::vector<AddedToken> added = {};
   SpecialNames names = {};
+  // How its tokenizer treats text (pipeline.h); null: as BERT's WordPiece.
+  std::shared_ptr<const PipelineRules> pipeline = {};
+  PairTemplate pair = {};
 
   bool operator==(const VocabularyParts&) const = default;
 };
@@ -106,6 +120,7 @@ class Vocabulary {
   // The number of ids: those of the model, then those of added tokens.
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   int32_t model_size() const { return model_size_; }
+  const std::vector<std::string>& tokens() const { return tokens_; }  // by id
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
   // The id of exactly this token, including "##"; of a repeated one the last.
   std::optional<int32_t> find(std::string_view token) const;
@@ -120,11 +135,20 @@ class Vocabulary {
   const std::vector<AddedToken>& added() const { return added_; }
   const SpecialNames& names() const { return names_; }
   VocabularyParts parts() const;
-  // Whether vocab.txt says all: only BERT's special tokens are looked for in the text.
+  // Null: BERT's WordPiece.
+  const std::shared_ptr<const PipelineRules>& pipeline() const { return pipeline_; }
+  const PairTemplate& pair_template() const { return pair_; }
+  // Whether vocab.txt says all: BERT's WordPiece, and only BERT's special tokens are looked for in the text.
   bool is_plain() const { return is_plain_; }
 
-  // Whether the token starts with "##" and so continues a word.
-  bool is_continuation(int32_t id) const { return id < model_size_ && token(id).starts_with("##"); }
+  // Whether the token continues a word: it starts with "##", or lacks the mark with which words of
+  // other tokenizers begin.
+  bool is_continuation(int32_t id) const {
+    if (id >= model_size_) return false;
+    const std::string& text = token(id);
+    return word_mark_.empty() ? text.starts_with("##")
+                              : !text.starts_with(word_mark_) && !is_added(id);
+  }
   // A checksum of the tokens in order (FNV-1a), and of the added ones if it is not plain. Stores
   // and checkpoints record it to detect a different vocabulary.
   uint32_t checksum() const { return checksum_; }
@@ -134,12 +158,16 @@ class Vocabulary {
  private:
   void set_added(std::vector<AddedToken> added, const std::string& source);
   void set_roles(const std::string& source);
+  bool is_added(int32_t id) const;
 
   std::vector<std::string> tokens_;
   int32_t model_size_ = 0;
   TokenIds ids_;
   std::vector<AddedToken> added_;
   SpecialNames names_;
+  std::shared_ptr<const PipelineRules> pipeline_;
+  std::string word_mark_;
+  PairTemplate pair_;
   bool is_plain_ = true;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;

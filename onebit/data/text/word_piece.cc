@@ -1,62 +1,28 @@
 #include "onebit/data/text/word_piece.h"
 
-#include <bit>
-
-#include "onebit/ground/base/error.h"
-
 namespace onebit::text {
+namespace {
 
-WordPiece::WordPiece(const Vocabulary& vocabulary)
-    : accepted_(2, -1), unknown_id_(vocabulary.unknown_id()) {
+uint64_t bytes_of_tokens(const Vocabulary& vocabulary) {
   uint64_t bytes = 0;
   for (int32_t id = 0; id < vocabulary.model_size(); ++id) bytes += vocabulary.token(id).size();
-  // A node's number and a byte form a 32-bit key.
-  require(bytes < (uint64_t{1} << 24), "the vocabulary's tokens are {} bytes long; at most {} fit",
-          bytes, (uint64_t{1} << 24) - 1);
-  reserve(bytes);
+  return bytes;
+}
+
+}  // namespace
+
+WordPiece::WordPiece(const Vocabulary& vocabulary)
+    : trie_(2, bytes_of_tokens(vocabulary)), unknown_id_(vocabulary.unknown_id()) {
   for (int32_t id = 0; id < vocabulary.model_size(); ++id) {
     const std::string_view token = vocabulary.token(id);
     if (token.empty()) continue;
     if (vocabulary.is_continuation(id)) {
-      insert(token.substr(2), kContinuationRoot, id);
+      trie_.insert(token.substr(2), kContinuationRoot, id);
     } else {
-      insert(token, kWordRoot, id);
+      trie_.insert(token, kWordRoot, id);
     }
   }
-  // Tokens share prefixes: a table sized for the actual edges is much smaller.
-  std::vector<Edge> sparse;
-  sparse.swap(edges_);
-  reserve(accepted_.size());
-  for (const Edge& edge : sparse) {
-    if (edge.key != kNone) edges_[place(edge.key)] = edge;
-  }
-}
-
-void WordPiece::reserve(uint64_t edges) {
-  const int bits = std::bit_width(2 * edges);
-  edges_.assign(size_t{1} << bits, Edge{});
-  shift_ = 32 - bits;
-}
-
-// The slot of a key, or the slot where it would be inserted.
-size_t WordPiece::place(uint32_t key) const {
-  size_t i = (key * 0x9E3779B1u) >> shift_;
-  while (edges_[i].key != key && edges_[i].key != kNone) i = (i + 1) & (edges_.size() - 1);
-  return i;
-}
-
-void WordPiece::insert(std::string_view token, uint32_t root, int32_t id) {
-  uint32_t node = root;
-  for (const char c : token) {
-    const uint32_t key = (node << 8) | static_cast<uint8_t>(c);
-    Edge& edge = edges_[place(key)];
-    if (edge.key == kNone) {
-      edge = {key, static_cast<uint32_t>(accepted_.size())};
-      accepted_.push_back(-1);
-    }
-    node = edge.node;
-  }
-  accepted_[node] = id;
+  trie_.shrink();
 }
 
 void WordPiece::split(std::string_view word, std::vector<WordPart>& parts) const {
@@ -66,10 +32,9 @@ void WordPiece::split(std::string_view word, std::vector<WordPart>& parts) const
   for (uint32_t begin = 0; begin < size;) {
     WordPart best{-1, 0};
     for (uint32_t i = begin; i < size; ++i) {
-      const Edge& edge = edges_[place((node << 8) | static_cast<uint8_t>(word[i]))];
-      if (edge.key == kNone) break;
-      node = edge.node;
-      if (accepted_[node] >= 0) best = {accepted_[node], i + 1};
+      node = trie_.next(node, word[i]);
+      if (node == PieceTrie::kNone) break;
+      if (trie_.accepted(node) >= 0) best = {trie_.accepted(node), i + 1};
     }
     if (best.id < 0) {
       parts.assign(1, {unknown_id_, size});

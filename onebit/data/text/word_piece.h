@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/data/text/pieces.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::text {
@@ -28,20 +29,9 @@ class WordPiece {
   void split(std::string_view word, std::vector<WordPart>& parts) const;
 
  private:
-  static constexpr uint32_t kWordRoot = 0, kContinuationRoot = 1, kNone = 0xFFFFFFFFu;
+  static constexpr uint32_t kWordRoot = 0, kContinuationRoot = 1;
 
-  // Transitions in an open-addressing table: (node, byte) to node.
-  struct Edge {
-    uint32_t key = kNone;
-    uint32_t node = 0;
-  };
-  void reserve(uint64_t edges);
-  size_t place(uint32_t key) const;
-  void insert(std::string_view token, uint32_t root, int32_t id);
-
-  std::vector<Edge> edges_;
-  int shift_ = 0;
-  std::vector<int32_t> accepted_;  // by node: the token that ends at it, or -1
+  PieceTrie trie_;
   int32_t unknown_id_;
 };
 

@@ -25,7 +25,8 @@ namespace files = std::filesystem;
 
 constexpr const char* kPluginVariable = "ONEBIT_MPI";
 constexpr const char* kRemedy =
-    "install the MPI that this onebit is built for (Debian: openmpi-bin), name a shared object for "
+    "install the MPI that this onebit is built for (Debian: openmpi-bin, and onebit-openmpi if "
+    "onebit is a package), name a shared object for "
     "another one in ONEBIT_MPI, or connect the ranks by TCP (ONEBIT_TRANSPORT=tcp)";
 
 // Where the shared object is: beside the program, or in the folder of libraries beside its folder,

@@ -26,7 +26,9 @@ EncodedExamples::EncodedExamples(std::span<const Example> examples,
                                  const std::shared_ptr<const text::Vocabulary>& vocabulary,
                                  text::Casing casing, const EncodeOptions& options)
     : sequences_(examples.size()), lengths_(examples.size()) {
-  const int64_t special = options.has_pairs ? 3 : 2;
+  const text::PairTemplate& pair_template = vocabulary->pair_template();
+  second_segment_ = pair_template.second_segment;
+  const int64_t special = options.has_pairs ? 2 + pair_template.separators : 2;
   require(options.max_sequence_length > special,
           "a sequence length of {} leaves no room for text: {} tokens are special",
           options.max_sequence_length, special);
@@ -46,6 +48,9 @@ EncodedExamples::EncodedExamples(std::span<const Example> examples,
     sequence.tokens.reserve(static_cast<size_t>(kept.first + kept.second + special));
     sequence.tokens.push_back(vocabulary->cls_id());
     add(first, kept.first);
+    for (int i = 1; options.has_pairs && i < pair_template.separators; ++i) {
+      sequence.tokens.push_back(vocabulary->sep_id());
+    }
     sequence.first_part = static_cast<int64_t>(sequence.tokens.size());
     if (options.has_pairs) add(second, kept.second);
   };
@@ -72,7 +77,7 @@ void EncodedExamples::append(uint32_t example, uint64_t sample, batches::Batch& 
   const int64_t first_row = batch.rows();
   batch.tokens.insert(batch.tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
   batch.segments.resize(static_cast<size_t>(first_row + sequence.first_part), 0);
-  batch.segments.resize(batch.tokens.size(), 1);
+  batch.segments.resize(batch.tokens.size(), second_segment_);
   batch.end_sequence(first_row, sample);
 }
 

@@ -58,6 +58,7 @@ class EncodedExamples {
   std::vector<Sequence> sequences_;
   std::vector<int32_t> lengths_;
   int64_t cut_ = 0;
+  int32_t second_segment_ = 1;
 };
 
 // The bounds of any `sequences` examples.

@@ -2,51 +2,104 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
 import shutil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from onebit import _core
 
+if TYPE_CHECKING:
+    from onebit.deepspeed.engine import DeepSpeedEngine
+
 MODEL_FILE = "mp_rank_00_model_states.pt"
+COUNTERS = ("global_steps", "global_samples", "skipped_steps", "micro_steps")
+# What the engine writes beside the client's state.
+_OWN = ("module", "lr_scheduler", *COUNTERS, "dp_world_size", "mp_world_size", "ds_config")
+# What DeepSpeed's engine writes in addition.
+_THEIRS = ("optimizer", "buffer_names", "param_shapes", "frozen_param_shapes", "shared_params",
+           "frozen_param_fragments", "data_sampler", "random_ltd", "sparse_tensor_module_names",
+           "csr_tensor_module_names", "ds_version")
 
 
 def rank_file(rank: int) -> str:
     return f"onebit_rank_{rank:04d}_optim_states.pt"
 
 
-def save(folder: str, tag: str, ranks: _core.Ranks, model: dict[str, Any], rank: dict[str, Any],
-         is_latest: bool) -> None:
-    """Writes a checkpoint. Nothing half-written has the tag's name: ranks write beside it, and rank
-    0 renames the folder when all have ended. Collective."""
+def _writes(engine: DeepSpeedEngine) -> bool:
+    """Whether this rank writes what all ranks share. On disks of their own the first rank of every
+    host does."""
+    rank = engine.local_rank if engine.use_node_local_storage() else engine.global_rank
+    return rank == 0
+
+
+def _check_tag(ranks: _core.Ranks, tag: str) -> None:
+    digest = torch.tensor(list(hashlib.sha256(tag.encode()).digest()), dtype=torch.uint8)
+    first = digest.clone()
+    ranks.broadcast(first.numpy(), 0)
+    if not torch.equal(digest, first):
+        raise _core.Error(f"save_checkpoint(tag={tag!r}) on rank {ranks.rank}: rank 0 has another "
+                          "tag, and all ranks must give the same")
+
+
+def save(engine: DeepSpeedEngine, folder: str, tag: str, client: dict[str, Any], is_latest: bool,
+         exclude_frozen: bool) -> None:
+    """Writes a checkpoint. Nothing half-written has the tag's name: ranks write beside it, and the
+    folder is renamed when all have ended."""
+    if taken := sorted(set(client) & set(_OWN)):
+        raise _core.Error(f"save_checkpoint(client_state=...) has the key `{taken[0]}`, which is the "
+                          "engine's: give it another name")
+    ranks = engine.optimizer.ranks
+    _check_tag(ranks, tag)
     final, partial = pathlib.Path(folder) / tag, pathlib.Path(folder) / f".{tag}.partial"
-    if ranks.rank == 0:
+    writes = _writes(engine)
+    if writes:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
     ranks.barrier()
-    if ranks.rank == 0:
-        torch.save(model, partial / MODEL_FILE)
-    torch.save(rank, partial / rank_file(ranks.rank))
+    if writes:
+        schedule = engine.lr_scheduler
+        torch.save(client | {
+            "module": engine.module_state_dict(exclude_frozen),
+            "lr_scheduler": schedule.state_dict() if schedule else None,
+            "dp_world_size": engine.world_size,
+            "mp_world_size": 1,
+            "ds_config": engine.config,
+        } | {name: getattr(engine, name) for name in COUNTERS}, partial / MODEL_FILE)
+    torch.save({"optimizer": engine.optimizer.state_dict()}, partial / rank_file(ranks.rank))
     ranks.barrier()
-    if ranks.rank == 0:
-        replaced = pathlib.Path(folder) / f".{tag}.replaced"
-        shutil.rmtree(replaced, ignore_errors=True)
-        if final.exists():
-            final.rename(replaced)
-        partial.rename(final)
-        shutil.rmtree(replaced, ignore_errors=True)
-        if is_latest:
-            beside = pathlib.Path(folder) / ".latest.partial"
-            beside.write_text(tag, encoding="utf-8")
-            os.replace(beside, pathlib.Path(folder) / "latest")
+    if writes:
+        _publish(final, partial, tag if is_latest else None)
     ranks.barrier()
+
+
+def _publish(final: pathlib.Path, partial: pathlib.Path, latest: str | None) -> None:
+    replaced = final.parent / f".{final.name}.replaced"
+    shutil.rmtree(replaced, ignore_errors=True)
+    if final.exists():
+        final.rename(replaced)
+    partial.rename(final)
+    shutil.rmtree(replaced, ignore_errors=True)
+    if latest is not None:
+        beside = final.parent / ".latest.partial"
+        beside.write_text(latest, encoding="utf-8")
+        os.replace(beside, final.parent / "latest")
+
+
+def save_values(engine: DeepSpeedEngine, folder: str, name: str, values: dict[str, Any]) -> None:
+    if _writes(engine):
+        path = pathlib.Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        torch.save(values, path / f".{name}.partial")
+        os.replace(path / f".{name}.partial", path / name)
+    engine.optimizer.ranks.barrier()
 
 
 def find(folder: str, tag: str | None) -> pathlib.Path | None:
-    """Returns the tag's folder, at first that of `latest`. None: there is no checkpoint. Error: the
+    """Returns the tag's folder, by default the folder that `latest` names. None: there is no checkpoint. Error: the
     tag that was asked for is missing."""
     root = pathlib.Path(folder)
     if tag is None:
@@ -72,3 +125,19 @@ def load(path: pathlib.Path) -> Any:
         raise _core.Error(f"{path}: {error}") from error
 
 
+def optimizer_state(engine: DeepSpeedEngine, folder: pathlib.Path, state: dict[str, Any]) -> Any:
+    """Returns the optimizer's state of this rank. Errors: it is DeepSpeed's, or of another number
+    of ranks."""
+    instead = "load_checkpoint(load_optimizer_states=False) takes its model"
+    if "ds_version" in state:
+        raise _core.Error(f"{folder} was written by DeepSpeed, whose state has the error feedback of "
+                          f"one rank only, so that it cannot be continued: {instead}")
+    if state["dp_world_size"] != engine.world_size:
+        raise _core.Error(f"{folder} is of {state['dp_world_size']} ranks and is loaded by "
+                          f"{engine.world_size}: {instead}")
+    return load(folder / rank_file(engine.global_rank))["optimizer"]
+
+
+def client_state(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the script gave to save_checkpoint()."""
+    return {key: value for key, value in state.items() if key not in _OWN + _THEIRS}

@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from typing import Any
 
+import torch.distributed as dist
+
 from onebit import _core
+from onebit.deepspeed.arguments import config_argument
+
+# Keys of DeepSpeed's engine that onebit's optimizer does not read.
+_BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+_LAYER_DROP = "progressive_layer_drop"
+#: Optimizers of the config, in small letters as DeepSpeed's engine names them.
+ADAM_OPTIMIZER, ADAMW_OPTIMIZER, LAMB_OPTIMIZER = "adam", "adamw", "lamb"
+ONEBIT_ADAM_OPTIMIZER, ONEBIT_LAMB_OPTIMIZER = "onebitadam", "onebitlamb"
+ZERO_ONE_ADAM_OPTIMIZER = "zerooneadam"
+
+DeepSpeedConfigError = _core.Error
 
 
-def read_config(args: Any, config: Any, config_params: Any) -> dict[str, Any]:
-    """Returns the config that was given in one of DeepSpeed's three ways: initialize(config=), its
-    older name config_params, or args.deepspeed_config. Errors: none of them, a file that cannot be
-    read, args.deepspeed_mpi."""
-    if getattr(args, "deepspeed_mpi", False):
-        raise _core.Error("--deepspeed_mpi is not supported: start the ranks with torchrun")
-    source = config if config is not None else config_params
-    if source is None:
-        source = getattr(args, "deepspeed_config", None)
-    if source is None:
-        raise _core.Error("there is no config: give initialize(config=...) or --deepspeed_config")
-    if isinstance(source, dict):
-        return dict(source)
-    path = os.fspath(source)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"key `{twice[0]}` is there twice")
+    return found
+
+
+def _read_file(path: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
-            read = json.load(file)
+            return json.load(file, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise _core.Error(f"{path}: {error}; write it as JSON, without comments and without commas "
+                          "at the end of a list") from error
     except (OSError, ValueError) as error:
         raise _core.Error(f"{path}: {error}") from error
-    if not isinstance(read, dict):
-        raise _core.Error(f"{path}: a config is a JSON object")
-    return read
+
+
+def config_of(args: Any, config: Any, config_params: Any) -> Any:
+    """Returns the config that was given in one of DeepSpeed's three ways: initialize(config=), its
+    older name config_params, or args.deepspeed_config. Errors: none of them, two of them."""
+    named = config_argument(args)
+    direct = config if config is not None else config_params
+    if direct is not None and named is not None:
+        raise _core.Error("there are two configs, initialize(config=...) and --deepspeed_config: "
+                          "give one of them")
+    if direct is None and named is None:
+        raise _core.Error("there is no config: give initialize(config=...) or --deepspeed_config")
+    return direct if direct is not None else named
 
 
 def batch_sizes(config: dict[str, Any], ranks: int) -> tuple[int, int, int]:
     """Returns the batch of all ranks, the micro-batch of a rank and the number of micro-batches of
     a step, of which the config has at least one. Error: they do not fit each other."""
-    names = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
-    train, micro, passes = (config.get(name) for name in names)
-    for name, value in zip(names, (train, micro, passes)):
+    sizes: list[Any] = [config.get(name) for name in _BATCH_KEYS]
+    train, micro, passes = sizes
+    for name, value in zip(_BATCH_KEYS, sizes):
         if value is not None and (not isinstance(value, int) or value < 1):
             raise _core.Error(f"config: key `{name}` must be a whole number of at least 1, "
                               f"not {value!r}")
@@ -57,7 +80,109 @@ def batch_sizes(config: dict[str, Any], ranks: int) -> tuple[int, int, int]:
     return train, micro, passes
 
 
-def is_enabled(config: dict[str, Any], *sections: str) -> bool:
-    """Whether one of the sections has "enabled": true."""
-    return any(isinstance(config.get(name), dict) and config[name].get("enabled") is True
-               for name in sections)
+class DeepSpeedConfig:
+    """A config, from a dictionary or a file, with DeepSpeed's names of its values."""
+
+    def __init__(self, config: Any, mpu: Any = None, mesh_device: Any = None) -> None:
+        """Errors: a file that cannot be read, sizes of batches that do not fit the ranks, a key
+        that onebit does not know or cannot fulfil."""
+        read = copy.deepcopy(config) if isinstance(config, dict) else _read_file(os.fspath(config))
+        if not isinstance(read, dict):
+            raise _core.Error(f"{config}: a config is a JSON object")
+        #: The config as it was given.
+        self.values: dict[str, Any] = read
+        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+        (self.train_batch_size, self.train_micro_batch_size_per_gpu,
+         self.gradient_accumulation_steps) = batch_sizes(read, ranks)
+        self._check_tensorboard()
+        if "optimizer" in read:
+            _core.check_recipe(json.dumps(self.recipe() | {"run": {"steps": 2**31}}))
+
+    def recipe(self) -> dict[str, Any]:
+        """Returns the keys that the optimizer reads."""
+        own = (*_BATCH_KEYS, _LAYER_DROP, "tensorboard")
+        return {key: value for key, value in self.values.items() if key not in own}
+
+    def section(self, name: str) -> dict[str, Any]:
+        found = self.values.get(name, {})
+        return found if isinstance(found, dict) else {}
+
+    def _is_enabled(self, *names: str) -> bool:
+        return any(self.section(name).get("enabled") is True for name in names)
+
+    def _check_tensorboard(self) -> None:
+        if self._is_enabled("tensorboard"):
+            raise _core.Error("config: key `tensorboard.enabled` is true, but this engine writes no "
+                              "events: set it to false, and write values of engine.get_lr(), "
+                              "engine.get_global_grad_norm() and your losses in the script")
+
+    @property
+    def fp16_enabled(self) -> bool:
+        return self._is_enabled("fp16")
+
+    @property
+    def bfloat16_enabled(self) -> bool:
+        return self._is_enabled("bf16", "bfloat16")
+
+    @property
+    def pld_enabled(self) -> bool:
+        return self._is_enabled(_LAYER_DROP)
+
+    @property
+    def pld_params(self) -> dict[str, Any]:
+        return self.section(_LAYER_DROP)
+
+    @property
+    def loss_scale(self) -> float:
+        """The constant scale, or 0 for a dynamic one."""
+        return float(self.section("fp16").get("loss_scale", 0)) if self.fp16_enabled else 1.0
+
+    @property
+    def initial_loss_scale(self) -> float:
+        power = self.section("fp16").get("initial_scale_power", 16)
+        return self.loss_scale or 2.0 ** power
+
+    @property
+    def gradient_clipping(self) -> float:
+        return float(self.values.get("gradient_clipping", 0.0))
+
+    @property
+    def optimizer_name(self) -> str | None:
+        name = self.section("optimizer").get("type")
+        return name.lower() if isinstance(name, str) else None
+
+    @property
+    def optimizer_params(self) -> dict[str, Any]:
+        return dict(self.section("optimizer").get("params", {}))
+
+    @property
+    def scheduler_name(self) -> str | None:
+        return self.section("scheduler").get("type")
+
+    @property
+    def scheduler_params(self) -> dict[str, Any]:
+        return dict(self.section("scheduler").get("params", {}))
+
+    @property
+    def steps_per_print(self) -> int:
+        return int(self.values.get("steps_per_print") or 10)
+
+    @property
+    def wall_clock_breakdown(self) -> bool:
+        return bool(self.values.get("wall_clock_breakdown", False))
+
+    @property
+    def zero_enabled(self) -> bool:
+        return False
+
+    @property
+    def zero_optimization_stage(self) -> int:
+        return 0
+
+    @property
+    def dataloader_drop_last(self) -> bool:
+        return bool(self.values.get("dataloader_drop_last", False))
+
+    @property
+    def use_node_local_storage(self) -> bool:
+        return bool(self.section("checkpoint").get("use_node_local_storage", False))

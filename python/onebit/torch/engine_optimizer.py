@@ -75,6 +75,18 @@ class EngineOptimizer(torch.optim.Optimizer):
         fp16. All ranks read it before every pass, or none does."""
         return self._engine().begin()
 
+    def add_settings(self, settings: dict[str, Any]) -> None:
+        """Adds keys of a recipe to those that the constructor had. Errors: a key that is wrong, one
+        that has another value already, a step has been made."""
+        if self._flat is not None:
+            raise _core.Error("settings can only be added before the first step")
+        for key, value in settings.items():
+            if self._recipe.get(key, value) not in (value, 0):  # 0: clipping that was not asked for
+                raise _core.Error(f"key `{key}` is {self._recipe[key]!r} in the optimizer and "
+                                  f"{value!r} in the config: give it in one of them")
+        self._recipe |= copy.deepcopy(settings)
+        _core.check_recipe(json.dumps(self._recipe))
+
     # --- the parameters ---------------------------------------------------------------------------
 
     def _name_of(self, group: int, place: int) -> str:

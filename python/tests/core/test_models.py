@@ -127,3 +127,13 @@ def test_a_forked_child_computes(pretrained):
 def test_importing_needs_neither_torch_nor_numpy():
     code = "import onebit, sys; assert not {'torch', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_example_finds_the_closest_text(folder, pretrained):
+    path = write(folder / "lines.txt", "\n".join(TEXTS[:20]) + "\n")
+    example = pathlib.Path(__file__).resolve().parents[3] / "examples/python/encode.py"
+    done = subprocess.run([sys.executable, "-B", example, pretrained, TEXTS[7], path], text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 6 and lines[1] == f"1.000  {TEXTS[7]}"

