@@ -20,7 +20,7 @@
 #include "onebit/math/updates/lamb_update.h"
 #include "onebit/math/updates/onebit_adam_update.h"
 
-namespace onebit::ops {
+namespace onebit::updates {
 namespace {
 
 // Much larger than any cache.
@@ -185,6 +185,6 @@ BENCHMARK(momentum)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK(step)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 
 }  // namespace
-}  // namespace onebit::ops
+}  // namespace onebit::updates
 
 BENCHMARK_MAIN();

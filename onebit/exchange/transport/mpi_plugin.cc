@@ -202,5 +202,5 @@ constexpr MpiCalls kCalls = {.version = kMpiCallsVersion,
 }  // namespace onebit::transport
 
 extern "C" const onebit::transport::MpiCalls* onebit_mpi_calls() {
-  return &onebit::comm::kCalls;
+  return &onebit::transport::kCalls;
 }
