@@ -13,7 +13,7 @@
 #include <string>
 
 #include "onebit/data/batches/batch_stream.h"
-#include "onebit/data/batches/epoch_index.h"
+#include "onebit/data/batches/example_source.h"
 #include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/token_store.h"
 #include "onebit/ground/base/error.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/study_pretraining.h"
-#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/exchange/optim/adam_rule.h"
 #include "tests/muon/muon.h"
 
 namespace {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "bench/device_choice.h"
+#include "onebit/apps/squad/features.h"
 #include "onebit/apps/squad/question_answering_model.h"
-#include "onebit/apps/squad/span_stream.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/engine/engine.h"
 #include "onebit/exchange/optim/adam.h"

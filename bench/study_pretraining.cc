@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "onebit/apps/pretrain/pretraining_task.h"
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/recipe/recipe.h"
 #include "onebit/training/training/run_folder.h"
@@ -82,7 +82,7 @@ struct Arguments {
 };
 
 void train(const Arguments& given, const Replacement& replacement) {
-  comm::World world;
+  transport::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {

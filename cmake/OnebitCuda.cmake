@@ -41,7 +41,7 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
 endif()
 find_package(CUDAToolkit REQUIRED)
 set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static)
-# cuBLASLt and NCCL are loaded at run time (device/cuda_cublas_library.cc, comm/nccl_library.cc), by
+# cuBLASLt and NCCL are loaded at run time (device/cuda_cublas_library.cc, transport/nccl_library.cc), by
 # versioned file names.
 if(NOT TARGET CUDA::cublasLt)
   message(FATAL_ERROR "cuBLASLt of CUDA ${CUDAToolkit_VERSION} was not found: install it beside nvcc "

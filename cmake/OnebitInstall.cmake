@@ -20,12 +20,11 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLU
         REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE
         PATTERN "mpi_job.h" EXCLUDE
         PATTERN "mpi_calls.h" EXCLUDE
-        PATTERN "mpi_library.h" EXCLUDE
         REGEX "/onebit/math/ops/attention_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
 install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)
-# What a program loads when MPI has started it (comm/mpi_library.cc).
+# What a program loads when MPI has started it (transport/mpi_job.cc).
 if(ONEBIT_HAS_MPI)
   install(TARGETS onebit_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/onebit COMPONENT mpi)
 endif()

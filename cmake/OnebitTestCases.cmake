@@ -3,7 +3,7 @@
 
 # The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
 # in every build.
-set(ONEBIT_EMULATED_TESTS device ops updates comm compress model training pretrain squad classify tag embed
+set(ONEBIT_EMULATED_TESTS device ops updates comm transport compress model training pretrain squad classify tag embed
     emulated_cuda
     emulated_backend
   CACHE STRING "The tests that a build with the emulated device has")

@@ -14,7 +14,7 @@
 
 #include "onebit/apps/squad/question_answering_model.h"
 #include "onebit/data/batches/batch.h"
-#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/data/formats/safetensors.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/math/model/bert.h"
 #include "onebit/training/training/device_batch.h"

@@ -1,6 +1,6 @@
 // Trains a model of one's own with onebit's engine: a two-layer perceptron that learns whether a
 // point is inside a circle, data parallel on four ranks (threads of this process), with 1-bit Adam.
-// Under mpirun, comm::World provides the communicator instead of run_thread_world().
+// Under mpirun, transport::World provides the communicator instead of run_thread_world().
 //
 //   cmake --build build --target own_model && build/examples/own_model
 #include <fmt/format.h>

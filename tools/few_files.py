@@ -7,28 +7,15 @@ from cpp_source import without_comments
 
 MAX_FLOOR_FILES = 45
 # Floors that have more, with the number that they may not exceed.
-CROWDED_FLOORS = {"base": 48, "comm": 70, "optim": 72, "squad": 46, "text": 47, "training": 54}
+CROWDED_FLOORS = {"optim": 59, "text": 46}
 
 # A header that only one other file of its floor includes is a part of that file, unless its contract
 # is longer than this, in lines that are neither blank nor of the preprocessor.
 SHORT_CONTRACT_LINES = 20
 PRIVATE_HEADERS = {
-    "apps/classify/classify_batch": "not joined yet",
-    "apps/embed/embed_batch": "not joined yet",
-    "apps/embed/embed_dev": "not joined yet",
-    "apps/squad/answer_span": "not joined yet",
-    "apps/squad/squad_batch": "not joined yet",
-    "apps/tag/tag_batch": "not joined yet",
-    "exchange/checkpoint/shard_repair": "not joined yet",
-    "exchange/engine/replicas": "not joined yet",
-    "exchange/optim/exchange_options": "not joined yet",
-    "exchange/optim/own_variance": "not joined yet",
-    "program/cli/prepare_samples": "not joined yet",
-    "program/cli/training_words": "not joined yet",
-    "training/commands/transport_choice": "not joined yet",
-    "training/training/run_events": "not joined yet",
+    "exchange/engine/replicas": "engine.cc is full",
+    "program/cli/training_words": "launch_command.cc is full",
     "data/text/unicode_classes": "the interface of a generated source",
-    "data/text/unicode_mapping": "the interface of a generated source",
 }
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(onebit/[^"]+)\.h"', re.MULTILINE)

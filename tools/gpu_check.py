@@ -21,7 +21,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-TESTS = ("device", "ops", "updates", "comm", "compress", "model", "training", "pretrain", "squad",
+TESTS = ("device", "ops", "updates", "comm", "transport", "compress", "model", "training", "pretrain", "squad",
          "classify", "tag", "embed")
 WORDS = ("uda", "CUDA", "Nccl", "Staged")  # in the names of tests that use a device
 # Death tests restart their own program, which fails under the explicit loader of a bundle.

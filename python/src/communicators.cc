@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/exchange/comm/chunked.h"
-#include "onebit/exchange/comm/tcp_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/transport/tcp_communicator.h"
 #include "python/src/interruption.h"
 #include "python/src/module.h"
 
@@ -29,13 +29,13 @@ std::vector<Ranks> ranks_as_threads(int count) {
 // Returns when every rank has come.
 Ranks ranks_over_tcp(int rank, int size, const std::string& host, int port,
                      const std::string& token, const std::string& interfaces, bool on_one_machine) {
-  return {comm::make_tcp_world({.rank = rank,
-                                .world_size = size,
-                                .on_one_machine = on_one_machine,
-                                .master = host,
-                                .port = port,
-                                .interfaces = interfaces,
-                                .token = token})};
+  return {transport::make_tcp_world({.rank = rank,
+                                     .world_size = size,
+                                     .on_one_machine = on_one_machine,
+                                     .master = host,
+                                     .port = port,
+                                     .interfaces = interfaces,
+                                     .token = token})};
 }
 
 using Bytes = nb::ndarray<nb::c_contig, nb::device::cpu>;

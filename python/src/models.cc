@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "onebit/apps/classify/classify_prediction.h"
-#include "onebit/apps/classify/predictions.h"
 #include "onebit/apps/embed/text_encoder.h"
 #include "onebit/apps/pretrain/fill_mask.h"
 #include "onebit/apps/squad/squad_prediction.h"

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "onebit/data/batches/batch_stream.h"
-#include "onebit/data/batches/evaluation_stream.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/corpus/sample_store.h"

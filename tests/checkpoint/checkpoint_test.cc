@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"

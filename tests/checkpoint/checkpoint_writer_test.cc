@@ -1,4 +1,4 @@
-#include "onebit/exchange/checkpoint/checkpoint_writer.h"
+#include "onebit/exchange/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

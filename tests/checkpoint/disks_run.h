@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/exchange/checkpoint/checkpoint.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/folder.h"

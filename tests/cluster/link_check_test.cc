@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "onebit/ground/base/file.h"
-#include "onebit/program/cluster/link_lines.h"
+#include "onebit/program/cluster/link_end.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::cluster {

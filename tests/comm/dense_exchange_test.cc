@@ -4,12 +4,12 @@
 
 #include <cstring>
 
-#include "onebit/exchange/comm/device_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/transport/device_communicator.h"
 #include "onebit/ground/base/philox.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/tensor/tensor.h"
-#include "tests/comm/mpi_environment.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::comm {
 namespace {
@@ -103,8 +103,8 @@ TEST(CudaDenseExchange, GivesTheBitsOfTheCpu) {
       const std::vector<float> expected = expected_average(2, elements, wire);
       run_thread_world(2, [&](Communicator& world) {
         Context context = Context::cuda(0);
-        const auto staged =
-            make_device_communicator(world.duplicate(), kFirst, DeviceTransport::kStaged);
+        const auto staged = transport::make_device_communicator(
+            world.duplicate(), kFirst, transport::DeviceTransport::kStaged);
         std::vector<float> values = values_of(world.rank(), elements);
         Tensor there(kFirst, DType::kF32, {elements});
         copy(there.view(), View::of(values.data(), {elements}));

@@ -11,7 +11,7 @@
 
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/clock.h"
-#include "tests/comm/mpi_environment.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::comm {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "onebit/exchange/comm/dense_exchange.h"
-#include "onebit/exchange/comm/device_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/transport/device_communicator.h"
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/device/profile.h"
-#include "onebit/math/device/staging.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::comm {
@@ -132,8 +132,8 @@ TEST(CudaOverlappedExchange, ABucketLeavesWhenItsGradientsAreThere) {
   constexpr Device kFirst{DeviceType::kCuda, 0};
   run_thread_world(2, [&](Communicator& world) {
     Context context = Context::cuda(0);
-    const auto staged =
-        make_device_communicator(world.duplicate(), kFirst, DeviceTransport::kStaged);
+    const auto staged = transport::make_device_communicator(world.duplicate(), kFirst,
+                                                            transport::DeviceTransport::kStaged);
     Tensor gradients(kFirst, DType::kF32, {kElements});
     Staging made(kFirst, kElements * 4), averaged(kFirst, kElements * 4);
     const auto fill = [&](Context&, const BucketInFlight& in_flight) {

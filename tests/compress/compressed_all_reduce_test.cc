@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/comm/exchange_thread.h"
+#include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/device/memory.h"
-#include "tests/comm/mpi_environment.h"
 #include "tests/compress/owned_parts.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/run_steps.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::compress {
 namespace {

@@ -1,9 +1,9 @@
 // Ranks on a CUDA device end with the bits of ranks on CPUs: averages, residuals, extras.
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/comm/device_communicator.h"
-#include "onebit/exchange/comm/nccl_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/transport/device_communicator.h"
+#include "onebit/exchange/transport/nccl_communicator.h"
 #include "onebit/math/device/memory.h"
 #include "tests/compress/run_steps.h"
 
@@ -23,8 +23,8 @@ TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
                     .options = {.keep_coded = still}};
     comm::run_thread_world(2, [&](comm::Communicator& world) {
       const Outcome expected = run_steps(world, plan);
-      const auto on_device = comm::make_device_communicator(
-          world.duplicate(), {DeviceType::kCuda, 0}, comm::DeviceTransport::kStaged);
+      const auto on_device = transport::make_device_communicator(
+          world.duplicate(), {DeviceType::kCuda, 0}, transport::DeviceTransport::kStaged);
       const Outcome got = run_steps(*on_device, plan);
       EXPECT_EQ(got.averages, expected.averages);
       EXPECT_EQ(got.worker, expected.worker);
@@ -38,15 +38,15 @@ TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
 
 // The same with a device for each rank and NCCL between them.
 TEST(CudaAllReduce, GivesTheBitsOfTheCpuThroughNccl) {
-  if (memory::cuda_device_count() < 2 || !comm::nccl_is_built()) {
+  if (memory::cuda_device_count() < 2 || !transport::nccl_is_built()) {
     GTEST_SKIP() << "needs two CUDA devices and NCCL";
   }
   const Plan plan{
       .elements = 10 * kBlockElements + 528, .still = true, .extras = true, .options = {}};
   comm::run_thread_world(2, [&](comm::Communicator& world) {
     const Outcome expected = run_steps(world, plan);
-    const auto on_devices = comm::make_device_communicator(
-        world.duplicate(), {DeviceType::kCuda, world.rank()}, comm::DeviceTransport::kNccl);
+    const auto on_devices = transport::make_device_communicator(
+        world.duplicate(), {DeviceType::kCuda, world.rank()}, transport::DeviceTransport::kNccl);
     const Outcome got = run_steps(*on_devices, plan);
     EXPECT_EQ(got.averages, expected.averages);
     EXPECT_EQ(got.worker, expected.worker);

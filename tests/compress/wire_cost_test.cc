@@ -5,8 +5,8 @@
 #include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/exchange/compress/bucket_size.h"
-#include "tests/comm/mpi_environment.h"
 #include "tests/compress/run_steps.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::compress {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/program/convert/convert.h"
 
 namespace onebit::convert {

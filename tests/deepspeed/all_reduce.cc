@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::deepspeed {

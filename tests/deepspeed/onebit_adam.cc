@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/ops/reduce.h"
 #include "tests/deepspeed/local_gradients.h"

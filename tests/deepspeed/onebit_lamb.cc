@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "tests/deepspeed/local_gradients.h"
 

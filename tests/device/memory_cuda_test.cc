@@ -9,7 +9,6 @@
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/device/staging.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {

@@ -7,14 +7,13 @@
 #include <future>
 #include <vector>
 
-#include "onebit/exchange/comm/device_communicator.h"
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/transport/device_communicator.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/device/cuda_check.h"
 #include "onebit/math/device/cuda_stream.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/device/scratch.h"
-#include "onebit/math/device/staging.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/math/tensor/tensor.h"
 #include "tests/base/message_of.h"
@@ -136,10 +135,10 @@ void work_on(int device_index) {
   std::async(std::launch::async, [&] { const Milestone mine = milestone; }).get();
 }
 
-void exchange_on(comm::DeviceTransport transport) {
+void exchange_on(transport::DeviceTransport transport) {
   comm::run_thread_world(2, [&](comm::Communicator& world) {
     const Device device{DeviceType::kCuda, 1 + world.rank()};
-    const auto ranks = comm::make_device_communicator(world.duplicate(), device, transport);
+    const auto ranks = transport::make_device_communicator(world.duplicate(), device, transport);
     const auto copy = ranks->duplicate();
     const Buffer buffer(device, 64);
     const std::span<std::byte> bytes(buffer.data(), 64);
@@ -155,7 +154,8 @@ void exchange_on(comm::DeviceTransport transport) {
 
 [[noreturn]] void use_later_devices() {
   work_on(1);
-  for (const auto transport : {comm::DeviceTransport::kStaged, comm::DeviceTransport::kNccl}) {
+  for (const auto transport :
+       {transport::DeviceTransport::kStaged, transport::DeviceTransport::kNccl}) {
     exchange_on(transport);
   }
   if (has_context(0)) std::_Exit(3);

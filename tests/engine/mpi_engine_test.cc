@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "tests/comm/mpi_environment.h"
 #include "tests/engine/toy_model.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::engine {
 namespace {

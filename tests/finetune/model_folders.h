@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/training/training/model_folder.h"
 

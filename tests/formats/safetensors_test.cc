@@ -8,7 +8,6 @@
 #include <fstream>
 #include <limits>
 
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

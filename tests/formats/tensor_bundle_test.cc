@@ -5,7 +5,6 @@
 
 #include <fstream>
 
-#include "onebit/data/formats/leveldb_table.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/bundle_index.h"

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "onebit/data/samples/sample_writer.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

@@ -1,5 +1,5 @@
 // A block of snappy.
-#include "onebit/data/formats/leveldb_table.h"
+#include "onebit/data/formats/tensor_bundle.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "onebit/exchange/optim/norm_shares.h"
+#include "onebit/exchange/optim/gradient_clipper.h"
 #include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 

@@ -4,8 +4,8 @@
 #include "onebit/exchange/optim/onebit_adam.h"
 #include "onebit/exchange/optim/onebit_lamb.h"
 #include "onebit/exchange/optim/zero_one_adam.h"
-#include "tests/comm/mpi_environment.h"
 #include "tests/optim/trial.h"
+#include "tests/transport/mpi_environment.h"
 
 namespace onebit::optim {
 namespace {

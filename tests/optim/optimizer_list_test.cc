@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/optim/adam_options.h"
+#include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/freeze_rule.h"
 #include "onebit/exchange/optim/onebit_adam.h"
 #include "tests/base/message_of.h"

@@ -10,7 +10,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/math/model/memory_report.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/training/training/checkpoint_space.h"
+#include "onebit/training/training/run_folder.h"
 #include "tests/base/message_of.h"
 #include "tests/plan/small_plan.h"
 

@@ -2,8 +2,8 @@
 // other kind of device, ranks with a device each.
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/comm/device_communicator.h"
-#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/transport/device_communicator.h"
+#include "onebit/exchange/transport/nccl_communicator.h"
 #include "onebit/math/device/memory.h"
 #include "tests/pretrain/pretraining_runs.h"
 
@@ -51,10 +51,10 @@ class CudaTraining : public PretrainingRuns {
       }
       const int devices = memory::cuda_device_count();
       Context context = Context::cuda(world.rank() % devices);
-      const bool nccl = ranks > 1 && devices >= ranks && comm::nccl_is_built();
-      const auto between = comm::make_device_communicator(
+      const bool nccl = ranks > 1 && devices >= ranks && transport::nccl_is_built();
+      const auto between = transport::make_device_communicator(
           world.duplicate(), context.device(),
-          nccl ? comm::DeviceTransport::kNccl : comm::DeviceTransport::kStaged);
+          nccl ? transport::DeviceTransport::kNccl : transport::DeviceTransport::kStaged);
       run_pretraining(context, options, *between);
     });
   }
@@ -152,7 +152,7 @@ TEST_F(CudaTraining, OptimizersGiveTheCpusLosses) {
 }
 
 TEST_F(CudaTraining, RanksOnDevicesOfTheirOwnExchangeThroughNccl) {
-  if (memory::cuda_device_count() < 2 || !comm::nccl_is_built()) {
+  if (memory::cuda_device_count() < 2 || !transport::nccl_is_built()) {
     GTEST_SKIP() << "needs two CUDA devices and NCCL";
   }
   for (const Where where : {Where::kCpu, Where::kCuda}) {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "onebit/apps/pretrain/pretraining_evaluation.h"
-#include "onebit/data/samples/sample_writer.h"
+#include "onebit/data/samples/sample_store.h"
 #include "onebit/program/inspect/inspect.h"
 #include "onebit/program/inspect/inspection_text.h"
 #include "tests/base/message_of.h"

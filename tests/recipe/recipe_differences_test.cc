@@ -1,4 +1,4 @@
-#include "onebit/ground/recipe/recipe_differences.h"
+#include "onebit/ground/recipe/recipe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "onebit/data/samples/sample_store.h"
-#include "onebit/data/samples/sample_writer.h"
 #include "tests/samples/golden_samples.h"
 
 namespace onebit::samples {

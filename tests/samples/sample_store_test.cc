@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/data/samples/sample_writer.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/apps/squad/python_json.h"
+#include "onebit/apps/squad/python_text.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::squad {

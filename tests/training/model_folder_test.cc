@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "tests/base/message_of.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 

@@ -54,7 +54,7 @@ make_bundle() {
   cp -r recipes "$to/recipes"
   cp "${COMPARISON_FILES[@]/#/bench/}" tools/gpu_check.py "$to/check/"
   # The libraries that the programs load at run time if a GPU is used
-  # (device/cuda_cublas_library.cc, comm/nccl_library.cc).
+  # (device/cuda_cublas_library.cc, transport/nccl_library.cc).
   { grep -aohE 'lib(cublasLt|nccl)\.so\.[0-9]+' "$to"/bin/* || true; } |
     sort -u >"$to/lib/cuda-libraries"
   grep -q cublasLt "$to/lib/cuda-libraries" || die "the programs of $from name no cuBLASLt"
@@ -76,7 +76,7 @@ BUNDLE_RUNTIME='^(ld-linux|libc|libm|libmvec|libdl|libpthread|librt|libresolv|li
 copy_libraries() {
   local from="$1" to="$2" path name
   mkdir -p "$to/lib/runtime"
-  # The programs load MPI when it has started them (comm/mpi_library.cc).
+  # The programs load MPI when it has started them (transport/mpi_job.cc).
   if [ -e "$from/libonebit_mpi.so" ]; then cp "$from/libonebit_mpi.so" "$to/lib/"; fi
   for path in "$to"/bin/* "$to"/lib/*.so; do [ ! -e "$path" ] || ldd "$path"; done |
     awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\/.*ld-linux/ {print $1}' | sort -u |

@@ -17,6 +17,18 @@
 
 namespace onebit::classify {
 
+// Interprets a model's outputs: probabilities, and the chosen labels or numbers.
+
+// The softmax for single labels, the sigmoid for several; for regression the outputs themselves.
+std::vector<double> probabilities(Problem problem, std::span<const float> outputs);
+
+// Labels whose probability is above the threshold.
+std::vector<int32_t> present_labels(std::span<const float> outputs, double threshold);
+
+// The loss of one example as PyTorch computes it: cross-entropy, the mean of the sigmoid
+// cross-entropies, the mean squared error; without weights.
+double loss_of(const Targets& targets, int64_t example, std::span<const float> outputs);
+
 // Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
 // The model and `buffer` must be planned for `batch` of the longest examples. Collective.
 std::vector<float> predict_outputs(Context& context, ClassificationModel& model,

@@ -3,17 +3,18 @@
 #include <algorithm>
 
 #include "onebit/apps/classify/classify_prediction.h"
-#include "onebit/apps/classify/example_stream.h"
 #include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
-#include "onebit/training/finetune/classifier_labels.h"
-#include "onebit/training/finetune/cut_texts.h"
-#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/encoded_examples.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 #include "onebit/training/finetune/item_source.h"
 
 namespace onebit::classify {
+
 namespace {
 
 using classify::Problem;
@@ -246,6 +247,36 @@ std::unique_ptr<training::Task> make_classify_task(Context& context,
   ClassifyTrainingOptions options{run, inputs.model, inputs.train.front().first, {}};
   for (const training::NamedInput& file : inputs.dev) options.dev.push_back({file.path, file.name});
   return std::make_unique<ClassifyTask>(context, options, connection);
+}
+
+ExampleStream::ExampleStream(const finetune::EncodedExamples& examples, const Targets& targets,
+                             const batches::DealOptions& options, const std::string& source)
+    : examples_(examples),
+      targets_(targets),
+      dealer_(examples.lengths(), options, fmt::format("{}: {} examples", source, examples.size())),
+      micro_batch_(options.micro_batch) {
+  ONEBIT_INVARIANT(examples.size() == targets.examples());
+}
+
+void ExampleStream::build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const {
+  batch.clear();
+  for (const batches::DealtSample& dealt : dealer_.deal(first_sample, micro_step)) {
+    examples_.append(dealt.item, dealt.sample, batch);
+    if (targets_.problem == Problem::kSingleLabel) {
+      batch.sequence_labels.push_back(targets_.classes[dealt.item]);
+    } else {
+      const auto first = targets_.values.begin() + int64_t{dealt.item} * targets_.outputs;
+      batch.sequence_values.insert(batch.sequence_values.end(), first, first + targets_.outputs);
+    }
+  }
+}
+
+batches::BatchBounds ExampleStream::bounds() const {
+  batches::BatchBounds bounds = finetune::bounds_of(examples_, micro_batch_);
+  if (targets_.problem != Problem::kSingleLabel) {
+    bounds.sequence_values = micro_batch_ * targets_.outputs;
+  }
+  return bounds;
 }
 
 }  // namespace onebit::classify

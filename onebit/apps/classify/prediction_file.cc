@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/apps/classify/predictions.h"
+#include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/prediction_scores.h"

@@ -12,9 +12,8 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
-#include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/usage.h"
-#include "onebit/training/finetune/record_file_options.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 
 namespace onebit::embed {
 namespace {

@@ -2,6 +2,7 @@
 // sentence-transformers opens.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,18 +10,21 @@
 
 #include "onebit/apps/embed/embed_config.h"
 #include "onebit/apps/embed/embedding_model.h"
-#include "onebit/apps/embed/ranking_loss.h"
+#include "onebit/apps/embed/example_reader.h"
+#include "onebit/apps/embed/losses.h"
 #include "onebit/apps/embed/scores.h"
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/step_dealer.h"
 #include "onebit/training/finetune/encoded_examples.h"
-#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 
 namespace onebit::embed {
 
 // A sample is an example of two or three texts. Pairs and triplets are trained with a ranking loss
-// (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
-// their cosine (model/similarity_loss.h).
+// (losses.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
+// their cosine (losses.h).
 class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
@@ -87,5 +91,28 @@ class EmbedTask : public finetune::FineTuningTask<EmbedConfig, EmbeddingModel> {
 std::unique_ptr<training::Task> make_embed_task(Context& context, const training::RunOptions& run,
                                                 const training::TaskInputs& inputs,
                                                 const training::Connection& connection);
+
+// Batches of examples, packed without padding; every text is a sequence of its own.
+
+// Training: every example once per epoch, in a new order each. Usable from any number of threads.
+class ExampleStream {
+ public:
+  // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
+  ExampleStream(const finetune::EncodedExamples& encoded, const Examples& examples,
+                const batches::DealOptions& options);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as batches::StepDealer::deal() deals it. The texts of an example are consecutive
+  // sequences. The sequence_values of scored pairs are their scores [examples].
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
+  batches::BatchBounds bounds() const;
+
+ private:
+  const finetune::EncodedExamples& encoded_;
+  const Examples& examples_;
+  batches::StepDealer dealer_;
+  int64_t micro_batch_;
+  int64_t longest_;  // the most tokens of an example
+};
 
 }  // namespace onebit::embed

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "onebit/math/device/staging.h"
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/model/bert.h"
 
 namespace onebit::embed {

@@ -4,10 +4,101 @@
 #include <cmath>
 #include <iterator>
 
+#include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/crc32.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/training/finetune/example_reader.h"
 
 namespace onebit::embed {
+
+namespace {
+
+using finetune::ColumnRole;
+
+const ColumnRole kAnchor = {"anchor, the first text",
+                            {"anchor", "query", "question", "sentence1", "text"}};
+const ColumnRole kPositive = {"positive, the text that matches the anchor",
+                              {"positive", "answer", "sentence2", "text_pair"}};
+const ColumnRole kNegative = {"negative", {"negative"}};
+const ColumnRole kScore = {"score", {"score", "similarity"}};
+const ColumnRole kText = {"text", {"text", "sentence"}};
+
+// A file with several negatives per anchor would train as pairs without any of them.
+void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
+  for (const std::string& name : reader.names()) {
+    const bool is_negative = name == "neg" || name.starts_with("neg_") ||
+                             name.starts_with("negative") || name.starts_with("hard_neg");
+    require(!is_negative,
+            "{}: the negatives in {} would not be read: an example has one negative, in the column "
+            "negative; write a record for each of them, or, to read only some columns, {}",
+            reader.name(), name, fix);
+  }
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kPairs:
+      return "pairs";
+    case Kind::kTriplets:
+      return "triplets";
+    case Kind::kScored:
+      return "scored pairs";
+  }
+  return "";
+}
+
+int64_t parts_of(Kind kind) {
+  return kind == Kind::kTriplets ? 3 : 2;
+}
+
+Kind ChosenColumns::kind() const {
+  if (!score.empty()) return Kind::kScored;
+  return negative.empty() ? Kind::kPairs : Kind::kTriplets;
+}
+
+std::vector<std::string> ChosenColumns::list() const {
+  std::vector<std::string> columns = {anchor, positive};
+  if (!negative.empty()) columns.push_back(negative);
+  if (!score.empty()) columns.push_back(score);
+  return columns;
+}
+
+ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
+                             const std::string& fix) {
+  finetune::ColumnFinder finder(reader, fix);
+  ChosenColumns chosen = {.anchor = finder.require_column(columns.anchor, kAnchor),
+                          .positive = finder.require_column(columns.positive, kPositive),
+                          .negative = columns.negative,
+                          .score = columns.score};
+  // If one of the two is named, a column with the usual name of the other has another meaning.
+  if (chosen.negative.empty() && chosen.score.empty()) {
+    chosen.negative = finder.find(kNegative);
+    chosen.score = finder.find(kScore);
+  }
+  const bool are_found = columns.anchor.empty() && columns.positive.empty();
+  if (are_found && chosen.negative.empty() && chosen.score.empty()) {
+    refuse_other_negatives(reader, fix);
+  }
+  require(chosen.negative.empty() || chosen.score.empty(),
+          "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "
+          "most one of them; {}",
+          reader.name(), chosen.negative, chosen.score, fix);
+  finder.finish();
+  return chosen;
+}
+
+std::string choose_text(finetune::RecordReader& reader, const std::string& given) {
+  if (!given.empty()) return given;
+  finetune::ColumnFinder finder(reader, "give --text");
+  const std::string found = finder.find_required(kText);
+  const bool is_only = found.empty() && reader.names().size() == 1;
+  std::string chosen = is_only ? reader.names().front() : finder.require_column(found, kText);
+  finder.finish();
+  return chosen;
+}
+
 namespace {
 
 using finetune::Field;
@@ -88,6 +179,69 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
 uint32_t checksum(const Examples& examples) {
   const uint32_t texts = finetune::checksum(examples.texts);
   return corpus::crc32_of(examples.scores.data(), examples.scores.size() * sizeof(float), texts);
+}
+
+namespace {
+
+using finetune::Field;
+using finetune::FileFormat;
+
+bool is_of_lines(const Path& path) {
+  return corpus::unpacked_name(path).extension() == ".txt";
+}
+
+// The format of a file of records; empty: a file of lines.
+std::optional<FileFormat> record_format(const Path& path, const TextLayout& layout) {
+  if (!layout.format) {
+    if (is_of_lines(path)) return std::nullopt;
+    return finetune::format_of(path);
+  }
+  switch (*layout.format) {
+    case TextFormat::kLines:
+      return std::nullopt;
+    case TextFormat::kTsv:
+      return FileFormat::kTsv;
+    case TextFormat::kCsv:
+      return FileFormat::kCsv;
+    case TextFormat::kJsonLines:
+      return FileFormat::kJsonLines;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TextReader::TextReader(const Path& path, const TextLayout& layout) {
+  const std::optional<FileFormat> format = record_format(path, layout);
+  if (!format) {
+    lines_ = std::make_unique<corpus::FileLines>(path);
+    return;
+  }
+  records_ = std::make_unique<finetune::RecordReader>(
+      path,
+      finetune::RecordOptions{.format = *format,
+                              .has_header = finetune::has_header(layout.header, {layout.column})});
+  column_ = choose_text(*records_, layout.column);
+  records_->select({column_});
+}
+
+bool TextReader::next(std::string& text) {
+  if (lines_) {
+    if (!lines_->next(text)) return false;
+    if (text.ends_with('\r')) text.pop_back();
+    return true;
+  }
+  if (!records_->next(fields_)) return false;
+  Field& field = fields_.front();
+  require(field.kind == Field::Kind::kText, "{}: `{}` is {}; a text must be a string",
+          records_->place(), column_,
+          field.kind == Field::Kind::kList ? "a list" : "the number " + field.text);
+  text.swap(field.text);
+  return true;
+}
+
+const std::string& TextReader::name() const {
+  return lines_ ? lines_->name() : records_->name();
 }
 
 }  // namespace onebit::embed

@@ -2,14 +2,56 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "onebit/apps/embed/text_columns.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/training/finetune/example_reader.h"
+#include "onebit/training/finetune/record_reader.h"
 
 namespace onebit::embed {
+
+// Selects the columns of a file that contain the texts of an example; they determine its kind.
+enum class Kind {
+  kPairs,     // anchor, positive: two matching texts
+  kTriplets,  // anchor, positive, negative: and one that does not match the anchor
+  kScored,    // two texts and their similarity
+};
+// "pairs", "triplets", "scored pairs".
+const char* name_of(Kind kind);
+// The texts per example: 2, or 3 for triplets.
+int64_t parts_of(Kind kind);
+
+// Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query,
+// question, sentence1 or text; positive, answer, sentence2 or text_pair; negative, if present;
+// score or similarity, if present.
+struct Columns {
+  std::string anchor, positive, negative, score;
+  std::optional<bool> header;  // absent: the file has one unless all columns are given by number
+
+  bool has_header() const {
+    return finetune::has_header(header, {anchor, positive, negative, score});
+  }
+};
+
+struct ChosenColumns {
+  std::string anchor, positive, negative, score;  // negative and score: at most one of them
+
+  Kind kind() const;
+  // In the order of the fields that a reader returns.
+  std::vector<std::string> list() const;
+};
+
+// Chooses the columns of a file. Errors: no column for the anchor or the positive; both a negative
+// and a score. `fix` ends the message ("give --anchor and --positive").
+ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
+                             const std::string& fix);
+
+// The column of the texts to encode: `given` or, if that is empty, text, sentence or the only one.
+// Error: none of them.
+std::string choose_text(finetune::RecordReader& reader, const std::string& given);
 
 struct FileLayout {
   std::optional<finetune::FileFormat> format;  // absent: by the file's ending
@@ -38,5 +80,32 @@ Examples read_examples(const Path& path, const FileLayout& layout);
 
 // A checksum of texts and scores in order: shows whether a run is resumed with the same data.
 uint32_t checksum(const Examples& examples);
+
+// Reads texts to be encoded one after the other: memory does not depend on the size of the file.
+enum class TextFormat { kLines, kTsv, kCsv, kJsonLines };
+
+struct TextLayout {
+  std::optional<TextFormat> format;  // absent: by the file's ending; .txt: a text per line
+  std::string column;                // of the text, unless kLines; empty: by its usual names
+  std::optional<bool> header;        // of TSV and CSV; absent: unless the column is a number
+};
+
+class TextReader {
+ public:
+  // Errors: those of RecordReader and choose_text(); an ending without a format. A file of lines
+  // may be empty.
+  TextReader(const Path& path, const TextLayout& layout);
+
+  // Overwrites `text`; false after the last. Errors, with file:line: those of RecordReader; a text
+  // that is not a string.
+  bool next(std::string& text);
+  const std::string& name() const;
+
+ private:
+  std::unique_ptr<corpus::FileLines> lines_;  // either this or records_
+  std::unique_ptr<finetune::RecordReader> records_;
+  std::string column_;
+  std::vector<finetune::Field> fields_;
+};
 
 }  // namespace onebit::embed

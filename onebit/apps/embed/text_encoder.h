@@ -9,13 +9,29 @@
 #include <vector>
 
 #include "onebit/apps/embed/embedding_model.h"
-#include "onebit/apps/embed/text_reader.h"
+#include "onebit/apps/embed/example_reader.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::embed {
+
+// Normalizes vectors to length 1 on the host, so that their products are cosines.
+
+// unit = vector / length, f32 [hidden]; may alias `vector`. Returns the length, but at least 1e-12,
+// as PyTorch's normalize() does.
+float to_unit_length(const float* vector, int64_t hidden, float* unit);
+
+// grad = (grad_unit - (grad_unit . unit) unit) / length
+struct UnitVectorBackward {
+  const float* grad_unit;  // [hidden]
+  const float* unit;       // [hidden]
+  float length;
+  int64_t hidden;
+  float* grad;  // [hidden]  overwritten; may be grad_unit
+};
+void to_unit_length_backward(const UnitVectorBackward& call);
 
 // Convert between the model's enumerator and that of its files.
 formats::SentencePooling in_files(Pooling pooling);

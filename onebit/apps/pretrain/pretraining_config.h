@@ -11,8 +11,8 @@
 #include "onebit/math/model/layer_drop.h"
 #include "onebit/math/model/memory_plan.h"
 #include "onebit/math/model/pretraining_model.h"
-#include "onebit/training/training/run_options.h"
 #include "onebit/training/training/session_config.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::pretrain {
 

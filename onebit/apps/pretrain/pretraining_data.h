@@ -8,11 +8,10 @@
 
 #include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/data/batches/batch_stream.h"
-#include "onebit/data/batches/evaluation_stream.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/engine/config.h"
 #include "onebit/training/finetune/model_vocabulary.h"
-#include "onebit/training/training/batch_source.h"
+#include "onebit/training/training/task.h"
 
 namespace onebit::pretrain {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/formats/match.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/math/model/pretraining_model.h"
 

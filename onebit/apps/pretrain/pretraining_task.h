@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/apps/pretrain/pretraining_data.h"
-#include "onebit/apps/pretrain/pretraining_held_out.h"
+#include "onebit/apps/pretrain/pretraining_evaluation.h"
 #include "onebit/training/training/session.h"
 #include "onebit/training/training/task_inputs.h"
 

@@ -5,11 +5,21 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/apps/squad/features.h"
+#include "onebit/data/text/casing.h"
 
 namespace onebit::squad {
+
+// Finds the paragraph's text for predicted pieces as the published SQuAD programs do.
+
+// The part of `original` (words of the paragraph) that corresponds to `predicted` (rejoined pieces,
+// normalised), aligned by counting the non-space characters in `original` and in its tokenized
+// form. All of `original` if that fails.
+std::string project_answer(std::string_view predicted, std::string_view original,
+                           text::Casing casing);
 
 // The model's output for every window: for each token, its logits as first and as last token of the
 // answer.

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "onebit/apps/squad/python_json.h"
+#include "onebit/apps/squad/python_text.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 
 namespace onebit::squad {

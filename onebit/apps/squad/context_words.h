@@ -34,4 +34,20 @@ class ContextWords {
 // The byte at which code point `count` begins; text.size() for the one after the last, npos beyond.
 size_t byte_of_code_point(std::string_view text, int64_t count);
 
+// Overlapping windows over a tokenized paragraph, and which of them has the most context for a
+// token.
+struct ContextWindow {
+  int64_t begin, size;
+
+  bool operator==(const ContextWindow&) const = default;
+};
+
+// Windows of at most `longest` of `pieces` tokens, each beginning `stride` after the previous one
+// (or at its end, if it is shorter), until one reaches the end. No windows if there are no pieces.
+std::vector<ContextWindow> context_windows(int64_t pieces, int64_t longest, int64_t stride);
+
+// The window in which `piece` has the most context: min(tokens to its left, tokens to its right) +
+// 0.01 * size of the window; the first of equals.
+size_t max_context_window(const std::vector<ContextWindow>& windows, int64_t piece);
+
 }  // namespace onebit::squad

@@ -6,12 +6,12 @@
 #include <unordered_set>
 
 #include "onebit/apps/squad/context_words.h"
-#include "onebit/apps/squad/python_space.h"
+#include "onebit/apps/squad/python_text.h"
 #include "onebit/data/corpus/byte_stream.h"
 #include "onebit/data/corpus/crc32.h"
 #include "onebit/data/corpus/data_json.h"
-#include "onebit/data/corpus/file_lines.h"
 #include "onebit/data/corpus/left_out_records.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"

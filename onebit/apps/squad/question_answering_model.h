@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "onebit/math/device/staging.h"
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/model/bert.h"
 
 namespace onebit::squad {

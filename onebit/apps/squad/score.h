@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,6 +15,16 @@
 #include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::squad {
+
+// An answer in the form in which SQuAD's official scoring compares it.
+
+// Lower-cases (all of Unicode, with its final sigma), deletes the 32 punctuation characters of
+// ASCII, replaces the whole words a, an and the by spaces (words of any script, as Python's \b
+// delimits them), and replaces white space by single spaces.
+std::string normalized_answer(std::string_view utf8);
+
+// Its words.
+std::vector<std::string> answer_words(std::string_view utf8);
 
 enum class ScoreRules {
   kVersion1,  // a question without a prediction counts as 0

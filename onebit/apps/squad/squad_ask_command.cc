@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "onebit/apps/squad/squad_command.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "onebit/apps/squad/answer_files.h"
-#include "onebit/apps/squad/python_json.h"
+#include "onebit/apps/squad/python_text.h"
 #include "onebit/apps/squad/score.h"
 #include "onebit/apps/squad/squad_command.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/wording.h"
-#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::squad {
 namespace {

@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "onebit/apps/squad/answer_files.h"
-#include "onebit/apps/squad/python_json.h"
+#include "onebit/apps/squad/python_text.h"
 #include "onebit/apps/squad/squad_command.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/model_options.h"
 #include "onebit/training/commands/output_files.h"
-#include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::squad {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "onebit/apps/squad/answer_decoder.h"
+#include "onebit/apps/squad/features.h"
 #include "onebit/apps/squad/question_answering_model.h"
-#include "onebit/apps/squad/span_stream.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"

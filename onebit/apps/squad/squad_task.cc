@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "onebit/apps/squad/answer_files.h"
+#include "onebit/apps/squad/features.h"
 #include "onebit/apps/squad/score.h"
-#include "onebit/apps/squad/span_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"

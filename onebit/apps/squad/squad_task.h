@@ -7,7 +7,7 @@
 
 #include "onebit/apps/squad/squad_config.h"
 #include "onebit/apps/squad/squad_prediction.h"
-#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 

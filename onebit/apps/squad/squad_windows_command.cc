@@ -6,7 +6,7 @@
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "onebit/training/commands/packed_files.h"
+#include "onebit/training/commands/usage.h"
 
 namespace onebit::squad {
 namespace {

@@ -20,8 +20,8 @@
 
 #include "onebit/apps/tag/comment_rule.h"
 #include "onebit/apps/tag/sentence_reader.h"
-#include "onebit/data/corpus/file_lines.h"
 #include "onebit/data/corpus/left_out_records.h"
+#include "onebit/data/corpus/text_lines.h"
 
 namespace onebit::tag {
 

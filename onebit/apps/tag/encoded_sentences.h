@@ -5,15 +5,33 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "onebit/apps/tag/sentence.h"
-#include "onebit/apps/tag/word_windows.h"
 #include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/step_dealer.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::tag {
+
+// Overlapping windows over the words of a sentence that is too long for the model. Every word is
+// predicted in the window where it has the most context.
+struct WordWindow {
+  uint32_t first, words;        // that the model reads
+  uint32_t first_owned, owned;  // those of them that it predicts
+
+  bool operator==(const WordWindow&) const = default;
+};
+
+// `starts` is the number of pieces before each word, and in all, [words + 1]. A window has at most
+// `longest` pieces, but at least one word; the next begins about `stride` pieces later, at least
+// one word. Of the windows with a word, the one in which the smaller of the word's distances to the
+// ends, in pieces, is largest owns it (the first of equals); windows that own none are left out. No
+// windows if there are no words.
+std::vector<WordWindow> word_windows(std::span<const uint32_t> starts, int64_t longest,
+                                     int64_t stride);
 
 struct EncodeOptions {
   int64_t max_sequence_length = 128;  // [CLS] and [SEP] included
@@ -66,5 +84,35 @@ class EncodedSentences {
   int32_t cls_, sep_;
   int64_t words_ = 0, split_ = 0, cut_words_ = 0;
 };
+
+// Batches of windows of sentences, packed without padding.
+
+// Training: every window once per epoch, in a new order each. Usable from any number of threads.
+class WindowStream {
+ public:
+  // Both must outlive the stream; `targets` [words] are those of TagSet. Error: fewer windows than
+  // ranks; `source` is the name of the file.
+  WindowStream(const EncodedSentences& sentences, std::span<const int32_t> targets,
+               const batches::DealOptions& options, const std::string& source);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as batches::StepDealer::deal() deals it. Labels of its rows are the targets of
+  // words that the windows own.
+  void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) const;
+  batches::BatchBounds bounds() const;
+
+ private:
+  const EncodedSentences& sentences_;
+  std::span<const int32_t> targets_;
+  batches::StepDealer dealer_;
+  int64_t micro_batch_;
+};
+
+// The bounds of any `windows` windows.
+batches::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows);
+
+// Prediction: fills `batch` with the windows `which`; its labelled rows have no labels.
+void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
+                 batches::Batch& batch);
 
 }  // namespace onebit::tag

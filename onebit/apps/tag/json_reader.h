@@ -14,7 +14,7 @@
 
 #include "onebit/apps/tag/entities.h"
 #include "onebit/apps/tag/sentence_reader.h"
-#include "onebit/data/corpus/file_lines.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/data/text/basic_tokenizer.h"
 #include "onebit/ground/base/json_fwd.h"
 

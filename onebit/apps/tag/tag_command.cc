@@ -1,9 +1,17 @@
 #include "onebit/apps/tag/tag_command.h"
 
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/apps/tag/tag_task.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/model_options.h"
+#include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 
 namespace onebit::tag {
+
 void add_tag(commands::Command program, commands::Action& chosen) {
   const commands::Command tag = program.add_subcommand(
       "tag", "Tags of words, for example names or parts of speech: fine-tune, predict, evaluate");
@@ -75,6 +83,26 @@ void report_reading(const TagPredictor& predictor, const std::string& source, in
   if (predictor.cut_words() == 0) return;
   log_warning("{}: {} words have more pieces than a sequence, and the last pieces were dropped",
               source, predictor.cut_words());
+}
+
+void add_tag_train(commands::Command tag, commands::Action& chosen) {
+  auto given = std::make_shared<finetune::FineTuningArguments>();
+  const commands::Command command =
+      tag.add_subcommand("train",
+                         "Fine-tune a BERT on tagged sentences, under mpirun data parallel on all "
+                         "ranks. Leaves in --output the best model by the recipe's metric as a "
+                         "Hugging Face folder, and its scores on --dev");
+  finetune::add_fine_tuning_options(
+      command, *given,
+      fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", commands::kPlainOrPacked),
+      "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
+  const commands::KeyOptions keys(command, read_tag_recipe, given->recipe.overrides);
+  finetune::add_skip_bad_records(keys);
+  add_tag_file_options(keys, true);
+  commands::add_recipe_options(command, keys, given->recipe);
+  command.callback([given, &chosen] {
+    chosen = [given] { return finetune::fine_tune(*given, make_tag_task); };
+  });
 }
 
 }  // namespace onebit::tag

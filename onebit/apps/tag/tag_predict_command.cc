@@ -6,7 +6,6 @@
 #include "onebit/apps/tag/tag_command.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
-#include "onebit/training/commands/packed_files.h"
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::tag {

@@ -1,7 +1,7 @@
 #include "onebit/apps/tag/tag_prediction.h"
 
+#include "onebit/apps/tag/encoded_sentences.h"
 #include "onebit/apps/tag/tag_config.h"
-#include "onebit/apps/tag/window_stream.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"

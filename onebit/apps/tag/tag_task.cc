@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/apps/tag/encoded_sentences.h"
 #include "onebit/apps/tag/tag_prediction.h"
-#include "onebit/apps/tag/window_stream.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
-#include "onebit/training/finetune/classifier_labels.h"
+#include "onebit/training/finetune/fine_tuned_classifier.h"
 #include "onebit/training/finetune/item_source.h"
 
 namespace onebit::tag {

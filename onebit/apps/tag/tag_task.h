@@ -10,7 +10,7 @@
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/apps/tag/tag_set.h"
 #include "onebit/apps/tag/tagging_model.h"
-#include "onebit/training/finetune/fine_tuning_options.h"
+#include "onebit/training/finetune/fine_tuning_command.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"
 

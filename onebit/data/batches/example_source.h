@@ -4,10 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/pair_options.h"
+#include "onebit/data/batches/pair_walk.h"
+#include "onebit/data/batches/permutation.h"
 #include "onebit/data/corpus/store.h"
+#include "onebit/data/corpus/token_store.h"
 
 namespace onebit::batches {
 
@@ -36,6 +41,37 @@ struct EpochFigures {
   double read_share() const {
     return tokens == 0 ? 1 : static_cast<double>(read_tokens) / static_cast<double>(tokens);
   }
+};
+
+// Random access to the pairs of an epoch: a table with one entry every few hundred sentences, built
+// in one pass over the sentence offsets (tokens are not read). The pass also finds what the epoch
+// leaves out, and whether its next-sentence labels can be learned.
+class EpochIndex {
+ public:
+  // Counts the pairs of the epoch on `threads` threads.
+  EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& options, int threads);
+
+  uint64_t examples() const { return figures_.examples; }
+  const EpochFigures& figures() const { return figures_; }
+  const PairWalkOptions& options() const { return options_; }
+  // Returns the pair at place `index` in the epoch's order; sets `number` to its place in the text.
+  Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
+  uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
+
+ private:
+  struct Entry {
+    uint64_t first_number;  // place in the text of the pair that begins here
+    TextPlace place;        // where a visit begins
+    uint64_t document;
+  };
+
+  void count(const corpus::TokenStore& store, uint64_t document_begin, uint64_t document_end,
+             std::vector<Entry>& entries, EpochFigures& figures) const;
+
+  PairWalkOptions options_;
+  std::vector<Entry> entries_;
+  EpochFigures figures_;
+  std::optional<Permutation> order_;
 };
 
 // The position in the data: epoch and index of an example.

@@ -87,7 +87,7 @@ Packing packing_of(std::string_view magic) {
   }
   if (magic.starts_with("\x28\xb5\x2f\xfd"sv)) return Packing::kZstd;
   if (magic.starts_with("\x04\x22\x4d\x18"sv)) return Packing::kLz4;
-  // Text may begin with "BZh"; in bzip2 data the marker of a block or of the end follows the digit.
+  // Text may begin with "BZh". In bzip2 data the marker of a block or of the end follows the digit.
   const bool bzip2 = magic.starts_with("BZh"sv) && magic.size() == kMagicBytes &&
                      (magic.substr(4) == "1AY&SY"sv || magic.substr(4) == "\x17rE8P\x90"sv);
   return bzip2 ? Packing::kBzip2 : Packing::kNone;

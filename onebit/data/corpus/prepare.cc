@@ -6,7 +6,6 @@
 
 #include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
-#include "onebit/data/corpus/prepare_options.h"
 #include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/store_writer.h"
 #include "onebit/data/corpus/text_lines.h"
@@ -19,6 +18,7 @@
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::corpus {
+
 namespace {
 
 struct Tokenized {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "onebit/data/corpus/store_manifest.h"
-#include "onebit/data/corpus/store_statistics.h"
+#include "onebit/data/corpus/token_store.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/partial_file.h"
 

@@ -1,7 +1,7 @@
 #include "onebit/data/corpus/vocabulary_choice.h"
 
 #include "onebit/data/corpus/ordered_pipeline.h"
-#include "onebit/data/corpus/prepare_options.h"
+#include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/text/casing.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/data/corpus/input_files.h"
-#include "onebit/data/corpus/prepare_options.h"
+#include "onebit/data/corpus/prepare.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/data/formats/bert_config_file.h"
-#include "onebit/data/formats/safetensors_writer.h"
+#include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/ground/base/file.h"

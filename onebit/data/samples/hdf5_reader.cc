@@ -107,7 +107,7 @@ class PipeSink : public Hdf5RowsSink {
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
-  // The file is only read; file systems without locks must work too.
+  // The file is only read. File systems without locks must work, too.
   ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
   limit_time();
   limit_memory();
@@ -220,7 +220,7 @@ class Hdf5Reader : public SampleReader {
     require(sound, "{}: libhdf5 returned invalid data: the file is damaged; copy it again", name_);
   }
 
-  // Receives the next block of rows; returns false at the end.
+  // Receives the next block of rows. Returns false at the end.
   bool receive() {
     Header header{};
     take(&header.word, sizeof header.word);

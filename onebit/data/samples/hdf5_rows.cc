@@ -227,7 +227,7 @@ uint64_t rows_at_once(const Array& ids) {
 }  // namespace
 
 void read_hdf5(const Path& path, Hdf5RowsSink& sink) {
-  // Turns off libhdf5's own error messages; onebit reports errors.
+  // Turns off libhdf5's own error messages. onebit reports errors.
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   require(file.valid(), "{}: is not an HDF5 file, or is damaged or truncated", path.string());

@@ -9,7 +9,7 @@
 #include "onebit/data/text/pipeline.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 

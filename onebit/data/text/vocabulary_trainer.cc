@@ -13,7 +13,7 @@
 #include "onebit/data/text/normal_form.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/data/text/vocabulary.h"
-#include "onebit/data/text/word_hash.h"
+#include "onebit/data/text/word_cache.h"
 #include "onebit/data/text/word_piece.h"
 #include "onebit/data/text/word_scanner.h"
 #include "onebit/ground/base/error.h"

@@ -1,13 +1,165 @@
 #include "onebit/exchange/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/checkpoint/checkpoint_recovery.h"
-#include "onebit/exchange/checkpoint/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/checkpoint/state_shard.h"
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/run_event.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/math/device/profile.h"
 
 namespace onebit::checkpoint {
+
+namespace {
+
+constexpr const char* kWhat = "the checkpoint was not written";
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder,
+                                   const Disks& disks, int64_t copies)
+    : communicator_(communicator.duplicate()),
+      folder_(std::move(folder)),
+      disks_(disks),
+      copies_(copies) {
+  communicator_->count_inside_node_separately();  // its traffic does not count for the steps
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (running_.valid()) running_.wait();
+}
+
+void CheckpointWriter::start(CheckpointJob job) {
+  wait_for_previous();
+  running_ = std::async(std::launch::async, [this, job = std::move(job)]() mutable {
+    // The future keeps this function until the next checkpoint: the move frees the copies earlier.
+    const CheckpointJob written = std::move(job);
+    write(written);
+  });
+}
+
+void CheckpointWriter::wait_for_previous() {
+  const bool failed_before = last_failed_;
+  try {
+    wait();
+  } catch (const std::exception& error) {
+    if (failed_before) throw;
+    if (communicator_->rank() == 0)
+      log_warning("{}; trying the next checkpoint", failure_text(error));
+  }
+}
+
+void CheckpointWriter::wait() {
+  if (!running_.valid()) return;
+  last_failed_ = true;
+  running_.get();
+  last_failed_ = false;
+}
+
+// The new checkpoint is complete at this point, so failing to remove an old one is only a warning.
+void CheckpointWriter::prune(int64_t keep_last) const {
+  try {
+    folder_.prune(keep_last);
+  } catch (const std::exception& error) {
+    log_warning("an old checkpoint could not be removed: {}", failure_text(error));
+  }
+}
+
+// Sends a copy of every shard to each disk following its own. The ranks there take turns.
+void CheckpointWriter::send_copies(const Path& partial) {
+  std::vector<FileTransfer> transfers;
+  const int world = communicator_->world_size();
+  for (int rank = 0; rank < world; ++rank) {
+    const auto turn = static_cast<size_t>(disks_.ranks.local_of(rank));
+    const Path file = partial / shard_name(rank, world);
+    for (const int disk : disks_.keepers_of(rank, copies_)) {
+      if (disk == disks_.disk_of(rank)) continue;
+      const auto takers = disks_.ranks.ranks_of(disk);
+      transfers.push_back(
+          {.from = rank, .to = takers[turn % takers.size()], .source = file, .target = file});
+    }
+  }
+  if (transfers.empty()) return;
+  run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
+}
+
+// Adds the checksums of the shards and of the model, whose bytes are equal on all disks.
+// Collective.
+Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& partial) const {
+  const int world = communicator_->world_size(), rank = communicator_->rank();
+  const Path model = partial / model_file_name();
+  std::string own;
+  Json state = job.state, files = Json::object();
+  run_on_all(*communicator_, kWhat, [&] {
+    own = stated_checksum(partial / shard_name(rank, world));
+    if (std::filesystem::exists(model)) files[model_file_name()] = stated_checksum(model);
+  });
+  const std::vector<std::string> shards = gather_texts(*communicator_, own);
+  for (int shard = 0; shard < world; ++shard) {
+    files[shard_name(shard, world)] = shards[static_cast<size_t>(shard)];
+  }
+  state[kFilesOfCheckpoint] = std::move(files);
+  add_checksum(state);
+  return state;
+}
+
+// Afterwards the partial folder of each disk contains everything that belongs to the disk.
+void CheckpointWriter::write_parts(const CheckpointJob& job) {
+  const bool leads = disks_.leads(communicator_->rank());
+  const Path partial = folder_.partial_folder(job.tag);
+  run_on_all(*communicator_, kWhat, [&] {
+    if (leads) folder_.begin(job.tag);
+  });
+  run_on_all(*communicator_, kWhat, [&] {
+    job.shard->write(partial);
+    if (!leads) return;
+    make_folder(partial / run_files::kModel);
+    job.write_model(partial / run_files::kModel);
+  });
+  if (disks_.count() > 1) send_copies(partial);
+  const Json state = complete_state(job, partial);
+  // Written last: it marks this disk's part as complete, in case only another disk publishes it.
+  run_on_all(*communicator_, kWhat, [&] {
+    if (!leads) return;
+    write_file_atomically(partial / run_files::kState, json_text(state, 2) + "\n");
+    if (disks_.count() > 1) sync_tree(partial);
+  });
+}
+
+void CheckpointWriter::write(const CheckpointJob& job) {
+  const PhaseSpan phase(job.track, "write checkpoint");
+  const int rank = communicator_->rank();
+  const bool leads = disks_.leads(rank), alone = disks_.count() == 1;
+  const Stopwatch watch;
+  bool whole = false;
+  try {
+    write_parts(job);
+    whole = !alone;
+    run_on_all(*communicator_, kWhat, [&] {
+      if (!leads) return;
+      folder_.publish(job.tag);
+      if (alone) prune(job.keep_last);
+    });
+    // The old ones are removed when every disk has the new one.
+    if (!alone && leads) prune(job.keep_last);
+  } catch (...) {
+    // A complete part may be what completes another disk's: the next writer removes it.
+    std::error_code ignored;
+    if (leads && !whole) std::filesystem::remove_all(folder_.partial_folder(job.tag), ignored);
+    throw;
+  }
+  if (rank == 0) report_run_event({.kind = RunEvent::Kind::kSaved, .step = job.step});
+  log_debug("checkpoint {} written in {:.2f} s", job.tag, watch.seconds());
+}
+
 namespace {
 
 constexpr int64_t kFormatVersion = 1;

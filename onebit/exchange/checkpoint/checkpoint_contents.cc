@@ -4,7 +4,7 @@
 
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/exchange/checkpoint/checkpoint_state.h"
+#include "onebit/exchange/checkpoint/checkpoint_folder.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"

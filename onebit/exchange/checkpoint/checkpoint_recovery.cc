@@ -7,9 +7,8 @@
 #include <set>
 
 #include "onebit/exchange/checkpoint/checkpoint_search.h"
-#include "onebit/exchange/checkpoint/file_exchange.h"
-#include "onebit/exchange/checkpoint/rank_texts.h"
-#include "onebit/exchange/checkpoint/shard_repair.h"
+#include "onebit/exchange/checkpoint/rank_exchange.h"
+#include "onebit/exchange/checkpoint/shard_service.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/log.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onebit/data/formats/safetensors.h"
-#include "onebit/data/formats/safetensors_writer.h"
 #include "onebit/math/tensor/tensor.h"
 
 namespace onebit::checkpoint {

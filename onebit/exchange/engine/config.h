@@ -20,7 +20,7 @@ namespace onebit::engine {
 
 // How gradients that are not averaged are clipped (the compressed phase).
 enum class Clip {
-  kByBucket,  // each bucket when it is sent, at its usual share of the norm (optim/norm_shares.h)
+  kByBucket,  // each bucket when it is sent, at its usual share of the norm (optim/gradient_clipper.h)
   kExact      // all by the norm of the whole, which is known after the backward pass
 };
 
@@ -43,7 +43,7 @@ struct RunConfig {
   uint64_t seed = 42;
   int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
   int64_t watch_every = 0;         // measure what an update does to the values (update_watch.h)
-  bool watch_adam = false;         // also compare the updates with Adam's (adam_shadow.h)
+  bool watch_adam = false;         // also compare the updates with Adam's (update_watch.h)
   std::string watch_tensors;       // also watch the magnitude of tensors whose name contains this
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs

@@ -18,7 +18,6 @@
 #include <span>
 
 #include "onebit/exchange/comm/communicator.h"
-#include "onebit/exchange/engine/adam_shadow.h"
 #include "onebit/exchange/engine/config.h"
 #include "onebit/exchange/engine/gradient_exchange.h"
 #include "onebit/exchange/engine/levels_choice.h"

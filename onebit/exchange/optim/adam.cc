@@ -1,6 +1,6 @@
 #include "onebit/exchange/optim/adam.h"
 
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/clock.h"
 
 namespace onebit::optim {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/exchange/optim/schedule_kinds.h"
+#include "onebit/exchange/optim/schedule.h"
 
 namespace onebit::optim {
 namespace {

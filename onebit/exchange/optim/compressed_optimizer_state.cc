@@ -3,7 +3,7 @@
 
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/optim/compressed_optimizer.h"
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 

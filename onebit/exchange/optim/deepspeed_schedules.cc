@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/exchange/optim/schedule_kinds.h"
+#include "onebit/exchange/optim/schedule.h"
 
 namespace onebit::optim {
 namespace {

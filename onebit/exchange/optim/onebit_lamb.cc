@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/exchange/optim/compressed_recipe.h"
+#include "onebit/exchange/optim/onebit_adam.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/updates/lamb_update.h"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "onebit/exchange/optim/schedule_kinds.h"
-
 namespace onebit::optim {
+
 namespace {
 
 // A schedule that begins later, as for a second phase with its own warm-up.

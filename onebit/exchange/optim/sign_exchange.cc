@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/exchange/comm/chunked.h"
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/wording.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/exchange/comm/dense_codec.h"
+#include "onebit/exchange/comm/dense_exchange.h"
 #include "onebit/exchange/compress/bucket_size.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/profile.h"

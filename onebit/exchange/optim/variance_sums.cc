@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/optim/saved_state.h"
+#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/memory.h"

@@ -1,5 +1,5 @@
 // 0/1 Adam (Lu et al., arXiv 2202.06009): Adam whose ranks exchange gradients densely in few
-// updates, at one bit per element in others, and not at all in the rest (zero_one_schedule.h), with
+// updates, at one bit per element in others, and not at all in the rest (local_updates.h), with
 // the arithmetic of 1-bit Adam (onebit_adam.h).
 //
 // The first updates are Adam's. Then the gradients of every update are exchanged at one bit, and
@@ -19,7 +19,7 @@
 #include <memory>
 
 #include "onebit/exchange/optim/compressed_optimizer.h"
-#include "onebit/exchange/optim/zero_one_schedule.h"
+#include "onebit/exchange/optim/local_updates.h"
 
 namespace onebit::optim {
 

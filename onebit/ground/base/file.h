@@ -1,6 +1,9 @@
 // Reading, mapping, writing and atomic replacement of files, with one clear error for each failure.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,9 +11,28 @@
 #include <string>
 #include <string_view>
 
+#include "onebit/ground/base/error.h"
+
 namespace onebit {
 
 using Path = std::filesystem::path;
+
+// A file descriptor that closes itself.
+class OpenFile {
+ public:
+  // Error: "PATH: cannot PURPOSE", with the system's reason.
+  OpenFile(const Path& path, int flags, const char* purpose)
+      : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    require_call(value_, "{}: cannot {}", path.string(), purpose);
+  }
+  ~OpenFile() { ::close(value_); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
 
 // Returns the whole file. Errors: missing, unreadable, a directory.
 std::string read_file(const Path& path);
@@ -103,5 +125,20 @@ void require_regular_file(const Path& path, uint64_t most = UINT64_MAX);
 
 // read_file() of such a file.
 std::string read_regular_file(const Path& path, uint64_t most);
+
+// Files that a user names, such as a recipe. They may be pipes, --recipe <(...), whose size only
+// reading shows, and a device such as /dev/zero has no end.
+
+// What a file is expected to be ("a recipe"), and the largest size that makes sense.
+struct FileKind {
+  const char* name;
+  uint64_t most_bytes;
+};
+
+// Returns the whole file. Errors: missing, unreadable, a folder, more bytes than its kind has.
+std::string read_given_file(const Path& path, const FileKind& kind);
+
+// The same of standard input.
+std::string read_standard_input(const FileKind& kind);
 
 }  // namespace onebit

@@ -1,14 +1,79 @@
 // The table of a recipe's keys, as the readers of its sections have listed them (keys.h).
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/recipe/key_form.h"
+#include "onebit/ground/base/json_fwd.h"
 
 namespace onebit {
+
+// The form of a recipe key's value. The check of a value, the error message, the documentation and
+// the JSON Schema are derived from one description.
+
+// Limits of a number; each end is included unless it is open.
+struct Limits {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool open_least = false, open_most = false;
+
+  constexpr Limits up_to(double end) const { return {least, end, open_least, false}; }
+  constexpr Limits below(double end) const { return {least, end, open_least, true}; }
+  bool contains(double value) const;
+  bool is_one_value() const { return least == most; }
+};
+constexpr Limits at_least(double least) {
+  return {.least = least};
+}
+constexpr Limits above(double least) {
+  return {.least = least, .open_least = true};
+}
+constexpr Limits exactly(double value) {
+  return {.least = value, .most = value};
+}
+
+enum class KeyType {
+  kInteger,  // in `limits`, or one of `words`
+  kNumber,   // in `limits`
+  kBoolean,  // false counts as 0 and true as 1; `limits` may allow only one of them
+  kText,     // one of `words`, if there are any
+  kNumbers,  // `length` numbers in `limits`
+  kRate,     // a number in `limits`, or a list that repeats one
+  kCounts,   // an object of whole numbers in `limits`
+  kWeights,  // an object of numbers in `limits`, or one of `words`
+  kTexts,    // a list of at least one string
+  kOff,      // a section that must not be enabled
+  kAnything,
+  kNothing,  // the key is refused
+  kSection,  // an object with its own keys
+};
+
+struct KeyForm {
+  KeyType type = KeyType::kAnything;
+  Limits limits = {};
+  std::vector<std::string> words = {};
+  bool any_case = false;  // `words` match in any case
+  size_t length = 0;
+
+  // Whether only one value is allowed: the key is accepted for configs that state it anyway.
+  bool is_fixed() const;
+};
+
+bool fits(const KeyForm& form, const Json& value);
+
+// Describes the allowed values: "a whole number of at least 1", "one of log, linear".
+std::string describe(const KeyForm& form);
+
+// Returns the index of `word` in form.words, or form.words.size() if it is not among them.
+size_t index_of_word(const KeyForm& form, const std::string& word);
+
+// The JSON Schema (draft 2020-12) of the form. Empty for a section: its table has its keys.
+Json schema_of(const KeyForm& form);
 
 enum class KeyUse {
   kRead,      // part of the resolved recipe

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/recipe/key_form.h"
+#include "onebit/ground/recipe/key_rows.h"
 
 namespace onebit {
 

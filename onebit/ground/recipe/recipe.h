@@ -7,8 +7,21 @@
 
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/json_fwd.h"
+#include "onebit/ground/recipe/key_rows.h"
 
 namespace onebit {
+
+// Hjson, in which DeepSpeed's configs may be written: JSON with comments that begin with #, keys
+// and texts without quotes, and commas that may be missing or needless.
+
+// Blanks replace comments with # and commas before a closing bracket, which JSON does not have.
+// Places in the text stay as they are.
+std::string without_hjson(std::string text);
+
+// The first part of a text without these that Hjson has and JSON has not, in words; empty if there
+// is none. For a text that is not JSON.
+std::string hjson_in(const std::string& text);
 
 struct Recipe {
   Json values = Json::object();
@@ -30,5 +43,24 @@ void apply_overrides(Recipe& recipe, const std::vector<std::string>& assignments
 // The file with all overrides applied. As in DeepSpeed, it may have comments with # and commas
 // before a closing bracket (Hjson).
 Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides);
+
+// Differences between two JSON objects, and between the recipe of a resumed run and the one it was
+// started with. None of the latter is an error, since a longer run or another learning rate may be
+// intended; but the run then differs from the unbroken one, and reports it.
+
+// A value that two JSON objects do not share.
+struct Difference {
+  std::string pointer;    // "/optimizer/params/lr"
+  std::string key;        // "optimizer.params.lr"
+  std::string old_value;  // as JSON; "absent" where there is none
+  std::string new_value;
+};
+// All of them, by their pointers.
+std::vector<Difference> json_differences(const Json& old_object, const Json& new_object);
+
+// One line per key that differs between two recipes, except for keys that do not influence the
+// values (how often to save, evaluate, print) according to the new recipe's `table`.
+std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
+                                            const KeyRow& table);
 
 }  // namespace onebit

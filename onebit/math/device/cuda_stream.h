@@ -14,10 +14,10 @@
 #include <map>
 #include <optional>
 
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/device/device_stream.h"
 #include "onebit/math/device/scratch.h"
-#include "onebit/math/device/staging.h"
 
 namespace onebit {
 

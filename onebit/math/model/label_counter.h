@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "onebit/math/device/staging.h"
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::model {

@@ -113,7 +113,7 @@ class ParameterTable {
   // The copy of the values in the compute type, written by optimizers and by cast(); the values
   // themselves when the compute type is f32.
   View compute_values() const;
-  // A part of that copy; empty when the compute type is f32.
+  // A part of that copy. It is empty when the compute type is f32.
   View compute_copy(Range range) const;
 
   // A parameter in its storage shape.
@@ -128,7 +128,7 @@ class ParameterTable {
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<ParameterEntry>& entries() const { return entries_; }
-  // Error: no such name; the message suggests the nearest one.
+  // Error: no such name. The message suggests the nearest one.
   const ParameterEntry& entry(std::string_view name) const;
   View value_of(const ParameterEntry& entry) const;  // f32, in the shape of the file
   View gradient_of(const ParameterEntry& entry) const;

@@ -7,7 +7,7 @@
 #include "onebit/data/corpus/store_manifest.h"
 #include "onebit/data/samples/sample_store.h"
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
-#include "onebit/exchange/comm/mpi_communicator.h"
+#include "onebit/exchange/transport/mpi_communicator.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
@@ -17,7 +17,7 @@
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/program/cluster/network_addresses.h"
-#include "onebit/training/training/checkpoint_space.h"
+#include "onebit/training/training/run_folder.h"
 
 namespace onebit::cli {
 namespace {
@@ -144,7 +144,7 @@ cluster::HostFacts find_host_facts(const cluster::HostQuestion& question) {
   cluster::HostFacts facts = {.onebit = ONEBIT_VERSION,
                               .program_checksum = program_checksum(),
                               .host = host_name(),
-                              .mpi = comm::mpi_version(),
+                              .mpi = transport::mpi_version(),
                               .instruction_set = onednn_instruction_set(),
                               .processor = machine.processor,
                               .processors = machine.processors,

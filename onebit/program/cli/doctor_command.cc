@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "onebit/exchange/comm/mpi_communicator.h"
-#include "onebit/exchange/comm/nccl_communicator.h"
+#include "onebit/exchange/transport/mpi_communicator.h"
+#include "onebit/exchange/transport/nccl_communicator.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/number.h"
@@ -21,18 +21,17 @@
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/host_options.h"
+#include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/host_check.h"
 #include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/link_report.h"
 #include "onebit/program/cluster/mpi_ports.h"
-#include "onebit/program/cluster/open_files.h"
 #include "onebit/program/cluster/starter_choice.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/costs/machine_check.h"
 #include "onebit/training/costs/machine_costs.h"
-#include "onebit/training/costs/machine_speed.h"
 
 namespace onebit::cli {
 namespace {
@@ -63,7 +62,7 @@ costs::ProgramFacts program_facts(Context& context) {
   std::string limit = environment("ONEDNN_MAX_CPU_ISA");
   if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
   return {.threads = context.threads(),
-          .mpi_problem = comm::mpi_problem(),
+          .mpi_problem = transport::mpi_problem(),
           .has_mpirun = path_of_program("mpirun").has_value(),
           .has_cuda = cuda_version() != 0,
           .cuda_devices = memory::cuda_device_count(),
@@ -104,7 +103,7 @@ void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) 
   table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
                                        onednn_instruction_set(),
                                        program.native_bf16 ? "native" : "not native (no faster)")});
-  table.add_row({"MPI", program.mpi_problem.empty() ? comm::mpi_version() : "cannot be used"});
+  table.add_row({"MPI", program.mpi_problem.empty() ? transport::mpi_version() : "cannot be used"});
   const std::optional<Path> mpirun = path_of_program("mpirun");
   table.add_row({"mpirun", mpirun ? mpirun->string() : "not in PATH"});
   const int cuda = cuda_version();
@@ -114,7 +113,7 @@ void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) 
   for (int index = 0; index < program.cuda_devices; ++index) {
     table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
   }
-  table.add_row({"NCCL", comm::describe_nccl()});
+  table.add_row({"NCCL", transport::describe_nccl()});
   table.add_row(
       {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
 }
@@ -136,11 +135,11 @@ void print_problems(const char* title, const cluster::Problems& problems) {
 void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                    const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
   using cluster::Starter;
-  const cluster::MpiVersion mpi = cluster::version_of_library(comm::mpi_version());
+  const cluster::MpiVersion mpi = cluster::version_of_library(transport::mpi_version());
   const bool is_open_mpi = mpi.kind == cluster::MpiVersion::Kind::kOpenMpi;
-  const Starter starter = !comm::mpi_is_there() ? Starter::kTcp
-                          : is_open_mpi         ? Starter::kOpenMpi
-                                                : Starter::kMpich;
+  const Starter starter = !transport::mpi_is_there() ? Starter::kTcp
+                          : is_open_mpi              ? Starter::kOpenMpi
+                                                     : Starter::kMpich;
   const auto ranges = cluster::mpi_ports(
       starter, mpi.major, [](const std::string& name) { return environment(name.c_str()); });
   const cluster::LinkFindings links =

@@ -3,13 +3,12 @@
 #include <cstdlib>
 #include <memory>
 
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cluster/host_command_line.h"
-#include "onebit/program/cluster/host_ranks.h"
 #include "onebit/program/cluster/link_end.h"
 #include "onebit/program/cluster/tcp_start.h"
 #include "onebit/program/launch/host_watch.h"
@@ -41,7 +40,7 @@ std::string slot_of(const std::string& slots, int rank) {
 }
 
 int run_rank(const std::vector<std::string>& command) {
-  const int rank = comm::detect_launch().rank;
+  const int rank = transport::detect_launch().rank;
   // Slots that a filter has selected are device numbers, as in DeepSpeed.
   if (const char* slots = std::getenv(launch::kSlotsVariable); slots != nullptr) {
     ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);

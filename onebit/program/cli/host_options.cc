@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/program/cluster/allocation.h"
 #include "onebit/program/cluster/problems.h"

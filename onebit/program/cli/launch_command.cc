@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "onebit/exchange/comm/mpi_communicator.h"
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/mpi_communicator.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/wording.h"
@@ -72,14 +72,14 @@ cluster::ChosenStarter starter_of(const std::string& name, const ChosenHosts& ch
   const int ranks = cluster::count_ranks(chosen.hosts);
   const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
   if (name == "auto" && alone) return {.starter = Starter::kAlone};
-  if (name == "tcp" || (name == "auto" && !comm::mpi_is_there())) {
+  if (name == "tcp" || (name == "auto" && !transport::mpi_is_there())) {
     return {.starter = Starter::kTcp, .program = program};
   }
-  require(comm::mpi_is_there(), "onebit launch starts {} by MPI, but {}", counted(ranks, "rank"),
-          comm::mpi_problem());
+  require(transport::mpi_is_there(), "onebit launch starts {} by MPI, but {}",
+          counted(ranks, "rank"), transport::mpi_problem());
   return cluster::choose_starter(
       {.asked = name,
-       .mpi = comm::mpi_version(),
+       .mpi = transport::mpi_version(),
        .in_slurm = chosen.in_slurm,
        .is_there = [](const std::string& one) { return path_of_program(one).has_value(); },
        .says = words_about});
@@ -155,7 +155,7 @@ std::string count_of(const cluster::Hosts& hosts) {
 }
 
 int run(const Arguments& given) {
-  const comm::Launch around = comm::detect_launch();
+  const transport::Launch around = transport::detect_launch();
   require(around.world_size == 1,
           "onebit launch starts all ranks itself, and {} has started it {} times: start it once, "
           "without {}",

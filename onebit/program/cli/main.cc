@@ -12,9 +12,8 @@
 #include "onebit/ground/base/lost_maps.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/cli/inherited_signals.h"
-#include "onebit/program/cli/standard_streams.h"
-#include "onebit/training/commands/log_level_option.h"
+#include "onebit/program/cli/inherited_state.h"
+#include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
 
 namespace {

@@ -6,7 +6,6 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/inspect/recipe_check.h"
 #include "onebit/program/inspect/recipe_document.h"
 #include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/recipe_options.h"

@@ -12,7 +12,6 @@
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/model_sizes.h"
 #include "onebit/program/inspect/task_list.h"
-#include "onebit/training/commands/log_level_option.h"
 #include "onebit/training/commands/recipe_options.h"
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/training/run_folder.h"

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/given_file.h"
+#include "onebit/ground/base/file.h"
 #include "onebit/ground/base/number.h"
 
 namespace onebit::cluster {

@@ -4,14 +4,24 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/ground/base/file.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/program/cluster/host_facts.h"
 #include "onebit/program/cluster/mpi_ports.h"
-#include "onebit/program/cluster/shell_command_line.h"
 
 namespace onebit::cluster {
+
+// Command lines as a POSIX shell reads them.
+using Words = std::vector<std::string>;
+
+// The words, quoted where necessary (base/printable.h) and separated by spaces.
+std::string shell_line(const Words& words);
+// Splits at blanks. 'quoted', "quoted" and \escaped characters are read as in a shell; nothing is
+// expanded. Error: an unclosed quote; `place` names the text in the message.
+Words split_words(std::string_view text, const std::string& place);
 
 inline constexpr const char* kHostCommand = "host";
 inline constexpr const char* kRankCommand = "rank";    // the rank's program follows "--"

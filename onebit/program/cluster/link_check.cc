@@ -12,7 +12,7 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/program/cluster/host_command_line.h"
-#include "onebit/program/cluster/link_lines.h"
+#include "onebit/program/cluster/link_end.h"
 #include "onebit/program/cluster/subprocess.h"
 
 namespace onebit::cluster {

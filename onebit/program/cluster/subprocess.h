@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/program/cluster/shell_command_line.h"
+#include "onebit/program/cluster/host_command_line.h"
 
 namespace onebit::cluster {
 

@@ -1,15 +1,49 @@
 // Starts the ranks of an attempt on their hosts without MPI: they connect by TCP. The counterpart
-// on each host is host_ranks.h.
+// on each host is tcp_start.h.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "onebit/ground/base/json_fwd.h"
 #include "onebit/program/cluster/agent.h"
+#include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/cluster/shell_command_line.h"
 
 namespace onebit::cluster {
+
+// The ranks of one host that TCP connects: a process that starts them, and ends them when the
+// launcher's end of its input closes. It says one line, where ranks may meet if rank 0 is here, and
+// is told the rest in one line of JSON, so that no variable stands in a command line.
+
+// What the launcher tells a host.
+struct HostRanks {
+  int first = 0, ranks = 1, world = 1, host = 0;
+  std::string addresses;               // of rank 0's host, with commas
+  int port = 0;                        // free there
+  std::vector<std::string> variables;  // "NAME=value"
+
+  // The variables of the N-th rank of the host.
+  std::vector<std::string> variables_of(int rank) const;
+};
+
+struct MeetingPlace {
+  std::string addresses;
+  int port = 0;
+};
+
+std::string line_of(const HostRanks& ranks);
+std::optional<HostRanks> parse_host_ranks(std::string_view line);
+std::string line_of(const MeetingPlace& place);
+// Empty if the line is another one, such as a greeting of the host.
+std::optional<MeetingPlace> parse_meeting_place(std::string_view line);
+// A line that passes a signal on.
+std::string signal_line(int number);
+
+// Runs `command` as every rank of this host. Returns 0 or the first status that is not.
+int run_host_ranks(const std::string& interface, const Words& command);
 
 struct TcpStartOptions {
   std::vector<std::string> hosts;  // "NAME:RANKS", in the order of the ranks

@@ -11,7 +11,7 @@
 #include "onebit/data/formats/bert_config_file.h"
 #include "onebit/data/formats/bert_shape.h"
 #include "onebit/data/formats/hugging_face_folder.h"
-#include "onebit/data/formats/match.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/program/convert/convert.h"
 
 namespace onebit::convert {

@@ -13,7 +13,7 @@
 #include "onebit/apps/squad/squad_task.h"
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/apps/tag/tag_task.h"
-#include "onebit/training/training/run_options.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::inspect {
 namespace {

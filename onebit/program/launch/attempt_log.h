@@ -10,7 +10,7 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/metrics/append_file.h"
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/launch/rank_line.h"
+#include "onebit/program/launch/rank_guard.h"
 
 namespace onebit::launch {
 

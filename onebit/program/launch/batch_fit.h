@@ -5,8 +5,8 @@
 #include <string>
 
 #include "onebit/exchange/engine/batch_sizes.h"
+#include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/cluster/shell_command_line.h"
 
 namespace onebit::launch {
 

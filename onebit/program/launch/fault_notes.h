@@ -8,7 +8,7 @@
 
 #include "onebit/ground/base/run_event.h"
 #include "onebit/program/launch/attempt_log.h"
-#include "onebit/program/launch/rank_line.h"
+#include "onebit/program/launch/rank_guard.h"
 
 namespace onebit::launch {
 

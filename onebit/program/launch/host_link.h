@@ -1,4 +1,4 @@
-// The launcher's end of the connection to the watch on one host (watch_lines.h).
+// The launcher's end of the connection to the watch on one host (host_watch.h).
 #pragma once
 
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/subprocess.h"
-#include "onebit/program/launch/watch_lines.h"
+#include "onebit/program/launch/host_watch.h"
 
 namespace onebit::launch {
 

@@ -8,7 +8,7 @@
 
 #include "onebit/ground/base/file.h"
 #include "onebit/program/cluster/host_check.h"
-#include "onebit/program/cluster/shell_command_line.h"
+#include "onebit/program/cluster/host_command_line.h"
 
 namespace onebit::launch {
 

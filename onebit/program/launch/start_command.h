@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/program/cluster/agent.h"
+#include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/cluster/host_list.h"
-#include "onebit/program/cluster/shell_command_line.h"
 #include "onebit/program/cluster/starter_choice.h"
 
 namespace onebit::launch {

@@ -7,7 +7,7 @@
 #include "onebit/math/model/memory_report.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/program/plan/advice.h"
-#include "onebit/training/training/checkpoint_space.h"
+#include "onebit/training/training/run_folder.h"
 
 namespace onebit::plan {
 namespace {

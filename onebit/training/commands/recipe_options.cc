@@ -2,15 +2,61 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/device_communicator.h"
+#include "onebit/exchange/transport/mpi_communicator.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/log.h"
-#include "onebit/training/commands/transport_choice.h"
+#include "onebit/math/device/memory.h"
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/training/training_loop.h"
 
 namespace onebit::commands {
+
+namespace {
+
+const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
+                                                 {"info", LogLevel::kInfo},
+                                                 {"warning", LogLevel::kWarning},
+                                                 {"error", LogLevel::kError}};
+
+}  // namespace
+
+void add_log_level(Command command) {
+  command
+      .add_text_callback(
+          "--log-level", [](const std::string& name) { set_log_level(kLogLevels.at(name)); },
+          "Lines of the log to show: debug, info, warning or error")
+      .check(one_of({"debug", "info", "warning", "error"}))
+      .default_str("info");
+  for (const Command one : command.subcommands()) add_log_level(one);
+}
+
+void choose_transport(transport::World& world, const Context& context,
+                      const engine::TransportRequest& request) {
+  const bool on_cpu = context.device().is_cpu();
+  const int index = context.device().index;
+  if (world.communicator().rank() == 0 && !on_cpu) {
+    log_info("device cuda:{}: {}", index, memory::describe_cuda_device(index));
+  }
+  if (world.communicator().world_size() == 1) return;
+  const std::vector<std::string> uuids =
+      transport::device_uuids_of_ranks(world.communicator(), context.device());
+  if (std::ranges::all_of(uuids, [](const auto& uuid) { return uuid.empty(); })) return;
+  const transport::DeviceTransport transport =
+      transport::transport_of({.backend = request.backend,
+                               .host = std::string(world.communicator().transport()),
+                               .cuda_aware = request.cuda_aware,
+                               .device_uuids = uuids,
+                               .mpi_takes_device_memory = transport::mpi_takes_device_memory()});
+  world.use_device(context.device(), transport);
+  if (world.communicator().rank() == 0) log_info("transport: {}", world.communicator().transport());
+}
 
 namespace {
 
@@ -70,7 +116,7 @@ void add_recipe_options(Command command, const KeyOptions& keys, RecipeOptions& 
 
 int run_on_ranks(const DeviceOptions& device, const std::function<void()>& prepare,
                  const std::function<void(Context&, const training::Connection&)>& body) {
-  comm::World world;
+  transport::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {

@@ -6,13 +6,32 @@
 #include <string>
 
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/exchange/engine/config.h"
+#include "onebit/exchange/transport/world.h"
+#include "onebit/math/device/context.h"
 #include "onebit/training/commands/command_line.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/key_options.h"
-#include "onebit/training/training/run_options.h"
+#include "onebit/training/training/task_inputs.h"
 #include "onebit/training/training/task_kind.h"
 
 namespace onebit::commands {
+
+// The option --log-level.
+
+// Adds the option to the command and all its subcommands.
+void add_log_level(Command command);
+
+// Chooses the transport for buffers on CUDA devices.
+
+// Gives `world` the transport for the context's device; none where all ranks are on CPUs. The
+// recipe decides. If it names no backend: NCCL if every rank has a device of its own, otherwise
+// what connects the processes, through host memory unless cuda_aware. The choice is logged.
+// Collective.
+// Errors: NCCL with two ranks on one device; MPI or TCP where the other one connects the processes;
+// cuda_aware with an MPI that does not accept device pointers; CUDA on some ranks only.
+void choose_transport(transport::World& world, const Context& context,
+                      const engine::TransportRequest& request);
 
 // An option of every training command, and of `onebit launch`, which passes it on.
 inline constexpr const char* kCheckpointCopies = "--checkpoint-copies";

@@ -1,17 +1,18 @@
 #include "onebit/training/commands/usage.h"
 
 #include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <thread>
 
-#include "onebit/exchange/comm/world.h"
+#include "onebit/exchange/transport/world.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_event.h"
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::commands {
+
 namespace {
 
 constexpr auto kTimeForRankZero = std::chrono::seconds(1);
@@ -123,7 +124,7 @@ bool asks_about_no_command(const CLI::App& program, const std::exception& error)
 
 bool launched_above_rank_zero() {
   try {
-    return comm::detect_launch().rank > 0;
+    return transport::detect_launch().rank > 0;
   } catch (const Error&) {  // malformed variables of a launcher: the usage error comes first
     return false;
   }

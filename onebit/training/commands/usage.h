@@ -39,4 +39,7 @@ void require_values(const CLI::App& program);
 // line.
 int end_of_parsing(const CLI::App& program, const std::exception& error);
 
+// Text for --help about files that may be packed (corpus/byte_stream.h reads them).
+inline constexpr const char* kPlainOrPacked = "plain or packed: .gz, .xz, .zst, .bz2, .lz4";
+
 }  // namespace onebit::commands

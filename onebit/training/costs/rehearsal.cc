@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "onebit/exchange/comm/exchange_thread.h"
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/wire_layout.h"
 #include "onebit/exchange/optim/topology.h"

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "onebit/exchange/comm/dense_exchange.h"
-#include "onebit/exchange/comm/exchange_thread.h"
+#include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/bucket_size.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
 #include "onebit/exchange/optim/onebit_adam_timing.h"

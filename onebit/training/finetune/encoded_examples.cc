@@ -1,5 +1,7 @@
 #include "onebit/training/finetune/encoded_examples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "onebit/data/text/tokenizer.h"
@@ -89,6 +91,15 @@ void build_batch(const EncodedExamples& examples, std::span<const uint32_t> whic
                  batches::Batch& batch) {
   batch.clear();
   for (const uint32_t example : which) examples.append(example, example, batch);
+}
+
+void report_cut(const CutTexts& texts, std::vector<std::string>& decisions) {
+  if (texts.cut == 0) return;
+  decisions.push_back(
+      fmt::format("{}: {} of {} texts are longer than {} tokens and were truncated{} "
+                  "(data.max_sequence_length)",
+                  texts.source, texts.cut, texts.all, texts.max_sequence_length,
+                  texts.pairs ? ", the longer text of a pair first" : ""));
 }
 
 }  // namespace onebit::finetune

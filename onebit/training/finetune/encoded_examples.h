@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "onebit/data/batches/batch.h"
@@ -66,5 +67,16 @@ batches::BatchBounds bounds_of(const EncodedExamples& examples, int64_t sequence
 // Fills `batch` with the examples `which`, for a prediction: their samples are their numbers.
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
                  batches::Batch& batch);
+
+// Reports that texts longer than a sequence were truncated.
+struct CutTexts {
+  std::string source;               // their file
+  int64_t cut = 0, all = 0;         // texts, or pairs of them
+  int64_t max_sequence_length = 0;  // tokens
+  bool pairs = false;
+};
+
+// Adds a sentence to the decisions of a task if any were cut.
+void report_cut(const CutTexts& texts, std::vector<std::string>& decisions);
 
 }  // namespace onebit::finetune

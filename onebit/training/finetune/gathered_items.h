@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/data/batches/length_sweep.h"
+#include "onebit/data/batches/step_dealer.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/math/tensor/tensor.h"
 

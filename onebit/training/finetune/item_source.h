@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/ground/base/json.h"
-#include "onebit/training/training/batch_source.h"
+#include "onebit/training/training/task.h"
 
 namespace onebit::finetune {
 

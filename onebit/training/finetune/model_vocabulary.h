@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "onebit/data/corpus/prepare_options.h"
+#include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/store.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"

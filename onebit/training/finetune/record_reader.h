@@ -6,11 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/corpus/file_lines.h"
 #include "onebit/data/corpus/left_out_records.h"
+#include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/json_fwd.h"
 
 namespace onebit::finetune {
+
+// The fields of one record of a CSV file (RFC 4180): separated by commas, and quoted if they
+// contain a comma, a quote (doubled) or a line end.
+
+// Splits `line`, which was read from `lines`; a quoted field that is not closed in it continues in
+// the next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that
+// is never closed, text after a closing quote.
+void csv_fields(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields);
 
 enum class FileFormat { kTsv, kCsv, kJsonLines };
 

@@ -10,7 +10,6 @@
 #include "onebit/ground/base/json_fwd.h"
 #include "onebit/ground/metrics/metric.h"
 #include "onebit/math/tensor/parameter_table.h"
-#include "onebit/training/training/model_card.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::training {

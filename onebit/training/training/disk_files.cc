@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "onebit/data/formats/sentence_files.h"
-#include "onebit/exchange/checkpoint/file_exchange.h"
-#include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/exchange/checkpoint/rank_exchange.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"

@@ -1,6 +1,7 @@
 // Model folders in Hugging Face's layout: reads and writes parameters and the model's description.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -8,15 +9,17 @@
 #include <vector>
 
 #include "onebit/data/formats/hugging_face_folder.h"
-#include "onebit/data/formats/match.h"
 #include "onebit/data/formats/sentence_files.h"
+#include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/math/device/constant_weights.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/model/config.h"
 #include "onebit/math/tensor/parameter_table.h"
+#include "onebit/training/training/table_rows.h"
 
 namespace onebit::training {
 
@@ -107,5 +110,23 @@ class ValueSnapshot {
   std::vector<ParameterEntry> entries_;
   std::vector<float> values_;
 };
+
+// README.md of a model folder, as model hubs show it: what the model is, its data and how it was
+// trained.
+struct ModelCard {
+  std::string task;  // the recipe's
+  int64_t step = 0, steps = 0, samples = 0;
+  std::string initial_values;  // of the run, however often it was resumed; empty: not known
+  Rows data;                   // as in the start table
+  Json data_identity;          // checksums, as in a checkpoint's client state
+  std::string result;          // of the last evaluation, in words; empty: there was none
+  int64_t result_step = 0;
+  Json recipe;
+};
+
+std::string model_card_text(const ModelCard& card, const ModelDescription& description);
+// Writes README.md beside the model's other files.
+void write_model_card(const Path& model_folder, const ModelCard& card,
+                      const ModelDescription& description);
 
 }  // namespace onebit::training

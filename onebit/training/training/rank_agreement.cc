@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/exchange/checkpoint/rank_exchange.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
-#include "onebit/ground/recipe/recipe_differences.h"
+#include "onebit/ground/recipe/recipe.h"
 
 namespace onebit::training {
 namespace {

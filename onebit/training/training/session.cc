@@ -9,10 +9,10 @@
 #include "onebit/ground/base/wording.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/training/costs/step_costs.h"
+#include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/disk_files.h"
 #include "onebit/training/training/rank_agreement.h"
 #include "onebit/training/training/run_folder.h"
-#include "onebit/training/training/typical_batch.h"
 
 namespace onebit::training {
 namespace {

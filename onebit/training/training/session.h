@@ -13,9 +13,9 @@
 #include "onebit/math/model/memory_report.h"
 #include "onebit/training/costs/step_prediction.h"
 #include "onebit/training/training/best_model.h"
-#include "onebit/training/training/checkpoint_space.h"
-#include "onebit/training/training/run_options.h"
+#include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/task.h"
+#include "onebit/training/training/task_inputs.h"
 #include "onebit/training/training/training_log.h"
 
 namespace onebit::training {

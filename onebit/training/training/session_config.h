@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "onebit/exchange/engine/config.h"
 #include "onebit/ground/recipe/keys.h"
 
 namespace onebit::training {
@@ -27,5 +28,12 @@ struct SessionConfig {
 
 // Lists the keys, in the sections `run` and `tensorboard`, after the engine has listed its own.
 SessionConfig read_session_config(Keys& recipe);
+
+// The length of a run that a recipe gives in epochs.
+
+// Sets config.run.steps so that `epochs` passes over `samples` are consumed, in at least one step.
+// Returns the decision in words. Error: the batch sizes of the recipe do not fit the ranks.
+std::string choose_steps(engine::EngineConfig& config, double epochs, uint64_t samples,
+                         int world_size);
 
 }  // namespace onebit::training

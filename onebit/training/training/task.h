@@ -7,19 +7,49 @@
 #include <string>
 #include <vector>
 
+#include "onebit/data/batches/batch.h"
+#include "onebit/data/batches/step_dealer.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/engine/config.h"
+#include "onebit/ground/base/json_fwd.h"
 #include "onebit/math/model/memory_plan.h"
 #include "onebit/math/model/training_pass.h"
-#include "onebit/training/training/batch_source.h"
 #include "onebit/training/training/best_model.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/evaluation.h"
 #include "onebit/training/training/model_folder.h"
-#include "onebit/training/training/rows.h"
 #include "onebit/training/training/session_config.h"
+#include "onebit/training/training/table_rows.h"
 
 namespace onebit::training {
+
+// The source of a task's batches.
+
+// Determines which samples of a step this rank gets (batches/step_dealer.h). All members but `rank`
+// are equal on all ranks.
+struct StreamShare : batches::DealOptions {
+  int threads = 1;  // for computations made once, at the start
+};
+
+// The batches of one rank, in an order of samples that all ranks share. Usable from any number of
+// threads.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // Fills `batch` with micro-step `micro_step` of the step that begins at global sample
+  // `first_sample`; it may get no sample (batches/step_dealer.h). A pure function of its arguments:
+  // the sample counter is the position.
+  virtual void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) = 0;
+  // The largest sizes of any batch.
+  virtual batches::BatchBounds bounds() const = 0;
+  // 0 if epochs have no common length (several token stores).
+  virtual uint64_t samples_per_epoch() const { return 0; }
+  // Members of a checkpoint's client state, and of the model card, from which Task::open() detects
+  // changed data.
+  virtual Json identity() const = 0;
+  // Further members, from which it restores the position after `samples`.
+  virtual Json position(uint64_t samples) = 0;
+};
 
 // The counts over which the loss of a step is averaged, summed over its micro-steps and all ranks.
 struct StepItems {

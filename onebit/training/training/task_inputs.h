@@ -1,16 +1,39 @@
 // What a task is made of besides its recipe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/engine/config.h"
 #include "onebit/ground/base/file.h"
+#include "onebit/ground/recipe/recipe.h"
 
 namespace onebit::training {
+
+// The options of every training task.
+
+// The task of a recipe without the key "task".
+inline constexpr std::string_view kDefaultTask = "pretrain";
+
+// A profile of the run (run_profile.h).
+struct ProfileRequest {
+  int64_t first_traced_step = 0;  // number in the run; 0: soon after the first one of this process
+};
+
+struct RunOptions {
+  Recipe recipe;
+  Path output;          // the folder of the run
+  bool resume = false;  // continue from a checkpoint in `output`
+  std::string tag;      // of this checkpoint; empty: the one that `latest` names
+  bool quiet = false;   // no tables
+  std::optional<ProfileRequest> profile = std::nullopt;
+};
 
 struct NamedInput {
   std::string name;  // may be empty

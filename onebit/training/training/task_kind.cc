@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "onebit/training/training/run_options.h"
+#include "onebit/training/training/task_inputs.h"
 
 namespace onebit::training {
 

@@ -8,7 +8,6 @@
 
 #include "onebit/exchange/engine/config.h"
 #include "onebit/ground/recipe/recipe.h"
-#include "onebit/training/training/run_options.h"
 #include "onebit/training/training/session_config.h"
 #include "onebit/training/training/task.h"
 #include "onebit/training/training/task_inputs.h"

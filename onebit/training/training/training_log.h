@@ -12,8 +12,8 @@
 #include "onebit/ground/metrics/meters.h"
 #include "onebit/ground/metrics/metric.h"
 #include "onebit/training/training/evaluation.h"
-#include "onebit/training/training/rows.h"
 #include "onebit/training/training/session_config.h"
+#include "onebit/training/training/table_rows.h"
 
 namespace onebit::training {
 

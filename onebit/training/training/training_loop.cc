@@ -2,29 +2,51 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
-#include "onebit/exchange/checkpoint/rank_texts.h"
+#include "onebit/exchange/checkpoint/rank_exchange.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
+#include "onebit/ground/base/run_event.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/log_line.h"
 #include "onebit/math/device/profile.h"
-#include "onebit/training/training/checkpoint_space.h"
-#include "onebit/training/training/end_table.h"
 #include "onebit/training/training/interruption.h"
 #include "onebit/training/training/model_folder.h"
-#include "onebit/training/training/run_events.h"
 #include "onebit/training/training/run_folder.h"
 #include "onebit/training/training/run_profile.h"
-#include "onebit/training/training/start_table.h"
+#include "onebit/training/training/run_tables.h"
 
 namespace onebit::training {
 
 namespace log_line = metrics::log_line;
 
 namespace {
+
+// The progress of a run for the program that has started it (base/run_event.h). All ranks make the
+// same progress, so rank 0 alone reports it.
+class RunEvents {
+ public:
+  explicit RunEvents(int rank) : is_first_(rank == 0) {}
+
+  void begin(int64_t step) const { report({.kind = RunEvent::Kind::kBegin, .step = step}); }
+  void step(int64_t step) const { report({.kind = RunEvent::Kind::kStep, .step = step}); }
+  void phase(const std::string& name) const {
+    report({.kind = RunEvent::Kind::kPhase, .text = name});
+  }
+  void stopped(int64_t step) const { report({.kind = RunEvent::Kind::kStopped, .step = step}); }
+  void finished(int64_t step) const { report({.kind = RunEvent::Kind::kFinished, .step = step}); }
+
+ private:
+  void report(const RunEvent& event) const {
+    if (is_first_) report_run_event(event);
+  }
+
+  bool is_first_;
+};
 
 bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;

@@ -1,0 +1,77 @@
+#include "onebit/program/cli/inherited_state.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/training/commands/usage.h"
+
+namespace onebit::cli {
+
+namespace {
+
+struct Inherited {
+  int number;
+  bool is_known;
+  struct sigaction action;
+};
+
+constinit std::array<Inherited, 4> inherited = {
+    {{SIGHUP, false, {}}, {SIGINT, false, {}}, {SIGTERM, false, {}}, {SIGUSR1, false, {}}}};
+
+void record_signals(int, char**, char**) {
+  for (Inherited& one : inherited) {
+    one.is_known = ::sigaction(one.number, nullptr, &one.action) == 0;
+  }
+}
+
+// Only functions of this section run before those of libraries. A C library that does not know the
+// section calls none, and nothing is restored.
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const kBeforeLibraries)(int, char**, char**) = record_signals;
+
+}  // namespace
+
+void restore_inherited_signals() {
+  for (const Inherited& one : inherited) {
+    if (one.is_known) ::sigaction(one.number, &one.action, nullptr);
+  }
+}
+
+void open_missing_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is that of the stream. It is opened the wrong way round, so that its
+    // use fails.
+    const int wrong = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", wrong) != stream) return;
+  }
+}
+
+bool output_has_failed() {
+  return std::ferror(stdout) != 0;
+}
+
+int status_with_output(int status) {
+  const bool failed_before = output_has_failed();
+  CallResult written = std::fflush(stdout) == 0;
+  // Network file systems report a full disk when a file is closed. Output that was never written to
+  // does not matter.
+  if (!written.failed() && !failed_before) {
+    const int copy = ::dup(STDOUT_FILENO);
+    if (copy >= 0) written = ::close(copy);
+  }
+  if (!written.failed() && !failed_before) return status;
+  const std::string reason = written.failed() ? ": " + reason_of(written.error()) : "";
+  log_error("standard output cannot be written{}", reason);
+  return status == commands::kSuccess ? commands::kFailure : status;
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,26 @@
+// What the program has from the process that started it: signals, and the descriptors 0 to 2 from
+// its start to its exit status.
+#pragma once
+
+namespace onebit::cli {
+
+// What the program was started to do on a signal, whatever its libraries think of it.
+
+// Undoes what libraries do about SIGHUP, SIGINT, SIGTERM and SIGUSR1 when they are loaded. Open MPI
+// 5 loads UCX, which handles SIGHUP (it then logs more) even where it is ignored: a closed terminal
+// would not end `onebit prepare`, and would end a run under `nohup`.
+void restore_inherited_signals();
+
+// Opens descriptors 0 to 2 where they are closed (`2>&-`), so that no file of a run gets one of
+// these numbers and with it what is meant for the terminal. Reading from such a standard input and
+// writing to such an output fail, as they did before.
+void open_missing_streams();
+
+// Writes what is buffered for standard output. Returns `status`; reports an error and returns
+// kFailure instead of kSuccess if any of the output could not be written (a full disk).
+int status_with_output(int status);
+
+// Whether an exception only repeats that standard output cannot be written.
+bool output_has_failed();
+
+}  // namespace onebit::cli

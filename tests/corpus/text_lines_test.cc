@@ -1,0 +1,68 @@
+#include "onebit/data/corpus/text_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/text_files.h"
+
+namespace onebit::corpus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> lines_of(const Path& path) {
+  FileLines lines(path);
+  std::vector<std::string> all;
+  for (std::string line; lines.next(line);) {
+    all.push_back(line);
+    EXPECT_EQ(lines.number(), all.size());
+  }
+  return all;
+}
+
+TEST(FileLines, WithAndWithoutALastLineEnd) {
+  const TextFiles files;
+  EXPECT_THAT(lines_of(files.write("a", "one\ntwo\n")), ElementsAre("one", "two"));
+  EXPECT_THAT(lines_of(files.write("b", "one\n\ntwo")), ElementsAre("one", "", "two"));
+  EXPECT_THAT(lines_of(files.write("c", "")), ElementsAre());
+  EXPECT_THAT(lines_of(files.write("d", "\n")), ElementsAre(""));
+}
+
+TEST(FileLines, AByteOrderMarkIsNoText) {
+  const TextFiles files;
+  EXPECT_THAT(lines_of(files.write("a", "\xEF\xBB\xBFQuality\n\xEF\xBB\xBF")),
+              ElementsAre("Quality", "\xEF\xBB\xBF"));
+}
+
+TEST(FileLines, Utf16IsRefusedByName) {
+  const TextFiles files;
+  const Path path = files.write("wide.tsv", std::string("\xFF\xFEt\0\n\0", 6));
+  EXPECT_THAT(message_of([&] { lines_of(path); }),
+              HasSubstr("wide.tsv: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8"));
+}
+
+// Lines that cross the blocks in which a file is read.
+TEST(FileLines, LongLines) {
+  const TextFiles files;
+  std::string text;
+  std::vector<std::string> expected;
+  for (size_t i = 0; i < 12; ++i) {
+    expected.emplace_back(i * 77777, static_cast<char>('a' + i));
+    text += expected.back() + "\n";
+  }
+  EXPECT_EQ(lines_of(files.write("a", text)), expected);
+}
+
+TEST(FileLines, BadBytesAreNamed) {
+  const TextFiles files;
+  const std::string message =
+      message_of([&] { lines_of(files.write("a.tsv", "fine\ncaf\xE9\n")); });
+  EXPECT_THAT(message, HasSubstr("a.tsv:2: byte 4 of the line (0xe9) is not UTF-8"));
+  EXPECT_THAT(message, HasSubstr("iconv"));
+  EXPECT_THAT(message_of([&] { lines_of(files.path("none")); }), HasSubstr("none"));
+}
+
+}  // namespace
+}  // namespace onebit::corpus
