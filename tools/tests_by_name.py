@@ -52,7 +52,13 @@ COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "c
 COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
+    "text/character_map": "formats/pipeline_json_test",
     "text/characters": "text/basic_tokenizer_test",
+    "text/normalizer": "formats/pipeline_json_test",
+    "text/pieces": "formats/pipeline_json_test",
+    "text/pipeline": "formats/pipeline_json_test",
+    "text/pre_tokenizer": "formats/pipeline_json_test",
+    "text/subword_models": "formats/pipeline_json_test",
     "text/unicode_classes": "text/basic_tokenizer_test",
     "text/unicode_mapping": "text/basic_tokenizer_test",
     "text/word_splitter": "text/tokenizer_test",

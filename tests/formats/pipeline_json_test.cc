@@ -1,4 +1,4 @@
-// Compares with goldens of Hugging Face's `tokenizers`, which tools/make_tokenizer_folders.py wrote.
+// Compares with goldens of Hugging Face's `tokenizers`, written by tools/make_tokenizer_folders.py.
 #include "onebit/data/formats/pipeline_json.h"
 
 #include <gmock/gmock.h>
@@ -123,8 +123,8 @@ TEST(PipelineJson, NamesADamagedCharacterMap) {
     return json;
   };
   EXPECT_THAT(error_of(with_map("AAAA")), HasSubstr("normalizer.precompiled_charsmap"));
-  EXPECT_THAT(error_of(with_map("?")), HasSubstr("is not base64"));
-  EXPECT_THAT(error_of(with_map("/////w==")), HasSubstr("is damaged"));
+  EXPECT_THAT(error_of(with_map("?")), HasSubstr("it is not base64"));
+  EXPECT_THAT(error_of(with_map("/////w==")), HasSubstr("its trie has"));
 }
 
 TEST(PipelineJson, PrefixesThatDisagree) {

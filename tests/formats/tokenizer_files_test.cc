@@ -194,7 +194,8 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
               HasSubstr("model.max_input_chars_per_word` is 200"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["unk_token"] = "a"; }),
               HasSubstr("`model.unk_token` is \"a\""));
-  EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }), HasSubstr("WordPiece"));
+  EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }),
+              HasSubstr("WordPiece"));
   EXPECT_THAT(error_of([](Json& json) { json["post_processor"]["pair"].erase(2); }),
               HasSubstr("key `post_processor` is another template"));
   EXPECT_THAT(error_of(with("post_processor", {{"type", "ByteLevel"}})),

@@ -50,41 +50,13 @@ void for_each_part(const Json& part, const std::string& place, const std::string
       place, path, quote(type), known);
 }
 
-std::string decoded_base64(const std::string& text, const std::string& place) {
-  std::string bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  const std::string_view given =
-      std::string_view(text).substr(0, text.find_last_not_of('=') + size_t{1});
-  for (const char c : given) {
-    uint32_t value = 0;
-    if (c >= 'A' && c <= 'Z') {
-      value = static_cast<uint32_t>(c - 'A');
-    } else if (c >= 'a' && c <= 'z') {
-      value = static_cast<uint32_t>(c - 'a') + 26;
-    } else if (c >= '0' && c <= '9') {
-      value = static_cast<uint32_t>(c - '0') + 52;
-    } else {
-      require(c == '+' || c == '/', "{} is not base64", place);
-      value = c == '+' ? 62 : 63;
-    }
-    bits = (bits << 6) | value;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes.push_back(static_cast<char>((bits >> count) & 0xFF));
-    }
-  }
-  return bytes;
-}
-
 std::shared_ptr<const text::CharacterMap> character_map(JsonReader& reader) {
   const std::string where = reader.place("precompiled_charsmap");
-  const std::string bytes = decoded_base64(reader.text("precompiled_charsmap", ""), where);
   try {
-    return std::make_shared<const text::CharacterMap>(bytes);
+    return std::make_shared<const text::CharacterMap>(
+        text::CharacterMap::from_base64(reader.text("precompiled_charsmap", "")));
   } catch (const Error& error) {
-    fail("{} is damaged: {}", where, error.what());
+    fail("{}: {}", where, error.what());
   }
 }
 

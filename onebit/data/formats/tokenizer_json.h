@@ -1,6 +1,6 @@
 // tokenizer.json, the file of Hugging Face's `tokenizers`. WordPiece has BertNormalizer and
-// BertPreTokenizer; other models have a pipeline (pipeline_json.h). Every member is understood, known
-// to change no id, or an error that names it.
+// BertPreTokenizer, and other models have a pipeline (pipeline_json.h). Every member is understood,
+// known to change no id, or an error that names it.
 #pragma once
 
 #include <memory>

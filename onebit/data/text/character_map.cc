@@ -139,7 +139,37 @@ class Replacing {
   int change_ = 0;
 };
 
+std::string decoded_base64(std::string_view text) {
+  std::string bytes;
+  uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text.substr(0, text.find_last_not_of('=') + size_t{1})) {
+    uint32_t value = 0;
+    if (c >= 'A' && c <= 'Z') {
+      value = static_cast<uint32_t>(c - 'A');
+    } else if (c >= 'a' && c <= 'z') {
+      value = static_cast<uint32_t>(c - 'a') + 26;
+    } else if (c >= '0' && c <= '9') {
+      value = static_cast<uint32_t>(c - '0') + 52;
+    } else {
+      require(c == '+' || c == '/', "it is not base64");
+      value = c == '+' ? 62 : 63;
+    }
+    bits = (bits << 6) | value;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<char>((bits >> count) & 0xFF));
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
+
+CharacterMap CharacterMap::from_base64(std::string_view text) {
+  return CharacterMap(decoded_base64(text));
+}
 
 CharacterMap::CharacterMap(std::string_view bytes) {
   static_assert(std::endian::native == std::endian::little);

@@ -19,6 +19,8 @@ class CharacterMap {
   // values, each with a zero byte behind it. Error, without a place: a trie that is cut short or
   // leads out of itself, values that are not UTF-8 or do not end.
   explicit CharacterMap(std::string_view bytes);
+  // The same, written in base64.
+  static CharacterMap from_base64(std::string_view text);
 
   // Maps the grapheme clusters of up to five bytes, else their characters (as the reference).
   void apply(const NormalizedText& from, NormalizedText& to) const;

@@ -138,7 +138,8 @@ class Vocabulary {
   // Null: BERT's WordPiece.
   const std::shared_ptr<const PipelineRules>& pipeline() const { return pipeline_; }
   const PairTemplate& pair_template() const { return pair_; }
-  // Whether vocab.txt says all: BERT's WordPiece, and only BERT's special tokens are looked for in the text.
+  // Whether vocab.txt says all: the model is BERT's WordPiece, and only BERT's special tokens are
+  // looked for in the text.
   bool is_plain() const { return is_plain_; }
 
   // Whether the token continues a word: it starts with "##", or lacks the mark with which words of
