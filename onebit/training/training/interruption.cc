@@ -1,7 +1,5 @@
 #include "onebit/training/training/interruption.h"
 
-#include <span>
-
 #include "onebit/ground/base/ignored_signal.h"
 
 namespace onebit::training {
@@ -39,12 +37,6 @@ Interruption::~Interruption() {
 
 bool Interruption::asked() const {
   return asked_to_end != 0;
-}
-
-bool Interruption::agreed(comm::Communicator& communicator) const {
-  int64_t any = asked() ? 1 : 0;
-  communicator.all_reduce(std::span(&any, 1), comm::Reduction::kMax);
-  return any != 0;
 }
 
 }  // namespace onebit::training
