@@ -9,32 +9,16 @@ type of the device. Errors in folders and texts are `onebit.Error`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from onebit import _core
+from onebit import _core, arguments
+from onebit.arguments import Folder
 
 if TYPE_CHECKING:
     import numpy as np
 
     Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
-
-Folder = str | os.PathLike[str]
-
-
-def _list_of(texts: Sequence[str], name: str) -> list[str]:
-    """Returns the texts as a list. A single str is a mistake here: it is a sequence of letters."""
-    if isinstance(texts, str):
-        raise TypeError(f"{name} must be a list of texts, not one text: write [{name}]")
-    texts = list(texts)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{index}] must be a str, not {type(text).__name__}")
-        if not text.isascii():
-            text.encode()  # UnicodeEncodeError for half of a surrogate pair
-    return texts
-
 
 class Encoder:
     """Turns texts into vectors whose inner products or cosines compare their meanings.
@@ -58,12 +42,17 @@ class Encoder:
         """Loads the model. `pooling` is "mean" or "cls", and `prompt` the name of one of the
         folder's prompts (`prompt_names`), or the text itself."""
         self._model = _core.Encoder(
-            os.fspath(folder), max_sequence_length, pooling, normalize, prompt, batch_size,
-            compute, threads)
+            arguments.path(folder, "folder"),
+            arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
+            arguments.maybe(arguments.text, pooling, "pooling"),
+            arguments.maybe(arguments.flag, normalize, "normalize"),
+            arguments.maybe(arguments.text, prompt, "prompt"),
+            arguments.whole(batch_size, "batch_size"), arguments.text(compute, "compute"),
+            arguments.maybe(arguments.small, threads, "threads"))
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         """Returns the vectors, f32 [texts, `dimensions`]."""
-        return self._model.encode(_list_of(texts, "texts"))
+        return self._model.encode(arguments.texts(texts, "texts"))
 
     @property
     def dimensions(self) -> int:
@@ -99,12 +88,15 @@ class Classifier:
         threads: int | None = None,
     ) -> None:
         self._model = _core.Classifier(
-            os.fspath(folder), max_sequence_length, batch_size, compute, threads)
+            arguments.path(folder, "folder"),
+            arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
+            arguments.whole(batch_size, "batch_size"), arguments.text(compute, "compute"),
+            arguments.maybe(arguments.small, threads, "threads"))
 
     def logits(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> Matrix:
         """Returns the model's outputs, f32 [texts, labels]. A model of regression has one."""
-        pairs = None if text_pairs is None else _list_of(text_pairs, "text_pairs")
-        return self._model.logits(_list_of(texts, "texts"), pairs)
+        pairs = None if text_pairs is None else arguments.texts(text_pairs, "text_pairs")
+        return self._model.logits(arguments.texts(texts, "texts"), pairs)
 
     def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[str]:
         """Returns the most probable label of each text. Error: the model gives several labels to a
@@ -142,11 +134,16 @@ class Tagger:
         """Loads the model. A sentence that is longer than `max_sequence_length` is read in several
         windows, which overlap by `stride` tokens."""
         self._model = _core.Tagger(
-            os.fspath(folder), max_sequence_length, stride, batch_size, compute, threads)
+            arguments.path(folder, "folder"),
+            arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
+            arguments.maybe(arguments.whole, stride, "stride"),
+            arguments.whole(batch_size, "batch_size"), arguments.text(compute, "compute"),
+            arguments.maybe(arguments.small, threads, "threads"))
 
     def logits(self, sentences: Sequence[Sequence[str]]) -> list[Matrix]:
         """Returns f32 [words, labels] for every sentence, which is a list of words."""
-        words = [_list_of(sentence, f"sentences[{i}]") for i, sentence in enumerate(sentences)]
+        lists = arguments.elements(sentences, "sentences", "lists of words")
+        words = [arguments.texts(sentence, f"sentences[{i}]") for i, sentence in enumerate(lists)]
         outputs, begin, parts = self._model.logits(words), 0, []
         for sentence in words:
             parts.append(outputs[begin:begin + len(sentence)])
@@ -178,17 +175,26 @@ class QuestionAnswering:
     """Finds the answer to a question in a text (SQuAD)."""
 
     def __init__(self, folder: Folder, *, compute: str = "f32", threads: int | None = None) -> None:
-        self._model = _core.QuestionAnswering(os.fspath(folder), compute, threads)
+        self._model = _core.QuestionAnswering(
+            arguments.path(folder, "folder"), arguments.text(compute, "compute"),
+            arguments.maybe(arguments.small, threads, "threads"))
 
     def answer(self, question: str, text: str, *, may_abstain: bool | None = None) -> str:
         """Returns the answer, a part of `text`, or "" if there is none. `may_abstain` is whether there
         may be none, at first what the model was trained for."""
-        return self._model.answer(question, text, may_abstain)[0]
+        return self._answer(question, text, may_abstain)[0]
 
     def candidates(self, question: str, text: str, *,
                    may_abstain: bool | None = None) -> list[Answer]:
         """Returns up to 20 different answers, the most probable first."""
-        return [Answer(*best) for best in self._model.answer(question, text, may_abstain)[1]]
+        return [Answer(*best) for best in self._answer(question, text, may_abstain)[1]]
+
+    def _answer(
+        self, question: str, text: str, may_abstain: bool | None,
+    ) -> tuple[str, list[tuple[str, float, float, float]]]:
+        return self._model.answer(
+            arguments.text(question, "question"), arguments.text(text, "text"),
+            arguments.maybe(arguments.flag, may_abstain, "may_abstain"))
 
 
 class Candidate(NamedTuple):
@@ -203,8 +209,10 @@ class FillMask:
     """Predicts the tokens that are replaced by [MASK] in a text."""
 
     def __init__(self, folder: Folder, *, threads: int | None = None) -> None:
-        self._model = _core.FillMask(os.fspath(folder), threads)
+        self._model = _core.FillMask(
+            arguments.path(folder, "folder"), arguments.maybe(arguments.small, threads, "threads"))
 
     def fill(self, text: str, top: int = 5) -> list[list[Candidate]]:
         """Returns the `top` most probable tokens for every [MASK] of the text, in its order."""
-        return [[Candidate(*best) for best in mask] for mask in self._model.fill(text, top)]
+        filled = self._model.fill(arguments.text(text, "text"), arguments.whole(top, "top"))
+        return [[Candidate(*best) for best in mask] for mask in filled]

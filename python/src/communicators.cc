@@ -18,7 +18,8 @@ namespace {
 using namespace nb::literals;
 
 std::vector<Ranks> ranks_as_threads(int count) {
-  require(count >= 1, "the number of ranks must be at least 1, not {}", count);
+  constexpr int kMost = 1024;
+  require(count >= 1 && count <= kMost, "count must be between 1 and {}, not {}", kMost, count);
   std::vector<Ranks> ranks;
   for (auto& communicator : comm::make_thread_world(count)) {
     ranks.push_back({std::move(communicator)});

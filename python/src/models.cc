@@ -18,26 +18,15 @@
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/apps/tag/tag_prediction.h"
 #include "onebit/ground/base/parallel_for.h"
-#include "python/src/module.h"
+#include "onebit/training/commands/device_option.h"
+#include "python/src/arrays.h"
 
 namespace onebit::python {
 namespace {
 
 using namespace nb::literals;
 
-using Matrix = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
-using IdArray = nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>;
-using RangeArray = nb::ndarray<nb::numpy, int64_t, nb::ndim<2>>;
-
-// An array that keeps the vector's memory.
-template <typename Array, typename T>
-Array array_of(std::vector<T> values, std::initializer_list<size_t> shape) {
-  auto kept = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = kept->data();
-  const nb::capsule owner(
-      kept.release(), [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
-  return Array(data, shape, owner);
-}
+using Matrix = NumpyArray<float, 2>;
 
 // "auto" is absent: the type of the device.
 std::optional<DType> compute_type(const std::string& word) {
@@ -49,8 +38,31 @@ std::optional<DType> compute_type(const std::string& word) {
 
 int thread_count(std::optional<int> threads) {
   if (!threads) return available_threads();
-  require(*threads >= 1, "threads must be at least 1, not {}", *threads);
+  require(*threads >= 1 && *threads <= commands::kMaxThreads,
+          "threads must be at least 1 and at most {}, not {}", commands::kMaxThreads, *threads);
   return *threads;
+}
+
+// The tokens of a text, with [CLS] and [SEP].
+std::optional<int64_t> checked_length(std::optional<int64_t> length) {
+  constexpr int64_t kLeast = 3, kMost = 65536;
+  require(!length || (*length >= kLeast && *length <= kMost),
+          "max_sequence_length must be between {} and {}, not {}", kLeast, kMost,
+          length.value_or(0));
+  return length;
+}
+
+std::optional<int64_t> checked_stride(std::optional<int64_t> stride) {
+  require(!stride || *stride >= 1, "stride must be at least 1, not {}", stride.value_or(0));
+  return stride;
+}
+
+// The texts that are computed at once: memory is reserved for all of them.
+int64_t checked_batch(int64_t batch_size) {
+  constexpr int64_t kMost = 65536;
+  require(batch_size >= 1 && batch_size <= kMost,
+          "batch_size must be at least 1 and at most {}, not {}", kMost, batch_size);
+  return batch_size;
 }
 
 // What every model has: a context, and one call at a time, from any thread of the interpreter.
@@ -99,13 +111,12 @@ class Encoder : Computer {
   Encoder(const std::string& folder, const Options& given, std::optional<int> threads)
       : Computer(threads) {
     embed::TextEncoderOptions options;
-    options.max_sequence_length = given.max_sequence_length;
+    options.max_sequence_length = checked_length(given.max_sequence_length);
     if (given.pooling) options.pooling = pooling_of(*given.pooling);
     options.normalize = given.normalize;
     options.prompt = given.prompt;
-    options.batch = given.batch_size;
+    options.batch = checked_batch(given.batch_size);
     options.compute = compute_type(given.compute);
-    require(given.batch_size >= 1, "batch_size must be at least 1, not {}", given.batch_size);
     compute([&] { encoder_ = std::make_unique<embed::TextEncoder>(context(), folder, options); });
   }
 
@@ -114,7 +125,8 @@ class Encoder : Computer {
       const auto examples = examples_of(texts, std::nullopt);
       return examples.empty() ? std::vector<float>() : encoder_->vectors(examples);
     });
-    return array_of<Matrix>(std::move(vectors), {texts.size(), static_cast<size_t>(hidden())});
+    const size_t shape[] = {texts.size(), static_cast<size_t>(hidden())};
+    return array_of(std::move(vectors), shape);
   }
   int64_t hidden() const { return encoder_->hidden(); }
   std::string description() const { return encoder_->description(); }
@@ -135,10 +147,10 @@ class Classifier : Computer {
   Classifier(const std::string& folder, std::optional<int64_t> max_sequence_length,
              int64_t batch_size, const std::string& type, std::optional<int> threads)
       : Computer(threads) {
-    require(batch_size >= 1, "batch_size must be at least 1, not {}", batch_size);
-    const classify::ClassifyPredictionOptions options{.max_sequence_length = max_sequence_length,
-                                                      .batch = batch_size,
-                                                      .compute = compute_type(type)};
+    const classify::ClassifyPredictionOptions options{
+        .max_sequence_length = checked_length(max_sequence_length),
+        .batch = checked_batch(batch_size),
+        .compute = compute_type(type)};
     compute([&] {
       predictor_ = std::make_unique<classify::ClassifyPredictor>(context(), folder, options);
     });
@@ -151,7 +163,8 @@ class Classifier : Computer {
       return examples.empty() ? std::vector<float>()
                               : predictor_->outputs(examples, pairs.has_value());
     });
-    return array_of<Matrix>(std::move(outputs), {texts.size(), labels().size()});
+    const size_t shape[] = {texts.size(), labels().size()};
+    return array_of(std::move(outputs), shape);
   }
   const std::vector<std::string>& labels() const { return predictor_->labels(); }
   std::string problem() const { return std::string(classify::name_of(predictor_->problem())); }
@@ -166,11 +179,11 @@ class Tagger : Computer {
          std::optional<int64_t> stride, int64_t batch_size, const std::string& type,
          std::optional<int> threads)
       : Computer(threads) {
-    require(batch_size >= 1, "batch_size must be at least 1, not {}", batch_size);
-    const tag::TagPredictionOptions options{.max_sequence_length = max_sequence_length,
-                                            .stride = stride,
-                                            .batch = batch_size,
-                                            .compute = compute_type(type)};
+    const tag::TagPredictionOptions options{
+        .max_sequence_length = checked_length(max_sequence_length),
+        .stride = checked_stride(stride),
+        .batch = checked_batch(batch_size),
+        .compute = compute_type(type)};
     compute([&] { predictor_ = std::make_unique<tag::TagPredictor>(context(), folder, options); });
   }
 
@@ -184,7 +197,8 @@ class Tagger : Computer {
     }
     std::vector<float> outputs =
         compute([&] { return words == 0 ? std::vector<float>() : predictor_->outputs(read); });
-    return array_of<Matrix>(std::move(outputs), {words, labels().size()});
+    const size_t shape[] = {words, labels().size()};
+    return array_of(std::move(outputs), shape);
   }
   const std::vector<std::string>& labels() const { return predictor_->labels(); }
 

@@ -20,7 +20,12 @@ struct Ranks {
 };
 
 void bind_communicators(nb::module_& module);
+void bind_data(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_models(nb::module_& module);
+void bind_recipes(nb::module_& module);
+void bind_tokenizer(nb::module_& module);
+void bind_tools(nb::module_& module);
+void bind_training(nb::module_& module);
 
 }  // namespace onebit::python

@@ -53,6 +53,18 @@ TEST_F(ModelVocabularyTest, ComesFromModelsAndStores) {
               HasSubstr("neither a model folder"));
 }
 
+TEST_F(ModelVocabularyTest, ATokenizerHasTheCasingOfTheModelOrOfTheWords) {
+  EXPECT_EQ(read_tokenizer(model(), std::nullopt).casing(), text::Casing::kUncased);
+  EXPECT_EQ(read_tokenizer(model(), text::Casing::kCased).casing(), text::Casing::kCased);
+  const Path path = corpus_.folder("vocab.txt");
+  write(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nAda\nLondon\n");
+  text::Tokenizer tokenizer = read_tokenizer(path, std::nullopt);
+  EXPECT_EQ(tokenizer.casing(), text::Casing::kCased);
+  std::vector<int32_t> ids;
+  tokenizer.encode("Ada London", ids);
+  EXPECT_EQ(ids, (std::vector<int32_t>{5, 6}));
+}
+
 TEST_F(ModelVocabularyTest, ComesFromATokenizerJson) {
   const Path path = corpus_.folder("tokenizer.json");
   const std::string vocabulary =

@@ -30,7 +30,7 @@ configure_python() {
 # packages cannot be installed, one skipped test says so.
 test_python() {
   local stage="$1" results="$PWD/$python_folder/test-results" tests=python/tests/core
-  local -a packages=(nanobind numpy pytest)
+  local -a packages=(nanobind numpy pytest mypy)
   [ "$stage" = python ] || { packages+=(torch transformers) && tests=python/tests/torch; }
   install_packages tools/debian_packages_python.txt
   mkdir -p "$results"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "onebit/ground/base/log.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/text_table.h"
 
@@ -26,6 +27,8 @@ size_t terminal_width(int descriptor) {
 
 // A failed progress line must not stop a run: a closed terminal or pipe is ignored.
 void put(int descriptor, std::string_view text) {
+  // A host program may want what goes there.
+  if (descriptor == STDERR_FILENO) return show(text);
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

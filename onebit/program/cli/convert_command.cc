@@ -1,31 +1,18 @@
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 
 #include "onebit/ground/base/printable.h"
 #include "onebit/program/cli/command_list.h"
-#include "onebit/program/convert/convert.h"
+#include "onebit/program/convert/option_names.h"
 
 namespace onebit::cli {
 namespace {
 
-using formats::CheckpointKind;
-using formats::GeluForm;
-using formats::Naming;
-
-const std::map<std::string, CheckpointKind> kKinds = {{"safetensors", CheckpointKind::kSafetensors},
-                                                      {"torch", CheckpointKind::kTorch},
-                                                      {"tensorflow", CheckpointKind::kTensorBundle},
-                                                      {"deepspeed", CheckpointKind::kDeepSpeed}};
-const std::map<std::string, Naming> kNamings = {{"huggingface", Naming::kHuggingFace},
-                                                {"plain", Naming::kPlain},
-                                                {"fused", Naming::kFused},
-                                                {"google", Naming::kGoogle}};
-const std::map<std::string, GeluForm> kActivations = {{"gelu", GeluForm::kErf},
-                                                      {"gelu_new", GeluForm::kTanh}};
-const std::map<std::string, DType> kTypes = {
-    {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"f16", DType::kF16}};
+using convert::kActivations;
+using convert::kKinds;
+using convert::kNamings;
+using convert::kTypes;
 
 struct Arguments {
   std::string input, output, from, config, vocabulary, activation, dtype, naming = "huggingface";

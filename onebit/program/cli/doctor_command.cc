@@ -10,14 +10,12 @@
 #include "onebit/exchange/transport/nccl_communicator.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/machine.h"
-#include "onebit/ground/base/number.h"
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/text_table.h"
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
-#include "onebit/math/ops/linear.h"
 #include "onebit/program/cli/collect_host_facts.h"
 #include "onebit/program/cli/command_list.h"
 #include "onebit/program/cli/host_options.h"
@@ -32,6 +30,7 @@
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/costs/machine_check.h"
 #include "onebit/training/costs/machine_costs.h"
+#include "onebit/training/costs/program_facts.h"
 
 namespace onebit::cli {
 namespace {
@@ -51,33 +50,6 @@ struct Arguments {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::optional<int> openmp_threads() {
-  const std::string text = environment("OMP_NUM_THREADS");
-  return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
-}
-
-costs::ProgramFacts program_facts(Context& context) {
-  std::string limit = environment("ONEDNN_MAX_CPU_ISA");
-  if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
-  return {.threads = context.threads(),
-          .mpi_problem = transport::mpi_problem(),
-          .has_mpirun = path_of_program("mpirun").has_value(),
-          .has_cuda = cuda_version() != 0,
-          .cuda_devices = memory::cuda_device_count(),
-          .native_bf16 = ops::bf16_is_native(context),
-          .onednn_limit = limit == "ALL" || limit == "DEFAULT" ? "" : limit,
-          .openmp_threads = openmp_threads()};
-}
-
-void measure(Context& context, costs::ProgramFacts& program) {
-  constexpr double kSeconds = 0.6;
-  program.f32 = costs::measure_product(context, DType::kF32, kSeconds);
-  if (program.native_bf16) {
-    program.bf16 = costs::measure_product(context, DType::kBF16, kSeconds);
-  }
-  program.memory = costs::measure_memory(context, kSeconds);
 }
 
 std::string bytes(int64_t count) {
@@ -201,8 +173,8 @@ int run(const Arguments& given) {
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);
-  costs::ProgramFacts program = program_facts(context);
-  if (!given.quick) measure(context, program);
+  costs::ProgramFacts program = costs::program_facts(context);
+  if (!given.quick) costs::measure_speed(context, program);
   metrics::TextTable table;
   add_machine(table, machine);
   add_program(table, program);

@@ -25,18 +25,6 @@
 namespace onebit::cli {
 namespace {
 
-// The option --vocab of `onebit prepare`.
-// Sets options.vocabulary for a vocab.txt, or options.model_vocabulary for a model folder, run,
-// store or tokenizer.json. Errors: those of finetune::read_model_vocabulary().
-void take_vocabulary(const std::string& given, corpus::PrepareOptions& options) {
-  const Path path = given;
-  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
-    options.model_vocabulary = finetune::read_model_vocabulary(path);
-  } else {
-    options.vocabulary = path;
-  }
-}
-
 // `onebit prepare --from hdf5|tfrecord`: converts third-party examples to a sample store.
 struct SampleArguments {
   std::vector<std::string> inputs;
@@ -93,7 +81,7 @@ void print_summary(const std::string& output, const samples::ImportReport& repor
 // Runs the command; returns the exit status.
 int prepare_samples(const SampleArguments& given) {
   corpus::PrepareOptions text;
-  take_vocabulary(given.vocabulary, text);
+  finetune::take_vocabulary(given.vocabulary, text);
   text.casing = given.casing;
   const corpus::ChosenVocabulary chosen = corpus::choose_vocabulary(text, {});
   for (const auto& decision : chosen.decisions) log_info("{}", decision);
@@ -192,7 +180,7 @@ int run_samples(const Arguments& given) {
 int run(const Arguments& given) {
   if (given.from != "text") return run_samples(given);
   corpus::PrepareOptions options = to_options(given);
-  if (!given.vocabulary.empty()) take_vocabulary(given.vocabulary, options);
+  if (!given.vocabulary.empty()) finetune::take_vocabulary(given.vocabulary, options);
   // Signals are handled only during tokenizing, which polls for them; while the vocabulary is
   // learned, a signal ends the process at once.
   std::optional<training::Interruption> interruption;

@@ -1,6 +1,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "onebit/data/text/casing.h"
 #include "onebit/ground/base/error.h"
@@ -23,27 +24,14 @@ inspect::TokenizeFormat format_of(const Arguments& given) {
   return inspect::TokenizeFormat::kIds;
 }
 
-corpus::ModelVocabulary read_vocabulary(const Path& path) {
-  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
-    return finetune::read_model_vocabulary(path);
-  }
-  return {.tokens = std::make_shared<text::Vocabulary>(text::Vocabulary::load(path)),
-          .casing = {},
-          .place = path.string()};
-}
-
-text::Casing casing_of(const Arguments& given, const corpus::ModelVocabulary& vocabulary) {
+std::optional<text::Casing> casing_of(const Arguments& given) {
   if (given.cased) return text::Casing::kCased;
   if (given.uncased) return text::Casing::kUncased;
-  if (vocabulary.casing) return *vocabulary.casing;
-  return text::casing_of(*vocabulary.tokens) == text::CasingEvidence::kCased
-             ? text::Casing::kCased
-             : text::Casing::kUncased;
+  return std::nullopt;
 }
 
 int run(const Arguments& given) {
-  const corpus::ModelVocabulary vocabulary = read_vocabulary(given.vocabulary);
-  text::Tokenizer tokenizer(vocabulary.tokens, casing_of(given, vocabulary));
+  text::Tokenizer tokenizer = finetune::read_tokenizer(given.vocabulary, casing_of(given));
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
     inspect::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");

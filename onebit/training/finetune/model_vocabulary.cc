@@ -34,6 +34,11 @@ corpus::ModelVocabulary read_tokenizer_json(const Path& path) {
   return found;
 }
 
+text::Casing casing_shown_by(const text::Vocabulary& vocabulary) {
+  return text::casing_of(vocabulary) == text::CasingEvidence::kCased ? text::Casing::kCased
+                                                                     : text::Casing::kUncased;
+}
+
 }  // namespace
 
 void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& store) {
@@ -64,6 +69,25 @@ corpus::ModelVocabulary read_model_vocabulary(const Path& path) {
   const Path folder = training::find_model_folder(path);
   const training::ModelDescription description = training::read_model_description(folder);
   return {.tokens = description.vocabulary, .casing = description.casing, .place = folder.string()};
+}
+
+text::Tokenizer read_tokenizer(const Path& path, std::optional<text::Casing> casing) {
+  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
+    const corpus::ModelVocabulary found = read_model_vocabulary(path);
+    if (!casing) casing = found.casing;
+    return {found.tokens, casing ? *casing : casing_shown_by(*found.tokens)};
+  }
+  const auto tokens = std::make_shared<text::Vocabulary>(text::Vocabulary::load(path));
+  return {tokens, casing ? *casing : casing_shown_by(*tokens)};
+}
+
+void take_vocabulary(const std::string& given, corpus::PrepareOptions& options) {
+  const Path path = given;
+  if (std::filesystem::is_directory(path) || path.extension() == ".json") {
+    options.model_vocabulary = read_model_vocabulary(path);
+  } else {
+    options.vocabulary = path;
+  }
 }
 
 }  // namespace onebit::finetune

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/store.h"
 #include "onebit/data/text/casing.h"
+#include "onebit/data/text/tokenizer.h"
 #include "onebit/data/text/vocabulary.h"
 
 namespace onebit::finetune {
@@ -28,5 +30,13 @@ void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& st
 // checkpoint or run, from a store, or from a tokenizer.json. Errors: none of these; a tokenizer
 // that processes text differently from onebit's.
 corpus::ModelVocabulary read_model_vocabulary(const Path& path);
+
+// The value of --vocab: sets options.vocabulary for a vocab.txt, or options.model_vocabulary for a
+// model folder, run, store or tokenizer.json. Errors: those of read_model_vocabulary().
+void take_vocabulary(const std::string& given, corpus::PrepareOptions& options);
+
+// The tokenizer of a vocab.txt, or of what read_model_vocabulary() reads. An absent casing is the
+// model's, or else the casing that the words show.
+text::Tokenizer read_tokenizer(const Path& path, std::optional<text::Casing> casing);
 
 }  // namespace onebit::finetune

@@ -41,10 +41,4 @@ bool Interruption::asked() const {
   return asked_to_end != 0;
 }
 
-bool Interruption::agreed(comm::Communicator& communicator) const {
-  int64_t any = asked() ? 1 : 0;
-  communicator.all_reduce(std::span(&any, 1), comm::Reduction::kMax);
-  return any != 0;
-}
-
 }  // namespace onebit::training

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/exchange/comm/communicator.h"
-
 namespace onebit::training {
 
 // During its lifetime, the first of these signals is recorded instead of ending the process; a
@@ -22,8 +20,6 @@ class Interruption {
 
   // Whether this process has been asked to end.
   bool asked() const;
-  // Whether any rank has been asked to end. Collective.
-  bool agreed(comm::Communicator& communicator) const;
 
  private:
   void record(int signal, int flags);

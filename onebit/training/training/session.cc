@@ -366,6 +366,7 @@ Rows Session::results() const {
 RunSummary Session::summary() const {
   return {.steps = engine_->completed_steps(),
           .samples = samples_,
+          .finished = finished(),
           .before = before_,
           .after = after_,
           .best = best_.best()};

@@ -37,6 +37,7 @@ struct StartFacts {
 // The outcome of a run.
 struct RunSummary {
   int64_t steps = 0, samples = 0;
+  bool finished = false;  // false: the run was asked to end before its last step
   // `before` is the evaluation of the initial values, `after` that of the final ones. Both are
   // empty without evaluations; `before` is empty in a resumed run, `after` in an interrupted one.
   std::optional<Evaluation> before, after;

@@ -12,6 +12,7 @@
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/exchange/engine/config.h"
 #include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json_fwd.h"
 #include "onebit/ground/recipe/recipe.h"
 
 namespace onebit::training {
@@ -26,6 +27,19 @@ struct ProfileRequest {
   int64_t first_traced_step = 0;  // number in the run; 0: soon after the first one of this process
 };
 
+// What a host of the run, for example a Python interpreter, adds to it. The functions are called on
+// the thread that trains. An exception of one of them ends the run on all ranks.
+struct RunHost {
+  // Called on every rank with each line of metrics.jsonl about a step or an evaluation, after it is
+  // written (metrics/log_line.h).
+  std::function<void(const Json& line)> on_line;
+  // Asked on every rank after each step. If any rank answers true, all save a checkpoint and end.
+  std::function<bool()> should_stop;
+  // Whether the first SIGTERM, SIGUSR1, SIGINT or SIGHUP ends the run (interruption.h). Otherwise
+  // the handlers of the process stay as they are.
+  bool handles_signals = true;
+};
+
 struct RunOptions {
   Recipe recipe;
   Path output;          // the folder of the run
@@ -33,6 +47,7 @@ struct RunOptions {
   std::string tag;      // of this checkpoint; empty: the one that `latest` names
   bool quiet = false;   // no tables
   std::optional<ProfileRequest> profile = std::nullopt;
+  RunHost host = {};
 };
 
 struct NamedInput {

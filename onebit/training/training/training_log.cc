@@ -178,11 +178,11 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.compress_seconds += outcome.compress_seconds;
   totals_.wait_seconds += outcome.wait_seconds;
   totals_.optimizer_seconds += outcome.update_seconds;
-  if (!files_) return;
   // A skipped step has the number of the step before it, so only updates are logged.
-  if (outcome.applied) {
-    files_->lines.write(json_of(record));
-    if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
+  if (outcome.applied && (files_ || options_.on_line)) report(json_of(record));
+  if (!files_) return;
+  if (outcome.applied && files_->events) {
+    files_->events->scalars(outcome.step, scalars_of(record));
   }
   if (!prints()) return;
   if (outcome.froze_now) {
@@ -196,6 +196,11 @@ void TrainingLog::step(const StepRecord& record) {
                         ? record.loss
                         : metrics::value_of(record.metrics, options_.drawn.name));
   print(record);
+}
+
+void TrainingLog::report(const Json& line) {
+  if (files_) files_->lines.write(line);
+  if (options_.on_line) options_.on_line(line);
 }
 
 std::string TrainingLog::curves() const {
@@ -227,11 +232,11 @@ void TrainingLog::print(const StepRecord& record) {
 }
 
 void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& evaluation) {
-  if (!files_) return;
+  if (!files_ && !options_.on_line) return;
   Json json;
   std::vector<metrics::Scalar> scalars;
   for (const metrics::Metric& metric : evaluation.metrics) {
-    if (metric.name == options_.drawn.name)
+    if (files_ && metric.name == options_.drawn.name)
       files_->validation.points.emplace_back(step, metric.value);
     const size_t under = metric.name.find('/');
     Json& place = under == std::string::npos
@@ -243,7 +248,8 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   Json line = log_line::begun(log_line::Kind::kEvaluation, step);
   line[log_line::kSamples] = samples;
   line[evaluation.key] = std::move(json);
-  files_->lines.write(line);
+  report(line);
+  if (!files_) return;
   if (files_->events) files_->events->scalars(step, scalars);
   if (prints()) files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
 }

@@ -2,6 +2,7 @@
 // have separate disks, one rank per disk writes the files.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,7 @@ struct LogOptions {
   int64_t total_steps = 0;
   int64_t resumed_step = metrics::kNoStep;  // lines and events of later steps are dropped
   int world_size = 1;
+  std::function<void(const Json& line)> on_line = {};  // RunHost::on_line
 };
 
 class TrainingLog {
@@ -79,6 +81,7 @@ class TrainingLog {
   struct Files;
 
   void print(const StepRecord& record);
+  void report(const Json& line);
 
   std::unique_ptr<Files> files_;  // empty: nothing is written
   // "dense", "warmup", "compressed"; "uncompressed" after the freeze on one rank.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "onebit/exchange/checkpoint/rank_exchange.h"
@@ -83,7 +84,7 @@ class TrainingLoop {
   void train();
   void require_agreement(int64_t step);
   bool end_step(const StepRecord& record, bool stop);
-  bool agree_to_stop(const Interruption& interruption);
+  bool agree_to_stop(const std::optional<Interruption>& interruption);
   void report_end();
   void report_model() const;
 
@@ -170,7 +171,8 @@ void TrainingLoop::open_log() {
                           .drawn = run_.task().facts().drawn,
                           .total_steps = total_steps_,
                           .resumed_step = run_.resumed() ? completed_steps() : metrics::kNoStep,
-                          .world_size = communicator_.world_size()});
+                          .world_size = communicator_.world_size(),
+                          .on_line = options_.host.on_line});
 }
 
 // A finished run that is started again leaves its files unchanged.
@@ -194,7 +196,8 @@ void TrainingLoop::report_start() {
 }
 
 void TrainingLoop::train() {
-  const Interruption interruption;
+  std::optional<Interruption> interruption;
+  if (options_.host.handles_signals) interruption.emplace();
   int64_t saved_step = completed_steps();
   while (!run_.finished()) {
     const StepRecord record = run_.train_step();
@@ -219,9 +222,13 @@ void TrainingLoop::train() {
   }
 }
 
-bool TrainingLoop::agree_to_stop(const Interruption& interruption) {
+// Whether any rank has been asked to end.
+bool TrainingLoop::agree_to_stop(const std::optional<Interruption>& interruption) {
   const PhaseSpan phase(context_, "agreement");
-  return interruption.agreed(communicator_);
+  const bool is_asked = interruption && interruption->asked();
+  int64_t any = is_asked || (options_.host.should_stop && options_.host.should_stop()) ? 1 : 0;
+  communicator_.all_reduce(std::span(&any, 1), comm::Reduction::kMax);
+  return any != 0;
 }
 
 // Does the work that is due after a step. Returns whether a checkpoint was begun.

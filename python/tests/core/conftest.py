@@ -1,7 +1,7 @@
 """Small models that the program trains, once for all tests."""
 
+import json
 import os
-import pathlib
 import subprocess
 
 import pytest
@@ -53,16 +53,46 @@ def fine_tuned(kind, folder, model, train):
     return folder / kind
 
 
+def question(number):
+    context = sentence(number, 12)
+    word = context.split()[number % 12]
+    return {"context": context, "qas": [{
+        "id": str(number), "question": f"where is {word}",
+        "answers": [{"text": word, "answer_start": context.index(word)}]}]}
+
+
+def fine_tuning_files(folder, kind):
+    """A file to train on and one to evaluate on."""
+    if kind == "classify":
+        text = "text\tlabel\n" + "".join(
+            f"{sentence(i)}\t{'even' if i % 2 == 0 else 'odd'}\n" for i in range(40))
+    elif kind == "tag":
+        text = "\n\n".join(
+            "\n".join(f"{word}\t{'N' if len(word) > 3 else 'O'}" for word in sentence(i).split())
+            for i in range(40)) + "\n"
+    elif kind == "squad":
+        text = json.dumps({"version": "1.1", "data": [
+            {"title": "birds", "paragraphs": [question(i) for i in range(40)]}]})
+    else:
+        text = "".join(json.dumps({"anchor": sentence(i), "positive": sentence(i + 1)}) + "\n"
+                       for i in range(40))
+    suffix = {"classify": "tsv", "tag": "tsv", "squad": "json", "embed": "jsonl"}[kind]
+    return (write(folder / f"train_{kind}.{suffix}", text),
+            write(folder / f"dev_{kind}.{suffix}", text))
+
+
 @pytest.fixture(scope="session")
 def classifier(folder, pretrained):
-    rows = "".join(f"{sentence(i)}\t{'even' if i % 2 == 0 else 'odd'}\n" for i in range(40))
-    return fine_tuned("classify", folder, pretrained,
-                      write(folder / "labels.tsv", "text\tlabel\n" + rows))
+    return fine_tuned("classify", folder, pretrained, fine_tuning_files(folder, "classify")[0])
 
 
 @pytest.fixture(scope="session")
 def tagger(folder, pretrained):
-    rows = "\n\n".join(
-        "\n".join(f"{word}\t{'N' if len(word) > 3 else 'O'}" for word in sentence(i).split())
-        for i in range(40))
-    return fine_tuned("tag", folder, pretrained, write(folder / "tags.tsv", rows + "\n"))
+    return fine_tuned("tag", folder, pretrained, fine_tuning_files(folder, "tag")[0])
+
+
+@pytest.fixture(scope="session")
+def all_models(folder, classifier, tagger, pretrained):
+    """In `folder`: store, run, classify, tag, squad."""
+    fine_tuned("squad", folder, pretrained, fine_tuning_files(folder, "squad")[0])
+    return folder
