@@ -138,13 +138,13 @@ class Batches {
     has_pairs_ = config.data.pairs.next_sentence;
     sizes_ = engine::solve_batch_sizes(config.engine.batch, world, recipe.place());
     stream_ = std::make_unique<batches::BatchStream>(
-        stores_, pretrain::stream_options(config, {.seed = config.engine.run.seed,
-                                                   .world_size = world,
-                                                   .rank = rank,
-                                                   .micro_batch = sizes_.micro,
-                                                   .accumulation = sizes_.accumulation,
-                                                   .step_samples = sizes_.train,
-                                                   .threads = threads}));
+        stores_, pretrain::stream_options(config, {{.seed = config.engine.run.seed,
+                                                    .world_size = world,
+                                                    .rank = rank,
+                                                    .micro_batch = sizes_.micro,
+                                                    .accumulation = sizes_.accumulation,
+                                                    .step_samples = sizes_.train},
+                                                   threads}));
   }
 
   int64_t steps() const { return steps_; }
