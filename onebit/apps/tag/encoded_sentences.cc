@@ -75,10 +75,11 @@ EncodedSentences::EncodedSentences(std::span<const Sentence> sentences,
           "a sequence length of {} leaves no room for text: {} tokens are special",
           options.max_sequence_length, kSpecialTokens);
   const auto& pipeline = vocabulary->pipeline();
-  require(!pipeline || pipeline->pre_tokenizer.adds_prefix_space().value_or(true),
-          "words are tokenized one by one, and this model's tokenizer puts no blank before them: its "
-          "tokens would be those that continue a word. Set add_prefix_space to true in the "
-          "pre_tokenizer of its tokenizer.json and in tokenizer_config.json, and train with that");
+  require(
+      !pipeline || pipeline->pre_tokenizer.adds_prefix_space().value_or(true),
+      "words are tokenized one by one, and this model's tokenizer puts no blank before them: its "
+      "tokens would be those that continue a word. Set add_prefix_space to true in the "
+      "pre_tokenizer of its tokenizer.json and in tokenizer_config.json, and train with that");
   require(options.stride >= 1, "the stride is {}: it must be at least 1", options.stride);
   const int64_t longest = options.max_sequence_length - kSpecialTokens;
   const auto encode = [&](text::Tokenizer& tokenizer, const Sentence& sentence, Pieces& pieces) {
