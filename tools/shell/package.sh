@@ -35,6 +35,7 @@ try_packages() {
   # shellcheck disable=SC2034 # removed by end_debian13
   new_folder="$folder"
   trap end_debian13 EXIT
+  # shellcheck disable=SC2016 # the inner shell expands these
   unshare --mount --uts --ipc --pid --fork --kill-child --propagation private --mount-proc \
     bash -euo pipefail -c '
       source tools/shell/base.sh

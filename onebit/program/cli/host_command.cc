@@ -28,7 +28,7 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-// The N-th number of "0,1,0,2"; empty if there are fewer.
+// The N-th number of "0,1,0,2", empty if there are fewer.
 std::string slot_of(const std::string& slots, int rank) {
   size_t begin = 0;
   for (int i = 0; i < rank; ++i) {

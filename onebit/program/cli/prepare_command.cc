@@ -78,7 +78,7 @@ void print_summary(const std::string& output, const samples::ImportReport& repor
   fmt::print("{}", table.text());
 }
 
-// Runs the command; returns the exit status.
+// Runs the command and returns the exit status.
 int prepare_samples(const SampleArguments& given) {
   corpus::PrepareOptions text;
   finetune::take_vocabulary(given.vocabulary, text);

@@ -23,7 +23,7 @@ using Texts = std::vector<std::string>;
 
 constexpr const char* kResume = "--resume";
 
-// The values of an option; empty if the command does not have it.
+// The values of an option, empty if the command does not have it.
 Texts values_of(const CLI::App& command, const std::string& name) {
   const CLI::Option* option = command.get_option_no_throw(name);
   return option == nullptr ? Texts{} : option->results();

@@ -89,7 +89,7 @@ struct Example {
 // Reads one example at a time: memory does not depend on the size of the file.
 class ExampleReader {
  public:
-  // Errors: those of RecordReader and choose_columns().
+  // Throws the errors of RecordReader and choose_columns().
   ExampleReader(const Path& path, const FileLayout& layout, bool with_labels);
 
   // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a

@@ -32,7 +32,7 @@ void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& st
 corpus::ModelVocabulary read_model_vocabulary(const Path& path);
 
 // The value of --vocab: sets options.vocabulary for a vocab.txt, or options.model_vocabulary for a
-// model folder, run, store or tokenizer.json. Errors: those of read_model_vocabulary().
+// model folder, run, store or tokenizer.json. Throws the errors of read_model_vocabulary().
 void take_vocabulary(const std::string& given, corpus::PrepareOptions& options);
 
 // The tokenizer of a vocab.txt, or of what read_model_vocabulary() reads. An absent casing is the
