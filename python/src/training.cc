@@ -114,8 +114,8 @@ Json result_of(const TrainingArguments& given, const training::RunSummary& summa
 // MPI cannot be started again after its end.
 void require_one_run_under_mpi() {
   static bool has_run = false;
-  const comm::Launch launch = comm::detect_launch();
-  if (launch.world_size <= 1 || comm::host_transport(launch) != "mpi") return;
+  const transport::Launch launch = transport::detect_launch();
+  if (launch.world_size <= 1 || transport::host_transport(launch) != "mpi") return;
   require(!std::exchange(has_run, true),
           "this process has trained over MPI already, and MPI can be used once per process: start "
           "another process, or use TCP (torchrun, or ONEBIT_TRANSPORT=tcp)");

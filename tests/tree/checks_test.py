@@ -329,10 +329,10 @@ class Layout(unittest.TestCase):
                       output_of(check_layout, files)[1])
 
     def test_a_floor_has_few_files(self):
-        files = {f"onebit/data/text/a{i}.cc": "" for i in range(45)}
+        files = {f"onebit/data/samples/a{i}.cc": "" for i in range(45)}
         self.assertNotIn("at most 45", output_of(check_layout, files)[1])
-        files["onebit/data/text/b.cc"] = ""
-        self.assertIn("onebit/data/text:1: 46 files, at most 45",
+        files["onebit/data/samples/b.cc"] = ""
+        self.assertIn("onebit/data/samples:1: 46 files, at most 45",
                       output_of(check_layout, files)[1])
 
     def test_a_short_header_has_two_users_or_a_test(self):
