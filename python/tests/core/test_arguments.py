@@ -143,7 +143,7 @@ def run_native(models):
                        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}})
     objects = {
         "Ranks": core.one_rank(), "Recipe": recipe, "Schedule": core.Schedule(adam),
-        "Engine": core.Engine([("a", [2, 2], True, False)], adam, core.one_rank(), 1),
+        "Engine": core.Engine([("a", [2, 2], 0, [])], adam, core.one_rank(), 1),
         "TokenStore": core.TokenStore(str(folder / "store")),
         "Batches": core.Batches(recipe, [(str(folder / "store"), 0.0)], 0, 1, 1),
         "Tokenizer": core.Tokenizer(str(folder / "run"), None),
