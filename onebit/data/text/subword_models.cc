@@ -49,7 +49,7 @@ BytePairs::BytePairs(const std::vector<std::string>& tokens, const std::vector<M
   slots_.assign(size_t{1} << bits, Slot{kNoPair, kNoRule});
   shift_ = 64 - bits;
   for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto& [left, right] = merges[rank];
+    const std::string &left = merges[rank].first, &right = merges[rank].second;
     const auto find = [&](const std::string& token) {
       const auto found = by_text.find(token);
       require(found != by_text.end(),
