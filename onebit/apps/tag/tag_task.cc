@@ -16,8 +16,6 @@
 namespace onebit::tag {
 namespace {
 
-using tag::Scheme;
-
 constexpr size_t kMaxLabelsShown = 10;
 
 std::string counted(const Sentences& sentences) {
