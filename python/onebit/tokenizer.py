@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tokenizer:
-    """The WordPiece tokenizer of a model, equal to BertTokenizerFast of transformers.
+    """The tokenizer of a model: WordPiece, byte pairs or Unigram, equal to that of transformers.
 
         >>> tokenizer = onebit.Tokenizer("model/")
         >>> ids, ranges = tokenizer.encode("Ada wrote it.")
@@ -26,7 +26,8 @@ class Tokenizer:
 
     def __init__(self, folder: Folder, *, cased: bool | None = None) -> None:
         """`folder` is a model, a run, a store, a tokenizer.json or a vocab.txt. `cased` says whether
-        capitals and accents are kept: None means as the model does, or as the words show."""
+        capitals and accents are kept: None means as the model does, or as the words show. Error:
+        `cased` for a tokenizer other than WordPiece, which has rules of its own."""
         self.folder = arguments.path(folder, "folder")
         self._cased = arguments.maybe(arguments.flag, cased, "cased")
         self._tokenizer = _core.Tokenizer(self.folder, self._cased)
@@ -53,7 +54,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """Returns the words of the ids with a blank between them, also before punctuation.
-        `skip_special` leaves out [CLS], [SEP] and [PAD]. Error: an id that is not one."""
+        `skip_special` leaves out [CLS], [SEP] and [PAD]. Errors: an id that is not one, a tokenizer
+        other than WordPiece."""
         numbers = arguments.elements(ids, "ids", "whole numbers")
         return self._tokenizer.decode(
             [arguments.whole(id, f"ids[{index}]") for index, id in enumerate(numbers)],

@@ -95,6 +95,10 @@ class Tokenizer {
   // Words with a blank between them; special tokens are left out unless they are wanted.
   std::string decode(const std::vector<int64_t>& ids, bool skips_special) const {
     const text::Vocabulary& words = tokenizer_.vocabulary();
+    require(
+        !words.pipeline(),
+        "decode() joins the pieces of WordPiece, and this model's tokenizer has other ones; use "
+        "`transformers` to decode");
     std::string text;
     for (const int64_t given : ids) {
       require(given >= 0 && given < words.size(), "id {} is not one of the vocabulary's 0 to {}",

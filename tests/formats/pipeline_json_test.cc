@@ -157,5 +157,18 @@ TEST(PipelineJson, AFolderIsWrittenAsItWasRead) {
   EXPECT_FALSE(vocabulary.is_continuation(vocabulary.cls_id()));
 }
 
+TEST(PipelineJson, ExplainsEveryPiece) {
+  const auto vocabulary = std::make_shared<const text::Vocabulary>(text::Vocabulary::from_parts(
+      read_tokenizer_alone(kGolden / "unigram" / "tokenizer.json").vocabulary, "here"));
+  const text::Tokenizer tokenizer(vocabulary, text::Casing::kCased);
+  std::vector<text::ExplainedWord> words;
+  tokenizer.explain("<mask> onebit \u6f22", words);
+  std::vector<text::WordOutcome> outcomes;
+  for (const text::ExplainedWord& word : words) outcomes.push_back(word.outcome);
+  EXPECT_EQ(outcomes.front(), text::WordOutcome::kSpecialToken);
+  EXPECT_EQ(outcomes.back(), text::WordOutcome::kNoMatch);
+  EXPECT_THAT(outcomes, testing::Contains(text::WordOutcome::kAddedToken));
+}
+
 }  // namespace
 }  // namespace onebit::formats

@@ -7,6 +7,7 @@
 
 #include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/utf8.h"
+#include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
 
@@ -323,16 +324,14 @@ void read_trimming(const Json& json, const std::string& place, text::PipelineRul
                 });
 }
 
-// FNV-1a over the members that decide on ids, but for the tokens, which vocabularies count.
+// Of the members that decide on ids.
 uint32_t checksum_of(const Json& json) {
-  uint32_t hash = 0x811C9DC5u;
-  const auto add = [&](const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193u;
-  };
-  add(json_text(member(json, "normalizer")));
-  add(json_text(member(json, "pre_tokenizer")));
-  add(json_text(member(json, "model")));
-  return hash;
+  uint32_t checksum = 0;
+  for (const char* key : {"normalizer", "pre_tokenizer", "model"}) {
+    const std::string text = json_text(member(json, key));
+    checksum = crc32c(text.data(), text.size(), checksum);
+  }
+  return checksum;
 }
 
 }  // namespace

@@ -17,12 +17,6 @@ namespace {
 
 using text::AddedToken;
 
-constexpr const char* kVocabulary = "vocab.txt";
-constexpr const char* kAddedTokens = "added_tokens.json";
-constexpr const char* kConfig = "tokenizer_config.json";
-constexpr const char* kSpecials = "special_tokens_map.json";
-constexpr const char* kCombined = "tokenizer.json";
-
 // The files of a tokenizer that exist.
 struct Sources {
   std::optional<Path> vocabulary, combined, config, specials, added;
@@ -33,11 +27,11 @@ std::optional<Path> existing(const Path& path) {
 }
 
 Sources sources_in(const Path& folder) {
-  return {.vocabulary = existing(folder / kVocabulary),
-          .combined = existing(folder / kCombined),
-          .config = existing(folder / kConfig),
-          .specials = existing(folder / kSpecials),
-          .added = existing(folder / kAddedTokens)};
+  return {.vocabulary = existing(folder / kVocabTxt),
+          .combined = existing(folder / kTokenizerJson),
+          .config = existing(folder / kTokenizerConfigJson),
+          .specials = existing(folder / kSpecialTokensMapJson),
+          .added = existing(folder / kAddedTokensJson)};
 }
 
 std::string name_in(const std::map<std::string, AddedToken>& roles, const char* role,
@@ -60,7 +54,7 @@ NamedSpecials merged(NamedSpecials specials, const NamedSpecials& further, const
     const auto [place, is_new] = specials.roles.emplace(role, token);
     require(place->second.content == token.content,
             "{}: key `{}` is {}, {} has {}; make them agree", path.string(), role,
-            quote(token.content), kConfig, quote(place->second.content));
+            quote(token.content), kTokenizerConfigJson, quote(place->second.content));
   }
   specials.others.insert(specials.others.end(), further.others.begin(), further.others.end());
   return specials;
@@ -131,7 +125,7 @@ void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
     require(found != ids.end(),
             "{}: the special token {} has no id: neither the vocabulary nor a list of added tokens "
             "has it; remove it, or write it with its id into {}",
-            place, quote(token.content), kAddedTokens);
+            place, quote(token.content), kAddedTokensJson);
     token.id = found->second;
     added.add(token, place);
   };
@@ -212,7 +206,7 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
           "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
           "puts them there: if the model was trained with them, write \"tokenizer_class\": "
           "\"BertTokenizer\" into {}",
-          place, kConfig);
+          place, kTokenizerConfigJson);
   require(!json.cls_token || (*json.cls_token == names.cls && *json.sep_token == names.sep),
           "{}: key `post_processor` puts {} and {} around a text, cls_token and sep_token are {} "
           "and {}",
@@ -227,13 +221,13 @@ void check_class(const std::optional<TokenizerConfigMembers>& members, const Tok
       !members || !members->is_bert,
       "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
       "one; write PreTrainedTokenizerFast there",
-      combined.string(), kConfig);
+      combined.string(), kTokenizerConfigJson);
   if (!members || !members->add_prefix_space) return;
   const bool said = *members->add_prefix_space;
   const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);
   require(said == does,
           "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
-          kConfig, said, combined.string(), does);
+          kTokenizerConfigJson, said, combined.string(), does);
 }
 
 // What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
@@ -252,7 +246,7 @@ text::SpecialNames names_in(const TokenizerJson& json) {
 }
 
 void keep_files(const Sources& sources, std::string combined, text::PipelineRules& rules) {
-  rules.files[kCombined] = std::move(combined);
+  rules.files[kTokenizerJson] = std::move(combined);
   for (const std::optional<Path>& path : {sources.config, sources.specials}) {
     if (path) rules.files[path->filename().string()] = read_regular_file(*path, kMaxJsonBytes);
   }
@@ -298,7 +292,7 @@ TokenizerFiles read_sources(const Sources& sources) {
     require(!members || !members->is_generic,
             "{}: key `tokenizer_class` is a class that takes its rules from {}, which does not "
             "exist; if the model is a BERT, write BertTokenizer there",
-            sources.config ? sources.config->string() : "", kCombined);
+            sources.config ? sources.config->string() : "", kTokenizerJson);
   }
   if (sources.vocabulary) {
     files.vocabulary.tokens = text::read_vocabulary_lines(*sources.vocabulary);

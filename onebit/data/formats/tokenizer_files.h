@@ -14,6 +14,12 @@
 
 namespace onebit::formats {
 
+inline constexpr const char* kVocabTxt = "vocab.txt";
+inline constexpr const char* kAddedTokensJson = "added_tokens.json";
+inline constexpr const char* kTokenizerConfigJson = "tokenizer_config.json";
+inline constexpr const char* kSpecialTokensMapJson = "special_tokens_map.json";
+inline constexpr const char* kTokenizerJson = "tokenizer.json";
+
 // How a BertTokenizer treats text.
 struct TokenizerConfigFile {
   bool lower_case = true;

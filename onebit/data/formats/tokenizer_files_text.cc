@@ -13,12 +13,6 @@ namespace {
 
 using text::AddedToken;
 
-constexpr const char* kVocabulary = "vocab.txt";
-constexpr const char* kAddedTokens = "added_tokens.json";
-constexpr const char* kConfig = "tokenizer_config.json";
-constexpr const char* kSpecials = "special_tokens_map.json";
-constexpr const char* kCombined = "tokenizer.json";
-
 nlohmann::json settings_of(const AddedToken& token) {
   return {{"content", token.content},         {"lstrip", token.lstrip},
           {"normalized", token.normalized},   {"rstrip", token.rstrip},
@@ -77,7 +71,7 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
   }
   ONEBIT_INVARIANT(tokenizer.config.has_value());
   const TokenizerConfigFile& config = *tokenizer.config;
-  const auto vocabulary = text::Vocabulary::from_parts(tokenizer.vocabulary, kVocabulary);
+  const auto vocabulary = text::Vocabulary::from_parts(tokenizer.vocabulary, kVocabTxt);
   const TokenizerJson json{.vocabulary = tokenizer.vocabulary.tokens,
                            .added = vocabulary.added(),
                            .lower_case = config.lower_case,
@@ -88,16 +82,16 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
                            .pair = tokenizer.vocabulary.pair,
                            .cls_token = {},
                            .sep_token = {}};
-  std::vector<TextFile> files = {{kVocabulary, text::vocabulary_text(tokenizer.vocabulary.tokens)},
-                                 {kConfig, config_text(config, vocabulary)},
-                                 {kSpecials, specials_text(vocabulary)},
-                                 {kCombined, tokenizer_json_text(json, vocabulary.names())}};
+  std::vector<TextFile> files = {{kVocabTxt, text::vocabulary_text(tokenizer.vocabulary.tokens)},
+                                 {kTokenizerConfigJson, config_text(config, vocabulary)},
+                                 {kSpecialTokensMapJson, specials_text(vocabulary)},
+                                 {kTokenizerJson, tokenizer_json_text(json, vocabulary.names())}};
   if (vocabulary.size() > vocabulary.model_size()) {
     nlohmann::json added = nlohmann::json::object();
     for (const AddedToken& token : vocabulary.added()) {
       if (token.id >= vocabulary.model_size()) added[token.content] = token.id;
     }
-    files.push_back({kAddedTokens, json_text(added, 2) + "\n"});
+    files.push_back({kAddedTokensJson, json_text(added, 2) + "\n"});
   }
   return files;
 }

@@ -20,10 +20,6 @@ bool is_word_character(char32_t code_point) {
          u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) != 0;
 }
 
-bool is_space(char32_t code_point) {
-  return u_hasBinaryProperty(static_cast<UChar32>(code_point), UCHAR_WHITE_SPACE) != 0;
-}
-
 // The last character of a text that is not empty.
 DecodedCharacter last_character(std::string_view text) {
   const size_t longest = std::min<size_t>(text.size(), 4);
@@ -42,7 +38,7 @@ bool is_inside_word(std::string_view before, std::string_view behind) {
 size_t without_spaces_at_end(std::string_view text) {
   while (!text.empty()) {
     const DecodedCharacter c = last_character(text);
-    if (!is_space(c.code_point)) break;
+    if (!is_white_space(c.code_point)) break;
     text.remove_suffix(c.size_bytes);
   }
   return text.size();
@@ -52,7 +48,7 @@ size_t spaces_at_front(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     const DecodedCharacter c = decode_utf8(text.substr(at));
-    if (!is_space(c.code_point)) break;
+    if (!is_white_space(c.code_point)) break;
     at += c.size_bytes;
   }
   return at;

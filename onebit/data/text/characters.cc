@@ -1,5 +1,7 @@
 #include "onebit/data/text/characters.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
 
 #include "onebit/data/text/unicode_classes.h"
@@ -41,6 +43,10 @@ CharacterKind kind_from_ranges(Casing casing, char32_t code_point) {
 }
 
 }  // namespace
+
+bool is_white_space(char32_t code_point) {
+  return u_hasBinaryProperty(static_cast<UChar32>(code_point), UCHAR_WHITE_SPACE) != 0;
+}
 
 const Characters& Characters::get(Casing casing) {
   static const Characters uncased(Casing::kUncased), cased(Casing::kCased);

@@ -25,6 +25,9 @@ struct NormalForm {
   int size;
 };
 
+// The property White_Space of the ICU library's version of Unicode.
+bool is_white_space(char32_t code_point);
+
 class Characters {
  public:
   static const Characters& get(Casing casing);

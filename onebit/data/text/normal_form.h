@@ -101,9 +101,8 @@ class NormalizedText {
 // `tokenizers` gives it (NormalizedString::transform).
 class Rewriting {
  public:
-  // `to` must be empty. The first `skipped` bytes of `from` are left out.
-  Rewriting(const NormalizedText& from, NormalizedText& to, size_t skipped = 0)
-      : from_(from), to_(to), at_(skipped) {}
+  // `to` must be empty.
+  Rewriting(const NormalizedText& from, NormalizedText& to) : from_(from), to_(to) {}
 
   // Appends a character. `change` 0: it takes the place of the next character. 1: it is inserted
   // behind the one before. -n: it takes the place of the next one, and n more are left out.
@@ -112,7 +111,7 @@ class Rewriting {
  private:
   const NormalizedText& from_;
   NormalizedText& to_;
-  size_t at_;
+  size_t at_ = 0;
 };
 
 }  // namespace onebit::text

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "onebit/data/text/characters.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 
@@ -166,10 +167,6 @@ void write_in_form(const NormalizedText& from, UnicodeForm form, NormalizedText&
   }
 }
 
-bool is_space(char32_t c) {
-  return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_WHITE_SPACE) != 0;
-}
-
 bool is_mark(char32_t c) {
   return is_known(c) && (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_M_MASK) != 0;
 }
@@ -207,7 +204,7 @@ void write_without(const NormalizedText& from, bool (*is_left_out)(char32_t), No
 void write_stripped(const NormalizedText& from, const StripStep& step, NormalizedText& to) {
   size_t at = 0, begin = from.size(), end = 0;
   for_each_character(from.text(), [&](std::string_view character, char32_t c) {
-    if (!is_space(c)) {
+    if (!is_white_space(c)) {
       begin = std::min(begin, at);
       end = at + character.size();
     }

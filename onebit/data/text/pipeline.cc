@@ -1,11 +1,10 @@
 #include "onebit/data/text/pipeline.h"
 
-#include <unicode/uchar.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "onebit/data/text/characters.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 
@@ -22,7 +21,23 @@ bool is_cacheable(std::string_view word) {
 // Blanks of a token's text: white space, or GPT-2's symbol for a blank.
 bool is_blank(char32_t c) {
   constexpr char32_t kBlankSymbol = 0x120;
-  return c == kBlankSymbol || u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_WHITE_SPACE) != 0;
+  return c == kBlankSymbol || is_white_space(c);
+}
+
+// Calls on_part for the parts of a word that the model splits independently.
+template <typename OnPart>
+void cut(std::string_view word, std::string_view before, const OnPart& on_part) {
+  if (before.empty()) return on_part(word, size_t{0});
+  size_t begin = 0;
+  for (size_t at = word.find(before); at != std::string_view::npos;) {
+    const bool is_run = at >= before.size() && word.substr(at - before.size()).starts_with(before);
+    if (at > begin && !is_run) {
+      on_part(word.substr(begin, at - begin), begin);
+      begin = at;
+    }
+    at = word.find(before, at + before.size());
+  }
+  if (begin < word.size()) on_part(word.substr(begin), begin);
 }
 
 }  // namespace
@@ -119,10 +134,7 @@ void Pipeline::split(std::string_view utf8, bool has_origins, const OnText& on_t
 }
 
 void Pipeline::split_word(std::string_view word) {
-  const auto split = [&](std::string_view text, std::vector<Piece>& parts) {
-    std::visit([&](const auto& model) { model.split(text, parts); }, rules_->model);
-  };
-  split(word, parts_);
+  std::visit([&](const auto& model) { model.split(word, parts_); }, rules_->model);
 }
 
 void Pipeline::add_word_ids(std::string_view word, std::vector<int32_t>& ids) {
@@ -144,22 +156,6 @@ void Pipeline::add_word_ids(std::string_view word, std::vector<int32_t>& ids) {
   for (const Piece& part : parts_) word_ids_.push_back(part.id);
   ids.insert(ids.end(), word_ids_.begin(), word_ids_.end());
   if (cacheable) cache_.insert(word, word_ids_);
-}
-
-// Calls on_part for the parts of a word that the model splits independently.
-template <typename OnPart>
-static void cut(std::string_view word, std::string_view before, const OnPart& on_part) {
-  if (before.empty()) return on_part(word, size_t{0});
-  size_t begin = 0;
-  for (size_t at = word.find(before); at != std::string_view::npos;) {
-    const bool is_run = at >= before.size() && word.substr(at - before.size()).starts_with(before);
-    if (at > begin && !is_run) {
-      on_part(word.substr(begin, at - begin), begin);
-      begin = at;
-    }
-    at = word.find(before, at + before.size());
-  }
-  if (begin < word.size()) on_part(word.substr(begin), begin);
 }
 
 void Pipeline::add_ids(const Words& words, std::vector<int32_t>& ids) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "onebit/data/text/characters.h"
 #include "onebit/data/text/normalizer.h"
 #include "onebit/data/text/utf8.h"
 
@@ -21,7 +22,7 @@ Class class_of_high(char32_t code_point) {
   const uint32_t category = U_MASK(u_charType(c));
   if ((category & U_GC_L_MASK) != 0) return Class::kLetter;
   if ((category & U_GC_N_MASK) != 0) return Class::kNumber;
-  return u_hasBinaryProperty(c, UCHAR_WHITE_SPACE) != 0 ? Class::kSpace : Class::kOther;
+  return is_white_space(code_point) ? Class::kSpace : Class::kOther;
 }
 
 const std::vector<Class>& class_table() {
@@ -151,7 +152,7 @@ class Cutter {
       for (size_t at = begin_; at < text.size();) {
         const DecodedCharacter c = decode_utf8(std::string_view(text).substr(at));
         const size_t end = at + c.size_bytes;
-        if (u_hasBinaryProperty(static_cast<UChar32>(c.code_point), UCHAR_WHITE_SPACE) != 0) {
+        if (is_white_space(c.code_point)) {
           add(begin, at);
           begin = end;
         }

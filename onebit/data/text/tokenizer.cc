@@ -1,12 +1,12 @@
-// The path of a word from text to ids:
+// The path of a word from text to ids, with WordPiece:
 //
 //   word_scanner     finds its boundaries and passes it to a visitor, one of the three in this file
-//   special_tokens   "[MASK]" and the like, searched for at every '['; if the tokenizer has other
+//   vocabulary       "[MASK]" and the like, searched for at every '['; if the tokenizer has other
 //                    added tokens, added_token_finder splits the text at all of them first
 //   word_splitter    looks its ids up in word_cache, and splits the word if the cache lacks it
-//   word_cache       word_table (short words by their packed bytes, others by word_hash) to
-//                    packed_ids: up to a few ids inside the entry, more in an arena
-//   normalized_word  its normal form: characters, unicode_mapping, canonical_order
+//   word_cache       short words by their packed bytes, others by a hash, to up to a few ids
+//                    inside the entry, and more in an arena
+//   normal_form      its normal form: characters, unicode_mapping
 //   word_piece       longest match from the left, in a trie of the vocabulary
 #include "onebit/data/text/tokenizer.h"
 
@@ -220,6 +220,11 @@ Piece moved(const Piece& piece, const AddedTokenFinder::Normal* normal, size_t a
   return {piece.id, range.begin, range.end};
 }
 
+bool is_added(const Vocabulary& vocabulary, int32_t id) {
+  return std::any_of(vocabulary.added().begin(), vocabulary.added().end(),
+                     [&](const AddedToken& token) { return token.id == id; });
+}
+
 bool is_special(const Vocabulary& vocabulary, int32_t id) {
   return std::any_of(vocabulary.added().begin(), vocabulary.added().end(),
                      [&](const AddedToken& token) { return token.id == id && token.special; });
@@ -231,10 +236,14 @@ void explain_pieces(Pipeline& pipeline, const Vocabulary& vocabulary, std::strin
   std::vector<Piece> pieces;
   pipeline.encode_with_offsets(utf8, pieces);
   for (const Piece& piece : pieces) {
+    const std::string& token = vocabulary.token(piece.id);
     WordOutcome outcome = WordOutcome::kWhole;
-    if (piece.id == vocabulary.unknown_id()) outcome = WordOutcome::kNoMatch;
+    if (is_added(vocabulary, piece.id)) outcome = WordOutcome::kAddedToken;
     if (is_special(vocabulary, piece.id)) outcome = WordOutcome::kSpecialToken;
-    words.push_back({piece.begin, piece.end, vocabulary.token(piece.id), {piece}, outcome});
+    // The unknown token may also be written in the text.
+    const bool is_written = utf8.substr(piece.begin, piece.end - piece.begin) == token;
+    if (piece.id == vocabulary.unknown_id() && !is_written) outcome = WordOutcome::kNoMatch;
+    words.push_back({piece.begin, piece.end, token, {piece}, outcome});
   }
 }
 
@@ -303,8 +312,8 @@ void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
 }
 
 void Tokenizer::encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces) {
-  require_addressable(utf8);
   if (body_->pipeline) return body_->pipeline->encode_with_offsets(utf8, pieces);
+  require_addressable(utf8);
   const SplitterModel& model = body_->splitter->model();
   const auto scan = [&](std::string_view part) {
     PieceVisitor visitor(*body_->splitter, part.data(), pieces);

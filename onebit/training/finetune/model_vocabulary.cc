@@ -74,6 +74,10 @@ corpus::ModelVocabulary read_model_vocabulary(const Path& path) {
 text::Tokenizer read_tokenizer(const Path& path, std::optional<text::Casing> casing) {
   if (std::filesystem::is_directory(path) || path.extension() == ".json") {
     const corpus::ModelVocabulary found = read_model_vocabulary(path);
+    require(!casing || !found.tokens->pipeline(),
+            "{}: its tokenizer is no WordPiece and has rules of its own for capitals and accents; "
+            "leave out whether text is cased",
+            found.place);
     if (!casing) casing = found.casing;
     return {found.tokens, casing ? *casing : casing_shown_by(*found.tokens)};
   }

@@ -36,7 +36,8 @@ corpus::ModelVocabulary read_model_vocabulary(const Path& path);
 void take_vocabulary(const std::string& given, corpus::PrepareOptions& options);
 
 // The tokenizer of a vocab.txt, or of what read_model_vocabulary() reads. An absent casing is the
-// model's, or else the casing that the words show.
+// model's, or else the casing that the words show. Error also: a casing for a tokenizer other than
+// WordPiece.
 text::Tokenizer read_tokenizer(const Path& path, std::optional<text::Casing> casing);
 
 }  // namespace onebit::finetune
