@@ -1,10 +1,15 @@
 """Tokens, their places in a Python text, and back."""
 
+import json
+import pathlib
+
 import numpy as np
 import pytest
 
 import onebit
 from conftest import onebit as program, write
+
+GOLDENS = pathlib.Path(__file__).parents[3] / "tests/formats/golden/pipelines"
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +83,19 @@ def test_casing(folder):
         onebit.Tokenizer(folder / "nowhere")
     with pytest.raises(UnicodeEncodeError):
         onebit.Tokenizer(path).encode("\udc80")
+
+
+# Byte pairs and Unigram: the goldens of `tokenizers`, whose offsets are bytes.
+@pytest.mark.parametrize("kind", ["unigram", "bytes", "byte-fallback", "steps"])
+def test_other_tokenizers(kind):
+    tokenizer = onebit.Tokenizer(GOLDENS / kind / "tokenizer.json")
+    for line in json.loads((GOLDENS / "lines.json").read_text())[:120]:
+        ids, ranges = tokenizer.encode(line["text"])
+        places = [len(line["text"][:place].encode()) for place in range(len(line["text"]) + 1)]
+        listed = " ".join(f"{i}:{places[begin]}:{places[end]}"
+                          for i, (begin, end) in zip(ids.tolist(), ranges.tolist()))
+        assert listed == line[kind]
+    with pytest.raises(onebit.Error, match="WordPiece"):
+        tokenizer.decode([0])
+    with pytest.raises(onebit.Error, match="leave out whether text is cased"):
+        onebit.Tokenizer(GOLDENS / kind / "tokenizer.json", cased=True)
