@@ -63,7 +63,7 @@ TEST_P(ConvertEvery, GivesTheSameModel) {
       lines, HasSubstr("absent; a task that needs them initializes them at random: qa_outputs., "));
   expect_model(folder / "out", test.pre_layer_norm ? kPre : kPost, test.half);
   const auto model = formats::read_hugging_face_folder(folder / "out");
-  EXPECT_EQ(model.config.pre_layer_norm, test.pre_layer_norm);
+  EXPECT_EQ(model.config.choices.norm_before, test.pre_layer_norm);
   EXPECT_EQ(model.config.architecture, "BertForPreTraining");
   EXPECT_EQ(model.config.torch_dtype, test.half ? DType::kF16 : DType::kF32);
   EXPECT_EQ(model.config.num_attention_heads, 2);

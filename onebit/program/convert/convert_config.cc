@@ -65,7 +65,7 @@ TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
 
 std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
                                                const TaskHeads& heads) {
-  const model::BertConfig shape = training::model_config(config);
+  const model::EncoderConfig shape = training::model_config(config);
   std::vector<formats::WantedTensor> wanted;
   std::set<std::string> names;
   const auto add = [&](const ParameterTable& table) {

@@ -21,13 +21,11 @@ namespace onebit::training {
 
 namespace {
 
-using ops::ActivationKind;
-
 formats::BertConfigFile to_file(const ModelDescription& description) {
-  const model::BertConfig& config = description.config;
+  const model::EncoderConfig& config = description.config;
   formats::BertConfigFile file;
   file.architecture = description.architecture;
-  file.pre_layer_norm = config.pre_layer_norm;
+  file.pre_layer_norm = config.choices.norm_before;
   file.vocab_size = config.vocab_size;
   file.hidden_size = config.hidden_size;
   file.num_hidden_layers = config.layers;
@@ -35,8 +33,9 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
   file.intermediate_size = config.intermediate_size;
   file.max_position_embeddings = config.max_positions;
   file.type_vocab_size = config.segments;
-  file.hidden_act = config.activation == ActivationKind::kGeluTanh ? formats::GeluForm::kTanh
-                                                                   : formats::GeluForm::kErf;
+  file.hidden_act = config.choices.activation == ChosenActivation::kGeluTanh
+                        ? formats::GeluForm::kTanh
+                        : formats::GeluForm::kErf;
   file.hidden_dropout_prob = config.hidden_dropout;
   file.attention_probs_dropout_prob = config.attention_dropout;
   file.layer_norm_eps = config.layer_norm_eps;
@@ -69,9 +68,9 @@ std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntr
 
 }  // namespace
 
-model::BertConfig model_config(const formats::BertConfigFile& file) {
-  model::BertConfig config;
-  config.pre_layer_norm = file.pre_layer_norm;
+model::EncoderConfig model_config(const formats::BertConfigFile& file) {
+  model::EncoderConfig config;
+  config.choices.norm_before = file.pre_layer_norm;
   config.vocab_size = file.vocab_size;
   config.hidden_size = file.hidden_size;
   config.layers = file.num_hidden_layers;
@@ -79,8 +78,10 @@ model::BertConfig model_config(const formats::BertConfigFile& file) {
   config.intermediate_size = file.intermediate_size;
   config.max_positions = file.max_position_embeddings;
   config.segments = file.type_vocab_size;
-  config.activation = file.hidden_act == formats::GeluForm::kTanh ? ActivationKind::kGeluTanh
-                                                                  : ActivationKind::kGeluErf;
+  config.choices.activation = file.hidden_act == formats::GeluForm::kTanh
+                                  ? ChosenActivation::kGeluTanh
+                                  : ChosenActivation::kGeluErf;
+  config.choices.head_activation = config.choices.activation;
   config.hidden_dropout = file.hidden_dropout_prob;
   config.attention_dropout = file.attention_probs_dropout_prob;
   config.layer_norm_eps = file.layer_norm_eps;
@@ -302,14 +303,14 @@ std::string model_card_text(const ModelCard& card, const ModelDescription& descr
   for (const auto& [name, value] : rows_of(card, description)) {
     text += fmt::format("| {} | {} |\n", cell(name), cell(value));
   }
-  if (known != nullptr && !description.config.pre_layer_norm) {
+  if (known != nullptr && !description.config.choices.norm_before) {
     text += fmt::format(
         "\n```python\nfrom transformers import AutoTokenizer, {0}\n\n"
         "tokenizer = AutoTokenizer.from_pretrained(\"FOLDER\")\n"
         "model = {0}.from_pretrained(\"FOLDER\")\n```\n",
         known->loader);
   }
-  if (has_vectors && !description.config.pre_layer_norm) {
+  if (has_vectors && !description.config.choices.norm_before) {
     text +=
         "\n```python\nfrom sentence_transformers import SentenceTransformer\n\n"
         "model = SentenceTransformer(\"FOLDER\")\n"
