@@ -232,6 +232,8 @@ TEST(EncoderConfigFile, WhatAnEncoderCannotBe) {
   EXPECT_THAT(error_of("distilbert", "n_layers", 0), HasSubstr("key `n_layers` is 0"));
   EXPECT_THAT(error_of("roberta", "max_position_embeddings", 2), HasSubstr("first 2 positions"));
   EXPECT_THAT(error_of("mpnet", "relative_attention_num_buckets", 3), HasSubstr("even number"));
+  EXPECT_THAT(error_of("neobert", "rope", false), HasSubstr("`rope` is false"));
+  EXPECT_THAT(error_of("neobert", "hidden_act", "gelu"), HasSubstr("swiglu"));
   EXPECT_THAT(error_of("electra", "embedding_size", 0), HasSubstr("at least 1"));
   EncoderConfigFile gated = config_of_family("roberta");
   gated.choices.gated = true;

@@ -164,7 +164,7 @@ TEST(Families, TheGateComesFirst) {
         values_of(*ours, fmt::format("bert.encoder.layer.{}.intermediate.dense.weight", layer)),
         expected);
   }
-  // GTE's rows are those of the other factor, then those of the gate.
+  // GTE has the rows of the other factor first, then the rows of the gate.
   const ModelNames gte{.family = &find_family("gte", "test")};
   const auto one = source_of({{"new.embeddings.word_embeddings.weight", {5, 2}},
                               {"new.encoder.layer.0.mlp.up_gate_proj.weight", {4, 2}}});

@@ -16,6 +16,9 @@ namespace {
 
 constexpr const char* kMayBeUnanswerable = "may_be_unanswerable";
 constexpr const char* kModelType = "model_type";
+// Its config says one and a half times the width of its feed-forward part, which is rounded up to a
+// multiple of 8.
+constexpr std::string_view kNeoBert = "neobert";
 
 struct Size {
   const char* canonical;  // its key in config_keys.h
@@ -97,6 +100,16 @@ void refuse_other_models(JsonReader& reader, const Family& family) {
           reader.place("tie_word_embeddings"), family.title);
 }
 
+// NeoBERT's own program can make other models of it.
+void refuse_other_neoberts(JsonReader& reader) {
+  for (const auto& [key, wanted] :
+       {std::pair("rope", true), std::pair("rms_norm", true), std::pair("ngpt", false)}) {
+    require(reader.boolean(key, wanted) == wanted, "{} is {}; onebit's NeoBERT has {}",
+            reader.place(key), !wanted, wanted);
+  }
+  reader.choice("hidden_act", "swiglu", {"swiglu", "SwiGLU"});
+}
+
 std::string architecture_of(JsonReader& reader, const Family& family) {
   const Json& list = reader.raw("architectures");
   if (list.is_null() || (list.is_array() && list.empty())) {
@@ -106,9 +119,6 @@ std::string architecture_of(JsonReader& reader, const Family& family) {
           reader.place("architectures"));
   return onebit_class(family, list[0].get<std::string>());
 }
-
-// NeoBERT's width is two thirds of what its config says, rounded up to a multiple of 8.
-constexpr std::string_view kTwoThirds = "neobert";
 
 void read_sizes(JsonReader& reader, const Family& family, const std::string& place,
                 EncoderConfigFile& result) {
@@ -126,7 +136,7 @@ void read_sizes(JsonReader& reader, const Family& family, const std::string& pla
     result.choices.embedding_size = width == result.hidden_size ? 0 : width;
   }
   require_possible_sizes(result, place);
-  if (family.model_type == kTwoThirds) {
+  if (family.model_type == kNeoBert) {
     result.intermediate_size = (2 * result.intermediate_size / 3 + 7) / 8 * 8;
   }
   const std::string hidden(family.keys.hidden_size);
@@ -196,6 +206,7 @@ EncoderConfigFile parse_encoder_config(const Json& given, const std::string& pla
   JsonReader reader(config, place, "");
   EncoderConfigFile result = config_of_family(family.model_type);
   refuse_other_models(reader, family);
+  if (family.model_type == kNeoBert) refuse_other_neoberts(reader);
   result.architecture = architecture_of(reader, family);
   read_sizes(reader, family, place, result);
   read_choices(reader, family, result);
@@ -308,7 +319,7 @@ std::string encoder_config_text(const EncoderConfigFile& config) {
     const int64_t width = config.choices.embedding_size;
     json[std::string(family.keys.embedding_size)] = width > 0 ? width : config.hidden_size;
   }
-  if (config.model_type == kTwoThirds) {
+  if (config.model_type == kNeoBert) {
     json[std::string(family.keys.intermediate_size)] = config.intermediate_size * 3 / 2;
   }
   for (const auto& [key, value] :
