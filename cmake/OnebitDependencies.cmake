@@ -1,10 +1,13 @@
-# For packages that need no library of the machine but the C library (tools/wheel/build_libraries.sh, whose
-# folder it names): the C++ runtime becomes a part of programs, too.
+# For packages that need no library of the machine but those of its C library (tools/wheel/build_libraries.sh,
+# whose folder it names): the C++ runtime becomes a part of programs, too. libgcc_s.so.1 does not, because the C
+# library itself needs it, and the static one of a compiler needs a C library as new as the compiler's. But what
+# it has for 16-bit numbers is newer than other systems', so that comes from the static one (-lgcc).
 set(ONEBIT_STATIC_LIBRARIES "" CACHE PATH "The folder of static libraries that programs are to contain")
 if(ONEBIT_STATIC_LIBRARIES)
   list(PREPEND CMAKE_PREFIX_PATH ${ONEBIT_STATIC_LIBRARIES})
   set(ENV{PKG_CONFIG_LIBDIR} ${ONEBIT_STATIC_LIBRARIES}/lib/pkgconfig)
-  add_link_options(-static-libstdc++ -static-libgcc LINKER:--gc-sections)
+  add_link_options(-static-libstdc++ LINKER:--gc-sections LINKER:--exclude-libs,ALL)
+  string(APPEND CMAKE_CXX_STANDARD_LIBRARIES " -lgcc")
 endif()
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

@@ -135,16 +135,16 @@ build_icu() {
 # Products and reorders of f32 and bf16 are all that onebit calls. What computes other primitives and
 # other types is not even compiled, which takes most of the time. The threads are onebit's own.
 build_onednn() {
-  local unused='/s8x8s32/jit_[^/]*[.]cpp$|/(lrn|rnn|shuffle|prelu|capi)/[^/]*[.]cpp$'
+  local unused='/s8x8s32/jit_[^/]*(gemm_s8u8s32|_u8_copy_)[^/]*[.]cpp$|/(lrn|rnn|shuffle|prelu|capi)/[^/]*[.]cpp$'
   unused+='|/jit_uni_(binary|binary_kernel|eltwise|eltwise_int|xf16_sum|sparse_matmul)[.]cpp$'
-  unused+='|/jit_avx512_sparse_[^/]*[.]cpp$|/jit_[^/]*_conv[.]cpp$'
+  unused+='|/jit_[^/]*_conv[.]cpp$'
   unused+='|/(gemm_bf16|ip)_[^/]*[.]cpp$'
   unused+='|/jit_[^/]*(conv_|convolution|deconv|pool|normalization|resampling|softmax'
-  unused+='|inner_product|_dw_|x8s8s32x|_reduction)[^/]*[.]cpp$'
+  unused+='|brgemm_inner_product|_dw_|x8s8s32x|_reduction)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/x64/CMakeLists.txt "$unused"
   unused='/rnn/[^/]*[.]cpp$|/cpu_reorder_(comp|regular_(f16|f32_f16|f32_s32|f32_s8|f32_u8|f32_fp8|fp4|fp8|s32|s4|s8'
   unused+='|u4|u8))[^/]*[.]cpp$|/matmul/gemm_x8s8s32x[^/]*[.]cpp$'
-  unused+='|/(nchw|nhwc|ncsp|nspc)_[^/]*[.]cpp$|/cpu/gemm_[^/]*[.]cpp$'
+  unused+='|/(nchw|nhwc|ncsp|nspc)_[^/]*[.]cpp$|/cpu/gemm_(convolution[^/]*|x8s8s32x[^/]*|inner_product)[.]cpp$'
   unused+='|/(ref|simple)_(batch|conv|deconv|group|inner|layer|lrn|pool|reduction|resampling|shuffle'
   unused+='|softmax)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/CMakeLists.txt "$unused"

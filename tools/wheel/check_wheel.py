@@ -14,8 +14,9 @@ import zipfile
 PACKED_LIMIT = 20_000_000
 UNPACKED_LIMIT = 60_000_000
 OLDEST_C_LIBRARY = (2, 34)  # Debian 12, Ubuntu 22.04, RHEL 9
-# What the files of a wheel may need of a machine. libonebit_mpi.so also needs the machine's MPI.
-SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1",
+# What the files of a wheel may need of a machine: its C library, which needs libgcc_s.so.1 itself.
+# libonebit_mpi.so also needs the machine's MPI.
+SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1",
                     "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 MPI_LIBRARIES = {"libmpi.so.40"}
 LIBRARY_LIST = pathlib.Path(__file__).parent / "libraries.txt"
