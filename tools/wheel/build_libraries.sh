@@ -77,7 +77,7 @@ join_archives() {
 keep_licenses() {
   local file
   mkdir -p "$installed/licenses"
-  for file in "$folder/sources/$1"/{LICENSE,COPYING,THIRD-PARTY-PROGRAMS}*; do
+  for file in "$folder/sources/$1"/{LICENSE,COPYING,THIRD-PARTY-PROGRAMS}* "$folder/sources/$1/lib/LICENSE"; do
     case "$file" in *GPL* | */zstd/COPYING) continue ;; esac # of programs, or one of two to choose
     [ ! -f "$file" ] || cat "$file"
   done >"$installed/licenses/$1.txt"
