@@ -5,7 +5,7 @@ import numpy
 from numpy.typing import NDArray
 
 
-version: str = '0.1.0'
+version: str = '0.2.0'
 
 class Error(RuntimeError):
     """
