@@ -55,5 +55,5 @@ function(onebit_test_case_lists)
   get_property(programs GLOBAL PROPERTY ONEBIT_TEST_PROGRAMS)
   add_test(NAME case_lists COMMAND Python3::Interpreter -B
     ${PROJECT_SOURCE_DIR}/tools/check_case_lists.py "${patterns}" ${programs})
-  set_tests_properties(case_lists PROPERTIES TIMEOUT 120 ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
+  set_tests_properties(case_lists PROPERTIES TIMEOUT 600 ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
 endfunction()

@@ -99,11 +99,12 @@ endfunction()
 # Makes test_<name> of every *_test.cc of the folder and of SOURCES, run once alone, and once under
 # mpirun for every number in RANKS. Results lie in test-results/<name>.json, of ranks in
 # test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds, where they are many: ctest begins with
-# the longest, so that none is left alone at the end.
+# the longest, so that none is left alone at the end. TIMEOUT: only a test that hangs needs so many
+# seconds, however busy the machine is.
 function(onebit_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT;COST" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 600)
+    set(TEST_TIMEOUT 1800)
   endif()
   onebit_test_timeout(${TEST_TIMEOUT} TEST_TIMEOUT)
   if(NOT TEST_COST)

@@ -25,7 +25,7 @@ ARGUMENT = re.compile(r"\s*\.\w+ = [^;]*,\s*")
 FORBIDDEN_NAME = re.compile(r"(^|_)(utils?|common|helpers?|misc|new|v\d+|old)(_|$)")
 SNAKE = re.compile(r"[a-z0-9][a-z0-9_]*")
 # Preprocessor conditions that are not a build option in disguise.
-ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|_INL_H_")
+ALLOWED_CONDITION = re.compile(r"__CUDACC__|__x86_64__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|_INL_H_")
 # Macros that Highway's protocol asks for: headers compiled once an instruction set. And the words of
 # CUDA C++, which the emulated device has to define.
 PROTOCOL_MACRO = re.compile(r"HWY_\w+|\w+_INL_H_|__(global|device|host|launch_bounds)__")

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "tests/corpus/sample_store.h"
 
@@ -161,6 +162,31 @@ TEST(Masker, RefusesOptionsOutOfRange) {
   EXPECT_THROW(check(MaskOptions{.probability = 0}), Error);
   EXPECT_THROW(check(MaskOptions{.probability = 1}), Error);
   EXPECT_THROW(check(MaskOptions{.max_predictions = 0}), Error);
+}
+
+TEST(Masker, ReplacesByWhatOtherTokenizersCallNoSpecialToken) {
+  const Path file = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/pipelines/bytes/tokenizer.json";
+  const text::Vocabulary vocabulary =
+      text::Vocabulary::from_parts(formats::read_tokenizer_with(file).vocabulary, file.string());
+  std::set<int32_t> special = {vocabulary.unknown_id(), vocabulary.cls_id(), vocabulary.sep_id(),
+                               vocabulary.pad_id()};
+  const int32_t brackets = vocabulary.find("]").value();
+  const Masker masker(vocabulary, {.probability = 0.9, .max_predictions = 1000});
+  std::set<int32_t> seen;
+  for (uint64_t index = 0; index < 400; ++index) {
+    Batch batch;
+    batch.clear();
+    batch.tokens.assign(200, brackets);
+    batch.tokens.front() = vocabulary.cls_id();
+    batch.tokens.back() = vocabulary.sep_id();
+    RandomSequence random(7, 1, index);
+    masker.mask(random, 0, batch);
+    for (size_t row = 1; row + 1 < batch.tokens.size(); ++row) seen.insert(batch.tokens[row]);
+  }
+  EXPECT_TRUE(seen.erase(vocabulary.mask_id()) == 1);
+  for (const int32_t id : special) EXPECT_FALSE(seen.contains(id)) << vocabulary.token(id);
+  // 7,200 draws from some 700 tokens.
+  EXPECT_GT(seen.size(), static_cast<size_t>(vocabulary.size()) * 9 / 10);
 }
 
 }  // namespace

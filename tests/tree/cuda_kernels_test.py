@@ -66,7 +66,7 @@ LIMITS = [
     Limit("activation_cuda.cu", "backward<true, float, ops::cuda::Exact>", registers=128,
           instructions=8000),
     Limit("activation_cuda.cu", "ShortGelu", registers=56, loads=6),
-    Limit("adam_update_cuda.cu", "update", registers=64, loads=40),
+    Limit("adam_update_cuda.cu", "cuda::update", registers=64, loads=40),
     Limit("lamb_update_cuda.cu", "update_moments", registers=64, loads=40),
     Limit("lamb_update_cuda.cu", "move_values", registers=48, loads=30),
     Limit("onebit_adam_update_cuda.cu", "normalize", registers=64, loads=20),

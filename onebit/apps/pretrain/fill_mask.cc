@@ -72,7 +72,8 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
   tokenizer_.encode(text, ids);
   const batches::Batch batch = batch_of(ids, *description_.vocabulary);
   require(!batch.labelled_rows.empty(),
-          "the text has no [MASK]: write [MASK], between spaces, where a word is to be predicted");
+          "the text has no {0}: write {0}, between spaces, where a word is to be predicted",
+          description_.vocabulary->names().mask);
   require(batch.rows() <= description_.config.max_positions,
           "the text has {} tokens, the model has {} positions: shorten it", batch.rows(),
           description_.config.max_positions);

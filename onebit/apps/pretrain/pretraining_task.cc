@@ -54,6 +54,12 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
   }
 }
 
+// A format of the run's folder.
+std::string use_of(const std::string& mask) {
+  if (mask.find_first_of("{}\"") != std::string::npos) return "onebit fill {} TEXT";
+  return fmt::format("onebit fill {{}} \"Some text with a {} .\"", mask);
+}
+
 }  // namespace
 
 PretrainingTask::PretrainingTask(const PretrainingOptions& options,
@@ -65,7 +71,7 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
       communicator_(connection.open(config_.engine.transport)),
       description_(describe_model()) {
   facts_.name = kPretrainingTask;
-  facts_.use = "onebit fill {} \"Some text with a [MASK] .\"";
+  facts_.use = use_of(description_.vocabulary->names().mask);
   facts_.counts_items = true;  // masked words
   facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
   facts_.data_rows = describe_stores(stores_);

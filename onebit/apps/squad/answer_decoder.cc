@@ -124,7 +124,11 @@ class TextOfSpan {
                      .paragraphs[features.dataset().questions[question].paragraph]
                      .context),
         words_(rule == AnswerText::kProjection ? context_ : std::string_view()),
-        rule_(rule) {}
+        rule_(rule) {
+    require(rule == AnswerText::kOffsets || !features.vocabulary().pipeline(),
+            "answers.text is \"projection\", which works on words of BERT's WordPiece, and this "
+            "model has another tokenizer: use offsets");
+  }
 
   std::string operator()(const Span& span) const {
     if (span.window == nullptr) return "";

@@ -51,8 +51,9 @@ class SpanLogits {
 
 // How the text of an answer is derived from its tokens.
 enum class AnswerText {
-  kOffsets,     // cut from the paragraph, from the first character of its first token to the last
-  kProjection,  // as in the published programs: project_answer()
+  kOffsets,  // cut from the paragraph, from the first character of its first token to the last
+  // As in the published programs: project_answer(). Error: a tokenizer that is not WordPiece.
+  kProjection,
 };
 
 struct DecodeOptions {

@@ -47,6 +47,15 @@ int32_t ContextWords::word_at(size_t byte) const {
   return static_cast<int32_t>(after - words_.begin()) - 1;
 }
 
+size_t ContextWords::text_begin(size_t begin, size_t end) const {
+  for (size_t at = begin; at < end;) {
+    const size_t separator = separator_bytes(context_.substr(at));
+    if (separator == 0) return at;
+    at += separator;
+  }
+  return begin;
+}
+
 std::string ContextWords::joined(int32_t first, int32_t last) const {
   ONEBIT_INVARIANT(first >= 0 && last < size());
   std::string text;

@@ -19,6 +19,8 @@ class ContextWords {
   // The word that contains this byte; a separator belongs to the word before it. -1 before the
   // first.
   int32_t word_at(size_t byte) const;
+  // The first byte of [begin, end) that is not of a separator; `begin` if all are.
+  size_t text_begin(size_t begin, size_t end) const;
   // Words first to last (inclusive) with single spaces between them.
   std::string joined(int32_t first, int32_t last) const;
 

@@ -12,16 +12,14 @@ namespace onebit::squad {
 
 namespace {
 
-constexpr int64_t kSpecialTokens = 3;  // [CLS] and two [SEP]
-
-void check_options(const FeatureOptions& options) {
+void check_options(const FeatureOptions& options, int64_t special) {
   require(options.max_question_length >= 1, "max_question_length is {}: it must be at least 1",
           options.max_question_length);
-  require(options.max_sequence_length > options.max_question_length + kSpecialTokens &&
+  require(options.max_sequence_length > options.max_question_length + special &&
               options.max_sequence_length <= 65536,
           "max_sequence_length is {}: it must leave room for a question of {} tokens "
-          "(max_question_length), 3 special tokens and some context, and be at most 65536",
-          options.max_sequence_length, options.max_question_length);
+          "(max_question_length), {} special tokens and some context, and be at most 65536",
+          options.max_sequence_length, options.max_question_length, special);
   require(options.doc_stride >= 1, "doc_stride is {}: it must be at least 1", options.doc_stride);
 }
 
@@ -32,7 +30,9 @@ std::vector<ContextPiece> context_pieces(text::Tokenizer& tokenizer, std::string
   std::vector<ContextPiece> found;
   found.reserve(pieces.size());
   for (const text::Piece& piece : pieces) {
-    found.push_back({piece.id, piece.begin, piece.end, words.word_at(piece.begin)});
+    // With many tokenizers the blank before a word belongs to its first token.
+    const auto begin = static_cast<uint32_t>(words.text_begin(piece.begin, piece.end));
+    found.push_back({piece.id, begin, piece.end, words.word_at(begin)});
   }
   return found;
 }
@@ -53,10 +53,7 @@ FeatureOptions within(FeatureOptions options, int64_t tokens) {
 Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabulary> vocabulary,
                    text::Casing casing, const FeatureOptions& options)
     : dataset_(dataset), vocabulary_(std::move(vocabulary)), casing_(casing), options_(options) {
-  check_options(options);
-  require(!vocabulary_->pipeline() && vocabulary_->pair_template() == text::PairTemplate(),
-          "questions are answered by models with BERT's WordPiece and its [CLS] question [SEP] "
-          "context [SEP]; this model has another tokenizer. Use it to embed, classify or tag");
+  check_options(options, special_tokens());
   contexts_.resize(dataset.paragraphs.size());
   questions_.resize(dataset.questions.size());
   std::vector<AnswerSpan> answers(dataset.questions.size());
@@ -74,7 +71,12 @@ Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabular
     const Question& question = dataset.questions[i];
     tokenizer.encode(question.text, questions_[i]);
     if (options_.use == Use::kTrain && !question.impossible) {
-      answers[i] = find_answer(tokenizer, contexts_[question.paragraph], question.answers.at(0));
+      const std::vector<ContextPiece>& context = contexts_[question.paragraph];
+      const Answer& answer = question.answers.at(0);
+      answers[i] =
+          vocabulary_->pipeline()
+              ? find_characters(dataset.paragraphs[question.paragraph].context, context, answer)
+              : find_answer(tokenizer, context, answer);
     }
   });
   for (size_t question = 0; question < questions_.size(); ++question) {
@@ -108,6 +110,17 @@ Features::AnswerSpan Features::find_answer(text::Tokenizer& tokenizer,
   return words;
 }
 
+Features::AnswerSpan Features::find_characters(std::string_view text,
+                                               const std::vector<ContextPiece>& context,
+                                               const Answer& answer) {
+  const size_t begin = byte_of_code_point(text, answer.start), end = begin + answer.text.size();
+  const auto first =
+      std::ranges::find_if(context, [&](const ContextPiece& piece) { return piece.end > begin; });
+  const auto after = std::find_if(first, context.end(),
+                                  [&](const ContextPiece& piece) { return piece.begin >= end; });
+  return {first - context.begin(), after - context.begin() - 1};
+}
+
 void Features::cut_windows(size_t question, const AnswerSpan& answer) {
   const auto longest_question = static_cast<size_t>(options_.max_question_length);
   if (questions_[question].size() > longest_question) {
@@ -119,7 +132,7 @@ void Features::cut_windows(size_t question, const AnswerSpan& answer) {
   const auto pieces = static_cast<int64_t>(contexts_[asking.paragraph].size());
   const bool labelled = options_.use == Use::kTrain && !asking.impossible;
   for (const ContextWindow& window : context_windows(
-           pieces, options_.max_sequence_length - asked - kSpecialTokens, options_.doc_stride)) {
+           pieces, options_.max_sequence_length - asked - special_tokens(), options_.doc_stride)) {
     Window made{.question = static_cast<uint32_t>(question),
                 .first_piece = static_cast<uint32_t>(window.begin),
                 .pieces = static_cast<uint32_t>(window.size)};
@@ -131,8 +144,9 @@ void Features::cut_windows(size_t question, const AnswerSpan& answer) {
         continue;
       }
       if (inside) {
-        made.start = static_cast<int32_t>(answer.first - window.begin + asked + 2);
-        made.end = static_cast<int32_t>(answer.last - window.begin + asked + 2);
+        const int64_t begin = context_begin(made) - window.begin;
+        made.start = static_cast<int32_t>(answer.first + begin);
+        made.end = static_cast<int32_t>(answer.last + begin);
       }
     }
     windows_.push_back(made);
@@ -144,7 +158,8 @@ int64_t Features::length(const Window& window) const {
 }
 
 int64_t Features::context_begin(const Window& window) const {
-  return static_cast<int64_t>(questions_[window.question].size()) + 2;
+  const auto asked = static_cast<int64_t>(questions_[window.question].size());
+  return 1 + asked + vocabulary_->pair_template().separators;
 }
 
 const ContextPiece* Features::piece_at(const Window& window, int64_t position) const {
@@ -161,7 +176,7 @@ bool Features::has_max_context(const Window& window, int64_t position) const {
   const auto pieces =
       static_cast<int64_t>(contexts_[dataset_.questions[window.question].paragraph].size());
   const std::vector<ContextWindow> windows = context_windows(
-      pieces, options_.max_sequence_length - asked - kSpecialTokens, options_.doc_stride);
+      pieces, options_.max_sequence_length - asked - special_tokens(), options_.doc_stride);
   const int64_t piece = window.first_piece + position - context_begin(window);
   return windows[max_context_window(windows, piece)].begin == window.first_piece;
 }
@@ -173,13 +188,14 @@ void Features::append(const Window& window, uint64_t sample, batches::Batch& bat
       contexts_[dataset_.questions[window.question].paragraph];
   batch.tokens.push_back(vocabulary_->cls_id());
   batch.tokens.insert(batch.tokens.end(), question.begin(), question.end());
-  batch.tokens.push_back(vocabulary_->sep_id());
+  const text::PairTemplate& form = vocabulary_->pair_template();
+  batch.tokens.insert(batch.tokens.end(), form.separators, vocabulary_->sep_id());
   batch.segments.resize(batch.tokens.size(), 0);
   for (size_t i = 0; i < window.pieces; ++i) {
     batch.tokens.push_back(context[window.first_piece + i].id);
   }
   batch.tokens.push_back(vocabulary_->sep_id());
-  batch.segments.resize(batch.tokens.size(), 1);
+  batch.segments.resize(batch.tokens.size(), form.second_segment);
   batch.end_sequence(first_row, sample);
 }
 

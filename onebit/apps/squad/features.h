@@ -1,6 +1,7 @@
 // SQuAD questions as sequences for the model: [CLS] question [SEP] window of the paragraph [SEP]
-// (Devlin et al. 2019, section 4.2). Long paragraphs give several overlapping windows. Paragraphs
-// are tokenized once and shared by their questions and windows.
+// (Devlin et al. 2019, section 4.2), or as the model's tokenizer writes pairs. Long paragraphs give
+// several overlapping windows. Paragraphs are tokenized once and shared by their questions and
+// windows.
 #pragma once
 
 #include <cstddef>
@@ -98,6 +99,10 @@ class Features {
 
   static AnswerSpan find_answer(text::Tokenizer& tokenizer,
                                 const std::vector<ContextPiece>& context, const Answer& answer);
+  // The tokens that contain the answer's characters.
+  static AnswerSpan find_characters(std::string_view text, const std::vector<ContextPiece>& context,
+                                    const Answer& answer);
+  int64_t special_tokens() const { return 2 + vocabulary_->pair_template().separators; }
   void cut_windows(size_t question, const AnswerSpan& answer);
 
   const Dataset& dataset_;

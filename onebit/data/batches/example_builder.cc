@@ -100,8 +100,10 @@ void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWa
   append_range(store, a, 0, batch);
   append_special(vocabulary.sep_id(), 0, batch);
   if (options.next_sentence) {
-    append_range(store, b, 1, batch);
-    append_special(vocabulary.sep_id(), 1, batch);
+    const text::PairTemplate& form = options.form;
+    for (int i = 1; i < form.separators; ++i) append_special(vocabulary.sep_id(), 0, batch);
+    append_range(store, b, form.second_segment, batch);
+    append_special(vocabulary.sep_id(), form.second_segment, batch);
   }
   batch.end_sequence(first_row, sample);
   batch.sequence_labels.push_back(!options.next_sentence ? -1 : pair.random_next ? 1 : 0);

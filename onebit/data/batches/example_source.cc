@@ -164,6 +164,7 @@ PairSource::PairSource(std::shared_ptr<const corpus::TokenStore> store, const Pa
       threads_(threads),
       epoch_at_{{0, 0}} {
   check(pairs);
+  pairs_.form = store_->vocabulary()->pair_template();
 }
 
 PairSource::~PairSource() {

@@ -8,9 +8,25 @@
 namespace onebit::batches {
 namespace {
 
-// False for [UNK] and all other tokens in brackets ([PAD], [unused12]), which no text contains.
-bool is_ordinary(const std::string& token) {
-  return !(token.size() > 2 && token.front() == '[' && token.back() == ']');
+// Which tokens can be the random replacement of a word. Of WordPiece all but [UNK] and other tokens
+// in brackets ([PAD], [unused12]), which no text contains. Other tokenizers name their special
+// tokens.
+std::vector<bool> ordinary_tokens(const text::Vocabulary& vocabulary) {
+  std::vector<bool> ordinary(static_cast<size_t>(vocabulary.size()), true);
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = vocabulary.token(id);
+    const bool in_brackets = token.size() > 2 && token.front() == '[' && token.back() == ']';
+    if (vocabulary.pipeline() ? token.empty() : in_brackets) ordinary[id] = false;
+  }
+  if (!vocabulary.pipeline()) return ordinary;
+  for (const text::AddedToken& token : vocabulary.added()) {
+    if (token.special) ordinary[token.id] = false;
+  }
+  for (const int32_t id : {vocabulary.unknown_id(), vocabulary.cls_id(), vocabulary.sep_id(),
+                           vocabulary.mask_id(), vocabulary.pad_id()}) {
+    ordinary[id] = false;
+  }
+  return ordinary;
 }
 
 }  // namespace
@@ -28,9 +44,10 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
       mask_id_(vocabulary.mask_id()) {
   check(options);
   continuation_.resize(vocabulary.size());
+  const std::vector<bool> ordinary = ordinary_tokens(vocabulary);
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     continuation_[id] = vocabulary.is_continuation(id) ? 1 : 0;
-    if (is_ordinary(vocabulary.token(id))) ordinary_.push_back(id);
+    if (ordinary[id]) ordinary_.push_back(id);
   }
   require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
 }

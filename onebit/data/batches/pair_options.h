@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "onebit/data/text/vocabulary.h"
+
 namespace onebit::batches {
 
 inline constexpr int64_t kMinSequenceLength = 8, kMaxSequenceLength = 65536;
@@ -15,9 +17,13 @@ struct PairOptions {
   // recognise. Otherwise a sequence is one run of sentences of a document, [CLS] A [SEP], and only
   // masked words are predicted (Liu et al., arXiv 1907.11692, section 4.2: DOC-SENTENCES).
   bool next_sentence = true;
+  // How the store's tokenizer writes a pair.
+  text::PairTemplate form = {};
 
   // The number of text tokens in a full sequence.
-  int64_t most_text_tokens() const { return sequence_length - (next_sentence ? 3 : 2); }
+  int64_t most_text_tokens() const {
+    return sequence_length - (next_sentence ? 2 + form.separators : 2);
+  }
 };
 
 struct MaskOptions {

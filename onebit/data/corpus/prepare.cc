@@ -28,24 +28,50 @@ struct Tokenized {
   LeftOutRecords left_out;
 };
 
+// Whether the tokens of a word tell if a blank stands before it. Many tokenizers add a blank to a
+// text that has none.
+bool hears_blanks(text::Tokenizer tokenizer) {
+  std::vector<int32_t> bare, after_blank;
+  tokenizer.encode("a", bare);
+  tokenizer.encode(" a", after_blank);
+  return bare != after_blank;
+}
+
 // The objects of one thread.
 struct Worker {
   text::Tokenizer tokenizer;
   SentenceReader reader;
   LeftOut rule;
-  std::vector<int32_t> ids;
+  // A sentence that follows another one keeps the blank between them, as in running text.
+  bool keeps_blanks;
+  std::vector<int32_t> ids = {};
+  std::string with_blank = {};
+
+  void encode(std::string_view sentence, bool is_first) {
+    ids.clear();
+    if (is_first || !keeps_blanks) return tokenizer.encode(sentence, ids);
+    with_blank.assign(1, ' ');
+    with_blank += sentence;
+    tokenizer.encode(with_blank, ids);
+  }
 
   Tokenized tokenize(TextBlock& block, int token_size_bytes) {
     if (block.format != TextFormat::kJsonl || rule != LeftOut::kBad) check_utf8(block);
     Tokenized result{.block = {token_size_bytes, block.text.size()},
                      .text_bytes = block.text.size()};
+    // Whether a later block continues a document is not known here. Most do.
+    bool is_first = block.offset_bytes == 0;
     reader.read(block, {.sentence =
                             [&](std::string_view sentence) {
-                              ids.clear();
-                              tokenizer.encode(sentence, ids);
+                              encode(sentence, is_first);
                               result.block.add_sentence(ids);
+                              is_first = false;
                             },
-                        .document_end = [&] { result.block.end_document(); }});
+                        .document_end =
+                            [&] {
+                              result.block.end_document();
+                              is_first = true;
+                            }});
     result.block.close();
     result.left_out = reader.take_left_out();
     return result;
@@ -69,11 +95,11 @@ struct Item {
 Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>& files,
                     const ChosenVocabulary& vocabulary, StoreWriter& writer) {
   std::vector<Worker> workers;
+  const text::Tokenizer tokenizer(vocabulary.vocabulary, vocabulary.casing);
+  const bool keeps_blanks = hears_blanks(tokenizer);
   for (int i = 0; i < options.threads; ++i) {
-    workers.push_back({text::Tokenizer(vocabulary.vocabulary, vocabulary.casing),
-                       SentenceReader(options.locale, options.left_out),
-                       options.left_out,
-                       {}});
+    workers.push_back({tokenizer, SentenceReader(options.locale, options.left_out),
+                       options.left_out, keeps_blanks});
   }
   TextSource source(files, options.format);
   ProgressMeter meter("tokenizing", source.total_bytes(), options.progress);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/text/pipeline.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr const char* kAddedTokens = "added_tokens";
 constexpr const char* kSpecialNames = "special_tokens";
+constexpr const char* kTokenizerFiles = "tokenizer_files";
 
 Json added_to_json(const std::vector<text::AddedToken>& tokens) {
   Json list = Json::array();
@@ -52,6 +55,23 @@ text::SpecialNames names_from_json(JsonReader reader) {
   return names;
 }
 
+// Names of files come from the manifest, so that only those of a tokenizer are opened.
+std::vector<std::string> tokenizer_files_from_json(const Json& list, const std::string& source) {
+  constexpr const char* kKnown[] = {formats::kTokenizerJson, formats::kTokenizerConfigJson,
+                                    formats::kSpecialTokensMapJson};
+  std::vector<std::string> names;
+  require(list.is_array(), "{}: key `{}` is not a list", source, kTokenizerFiles);
+  for (const Json& name : list) {
+    const bool known = name.is_string() && std::ranges::count(kKnown, name.get<std::string>()) == 1;
+    require(known, "{}: key `{}` lists {}; a store can have {}", source, kTokenizerFiles,
+            json_text(name), fmt::join(kKnown, ", "));
+    names.push_back(name.get<std::string>());
+  }
+  require(std::ranges::count(names, formats::kTokenizerJson) == 1, "{}: key `{}` lacks {}", source,
+          kTokenizerFiles, formats::kTokenizerJson);
+  return names;
+}
+
 text::Casing casing_at(JsonReader& reader) {
   std::vector<std::string> names;
   for (const text::Casing casing : text::kCasings) names.emplace_back(name_of(casing));
@@ -61,23 +81,39 @@ text::Casing casing_at(JsonReader& reader) {
 
 }  // namespace
 
-void StoreHead::set_vocabulary(const text::Vocabulary& vocabulary) {
-  require(!vocabulary.pipeline(),
-          "a store holds tokens of BERT's WordPiece; this model's tokenizer has another kind of "
-          "pieces, with which onebit embeds, classifies and tags, and does not pre-train");
+void StoreHead::save_vocabulary(const text::Vocabulary& vocabulary, const Path& folder) {
   vocabulary_size = vocabulary.size();
   vocabulary_checksum = vocabulary.checksum();
   token_size_bytes = vocabulary.size() <= kLargestShortVocabulary ? 2 : 4;
+  if (const auto& pipeline = vocabulary.pipeline()) {
+    vocabulary_files.clear();
+    for (const auto& [name, content] : pipeline->files) {
+      write_file_atomically(folder / name, content);
+      vocabulary_files.push_back(name);
+    }
+    return;
+  }
+  vocabulary.save(folder / kVocabularyName);
   if (vocabulary.is_plain()) return;
   added_tokens = vocabulary.added();
   special_names = vocabulary.names();
 }
 
+void StoreHead::add_vocabulary_files(const Path& folder) {
+  for (const std::string& name : vocabulary_files) files.push_back(store_file(folder / name));
+}
+
 text::Vocabulary StoreHead::load_vocabulary(const Path& folder) const {
-  const Path path = folder / kVocabularyName;
+  const bool is_word_piece = vocabulary_files.front() == kVocabularyName;
+  const Path path = folder / (is_word_piece ? kVocabularyName : formats::kTokenizerJson);
   require_regular_file(path);
-  text::Vocabulary vocabulary = text::Vocabulary::from_parts(
-      {text::read_vocabulary_lines(path), added_tokens, special_names}, path.string());
+  text::VocabularyParts parts;
+  if (is_word_piece) {
+    parts = {text::read_vocabulary_lines(path), added_tokens, special_names};
+  } else {
+    parts = formats::read_tokenizer_with(path).vocabulary;
+  }
+  text::Vocabulary vocabulary = text::Vocabulary::from_parts(std::move(parts), path.string());
   require(vocabulary.checksum() == vocabulary_checksum && vocabulary.size() == vocabulary_size,
           "{}: is not the vocabulary ({} tokens) that this store was created with: restore the "
           "original vocabulary or prepare the text again",
@@ -101,6 +137,9 @@ Json manifest_of(const StoreKind& kind, const StoreHead& head, const Json& count
     json[kAddedTokens] = added_to_json(head.added_tokens);
     json[kSpecialNames] = names_to_json(head.special_names);
   }
+  if (head.vocabulary_files.front() != kVocabularyName) {
+    json[kTokenizerFiles] = head.vocabulary_files;
+  }
   return json;
 }
 
@@ -119,8 +158,11 @@ JsonReader read_head(const Json& json, const std::string& source, const StoreKin
   head.casing = casing_at(reader);
   head.vocabulary_size = vocabulary_size_at(reader);
   head.vocabulary_checksum = checksum_at(reader, "vocabulary_checksum");
+  if (reader.has(kTokenizerFiles)) {
+    head.vocabulary_files = tokenizer_files_from_json(reader.raw(kTokenizerFiles), source);
+  }
   std::vector<std::string> files = kind.files;
-  files.emplace_back(kVocabularyName);
+  files.insert(files.end(), head.vocabulary_files.begin(), head.vocabulary_files.end());
   head.files = files_from_json(reader.object("files"), files);
   head.source_count = count_at(reader, "source_count");
   head.sources = sources_at(reader);

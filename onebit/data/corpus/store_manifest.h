@@ -22,13 +22,18 @@ struct StoreHead {
   // manifest of a plain vocabulary has neither.
   std::vector<text::AddedToken> added_tokens;
   text::SpecialNames special_names;
+  // vocab.txt, or the files of a tokenizer that is not WordPiece, tokenizer.json among them.
+  std::vector<std::string> vocabulary_files = {kVocabularyName};
   std::string format;  // of the sources: "lines", "prose", "jsonl", "hdf5", "tfrecord"
   std::vector<StoreFile> files;
   uint64_t source_count = 0;
   std::vector<std::string> sources;  // the first thousand files read
 
-  // The facts of a vocabulary, and the vocabulary of a store with them.
-  void set_vocabulary(const text::Vocabulary& vocabulary);
+  // Takes the facts of a vocabulary and writes its files to `folder`. add_vocabulary_files() adds
+  // them to `files`.
+  void save_vocabulary(const text::Vocabulary& vocabulary, const Path& folder);
+  void add_vocabulary_files(const Path& folder);
+  // The vocabulary of the store in `folder` with these facts.
   text::Vocabulary load_vocabulary(const Path& folder) const;
 
   const StoreFile& file(const std::string& name) const { return file_of(files, name); }

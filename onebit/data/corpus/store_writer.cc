@@ -101,8 +101,7 @@ StoreWriter::~StoreWriter() {
 
 void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing) {
   manifest_.casing = casing;
-  manifest_.set_vocabulary(vocabulary);
-  vocabulary.save(partial_folder() / kVocabularyName);
+  manifest_.save_vocabulary(vocabulary, partial_folder());
 }
 
 void StoreWriter::add(const TokenizedBlock& block) {
@@ -211,7 +210,7 @@ StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format
   for (StoreFileWriter* file : {tokens_.get(), sentences_.get(), documents_.get()}) {
     manifest_.files.push_back(file->finish());
   }
-  manifest_.files.push_back(store_file(partial_folder() / kVocabularyName));
+  manifest_.add_vocabulary_files(partial_folder());
   write_file_atomically(partial_folder() / kManifestName,
                         json_text(manifest_to_json(manifest_), 2) + "\n");
   folder_->finish(kManifestName);

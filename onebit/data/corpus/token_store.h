@@ -3,7 +3,7 @@
 //   tokens.bin     ids, u16 when the vocabulary has at most 65536 tokens, else u32
 //   sentences.bin  u64 [sentences + 1], offsets into tokens; no sentence is empty
 //   documents.bin  u64 [documents + 1], offsets into sentences; no document is empty
-//   vocab.txt      the vocabulary
+//   vocab.txt      the vocabulary, or the files of another tokenizer than WordPiece
 //   manifest.json  version, counts, casing, checksums, sources (store_manifest.h)
 // All numbers little-endian.
 #pragma once

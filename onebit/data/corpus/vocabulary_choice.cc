@@ -36,6 +36,17 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
 }
 
 ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& model) {
+  if (model.tokens->pipeline()) {
+    require(!options.casing,
+            "{}: its tokenizer is no WordPiece and has rules of its own for capitals and accents: "
+            "remove --{}",
+            model.place, name_of(options.casing.value_or(text::Casing::kCased)));
+    return {.vocabulary = model.tokens,
+            .casing = text::Casing::kCased,
+            .decisions = {fmt::format("vocabulary: the {} tokens of {}, whose tokenizer has rules "
+                                      "of its own",
+                                      model.tokens->size(), model.place)}};
+  }
   if (!model.casing) return with_evident_casing(options, model.tokens, model.place);
   require(!options.casing || *options.casing == *model.casing,
           "{}: the model's text is {}, but --{} was given: remove the option; the casing must "

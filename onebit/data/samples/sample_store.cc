@@ -215,8 +215,7 @@ SampleWriter::SampleWriter(const Path& output, const text::Vocabulary& vocabular
     : folder_(free_output(output, overwrite), overwrite ? Existing::kReplace : Existing::kRefuse),
       mask_id_(vocabulary.mask_id()) {
   manifest_.casing = casing;
-  manifest_.set_vocabulary(vocabulary);
-  vocabulary.save(folder_.path() / corpus::kVocabularyName);
+  manifest_.save_vocabulary(vocabulary, folder_.path());
   files_.emplace(folder_.path());
 }
 
@@ -271,7 +270,7 @@ SampleManifest SampleWriter::finish(const std::string& format,
                                         &files_->masked, &files_->positions, &files_->targets}) {
     manifest_.files.push_back(file->finish());
   }
-  manifest_.files.push_back(corpus::store_file(folder_.path() / corpus::kVocabularyName));
+  manifest_.add_vocabulary_files(folder_.path());
   write_file_atomically(folder_.path() / corpus::kManifestName,
                         json_text(manifest_to_json(manifest_), 2) + "\n");
   folder_.finish(corpus::kManifestName);

@@ -7,7 +7,7 @@
 //   masked.bin     u64 [samples + 1], offsets into the next two; every sample has masked words
 //   positions.bin  u16 [masked], ascending in each sample
 //   targets.bin    ids [masked], the original tokens
-//   vocab.txt      the vocabulary
+//   vocab.txt      the vocabulary, or the files of another tokenizer than WordPiece
 //   manifest.json  version, counts, casing, checksums, sources (sample_store.h)
 // All numbers are little-endian.
 #pragma once

@@ -28,7 +28,7 @@ enum class SequencePooling : uint8_t {
 
 // The defaults are BERT's.
 struct EncoderChoices {
-  // Positions. A table whose row `first_position` belongs to the first token of a sequence, or none.
+  // Positions: a table whose row `first_position` is of a sequence's first token, or none.
   bool position_table = true;
   int64_t first_position = 0;
   // Rotary positions turn queries and keys by angles position * theta^(-2 j / head_size). 0: none.
