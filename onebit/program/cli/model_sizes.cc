@@ -8,7 +8,7 @@ namespace onebit::cli {
 namespace {
 
 model::EncoderConfig config_in(const Path& model_folder) {
-  return training::model_config(formats::read_bert_config(model_folder / "config.json"));
+  return training::model_config(formats::read_encoder_config(model_folder / "config.json"));
 }
 
 Json with_sizes(Json recipe, const model::EncoderConfig& config) {
