@@ -30,6 +30,39 @@ TEST(EncoderConfig, PresetsHaveTheirShapes) {
   for (const std::string& name : preset_names()) EXPECT_NO_THROW(validate(preset(name), name));
 }
 
+TEST(EncoderConfig, ModernPresetsAreModernBerts) {
+  const EncoderConfig base = preset("modern-base");
+  EXPECT_EQ(base.family, "modernbert");
+  EXPECT_EQ(base.layers, 22);
+  EXPECT_EQ(base.heads, 12);
+  EXPECT_EQ(base.intermediate_size, 1152);
+  EXPECT_EQ(base.segments, 0);
+  EXPECT_TRUE(base.choices.gated);
+  EXPECT_FALSE(base.choices.position_table);
+  EXPECT_EQ(base.choices.window, 64);
+  EXPECT_FALSE(base.has_first_norm());
+  EXPECT_FALSE(base.may_have_next_sentence());
+  EncoderConfig tiny = preset("modern-tiny");
+  tiny.vocab_size = 1000;
+  EXPECT_EQ(read(R"({"preset": "modern-tiny"})"), tiny);
+  // Keys of what such a model does not have.
+  for (const char* key : {"type_vocab_size", "pre_layer_norm"}) {
+    const std::string text = fmt::format(R"({{"preset": "modern-tiny", "{}": 1}})", key);
+    EXPECT_NE(message_of([&] { read(text); }).find(key), std::string::npos) << key;
+  }
+}
+
+TEST(EncoderConfig, ChoicesThatContradictTheSizesAreErrors) {
+  EncoderConfig config = preset("modern-tiny");
+  config.heads = 128;
+  EXPECT_NE(message_of([&] { validate(config, "m"); }).find("a head has 1 columns"),
+            std::string::npos);
+  config = preset("modern-tiny");
+  config.choices.window = 0;
+  EXPECT_NE(message_of([&] { validate(config, "m"); }).find("the window has no size"),
+            std::string::npos);
+}
+
 // tests/pretrain/pretraining_task_start_test.cc has the messages.
 TEST(EncoderConfig, ComesFromTheModelThatARunStartsFrom) {
   StartingModel start = {.config = preset("bert-mini"), .place = "bert"};

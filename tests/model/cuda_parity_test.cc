@@ -109,7 +109,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
 TEST(CudaParity, TwoRunsGiveTheSameBits) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   // Tanh-GELU is part of the product in 16-bit types.
-  for (const auto activation : {ChosenActivation::kGeluErf, ops::ActivationKind::kGeluTanh}) {
+  for (const auto activation : {ChosenActivation::kGeluErf, ChosenActivation::kGeluTanh}) {
     for (const DType compute : {DType::kF32, DType::kBF16, DType::kF16}) {
       Context first = Context::cuda(0), second = Context::cuda(0);
       const Trained one = train(first, compute, kStepsOfEachType, activation);

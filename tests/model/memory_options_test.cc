@@ -13,8 +13,23 @@ struct Outcome {
   Gradients gradients;
 };
 
-Outcome run(bool pre_layer_norm, const MemoryOptions& options) {
-  EncoderConfig config = tiny_config(pre_layer_norm);
+enum class Kind { kPostLn, kPreLn, kModern, kRms };
+
+EncoderConfig config_of(Kind kind) {
+  EncoderConfig config = tiny_config(kind == Kind::kPreLn);
+  if (kind == Kind::kPostLn || kind == Kind::kPreLn) return config;
+  config.segments = 0;
+  config.choices = preset("modern-tiny").choices;
+  config.choices.window = 2;
+  if (kind == Kind::kModern) return config;
+  config.choices.norm = NormKind::kRms;
+  config.choices.first_attention_norm = true;
+  config.choices.embedding_norm = false;
+  return config;
+}
+
+Outcome run(Kind kind, const MemoryOptions& options) {
+  EncoderConfig config = config_of(kind);
   config.layers = 3;
   config.hidden_dropout = 0.1;
   config.attention_dropout = 0.1;
@@ -32,9 +47,9 @@ Outcome run(bool pre_layer_norm, const MemoryOptions& options) {
   return done;
 }
 
-class MemoryChoice : public ::testing::TestWithParam<std::tuple<bool, int>> {
+class MemoryChoice : public ::testing::TestWithParam<std::tuple<Kind, int>> {
  protected:
-  bool pre_layer_norm() const { return std::get<0>(GetParam()); }
+  Kind kind() const { return std::get<0>(GetParam()); }
   MemoryOptions options() const {
     const int bits = std::get<1>(GetParam());
     return {.gelu_checkpoint = (bits & 1) != 0,
@@ -44,8 +59,8 @@ class MemoryChoice : public ::testing::TestWithParam<std::tuple<bool, int>> {
 };
 
 TEST_P(MemoryChoice, KeepsLossesAndGradients) {
-  const Outcome plain = run(pre_layer_norm(), {});
-  const Outcome chosen = run(pre_layer_norm(), options());
+  const Outcome plain = run(kind(), {});
+  const Outcome chosen = run(kind(), options());
   EXPECT_EQ(chosen.result.mlm_loss_sum, plain.result.mlm_loss_sum);
   EXPECT_EQ(chosen.result.nsp_loss_sum, plain.result.nsp_loss_sum);
   if (options().normalize_invertible) {
@@ -57,7 +72,9 @@ TEST_P(MemoryChoice, KeepsLossesAndGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, MemoryChoice,
-                         ::testing::Combine(::testing::Bool(), ::testing::Range(1, 8)));
+                         ::testing::Combine(::testing::Values(Kind::kPostLn, Kind::kPreLn,
+                                                              Kind::kModern, Kind::kRms),
+                                            ::testing::Range(1, 8)));
 
 }  // namespace
 }  // namespace onebit::model

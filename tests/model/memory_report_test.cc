@@ -110,29 +110,58 @@ TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
   EXPECT_EQ(total_bytes(rows), total);
 }
 
-TEST(MemoryReport, IsOfTheModelThatRuns) {
-  const EncoderConfig config = tiny_config(false);
+// Of four layers the first and the last attend to the whole sequence.
+TEST(MemoryReport, CountsOperationsOfWindows) {
+  EncoderConfig config = preset("modern-tiny");
+  const auto operations = [&](int64_t window) {
+    config.choices.window = window;
+    return training_flops(config, 1000, 0);
+  };
+  EXPECT_EQ(operations(1000) - operations(64), 3 * 2 * 4.0 * 1000 * (1000 - 129) * 128);
+}
+
+class ModelOf : public ::testing::TestWithParam<const char*> {
+ protected:
+  ModelOf() {
+    const std::string family = GetParam();
+    if (family == "modernbert") {
+      config_.segments = 0;
+      config_.choices = preset("modern-tiny").choices;
+    } else if (family == "mpnet") {
+      config_.segments = 1;
+      config_.choices.embedding_size = 6;
+      config_.choices.score_buckets = 32;
+      config_.choices.score_distance = 128;
+    }
+  }
+
+  EncoderConfig config_ = tiny_config(false);
+};
+
+TEST_P(ModelOf, HasTheMemoryOfItsReport) {
   const BatchLimits limits{.rows = 60, .sequences = 2, .labelled = 4};
   Context context = Context::cpu(1);
   ParameterTable table;
-  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
+  PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   table.allocate(Device{}, DType::kF32);
   const auto rows = memory_report(table, model.plan(context, limits, {}, true), DType::kF32);
-  const auto counted = memory_report(config, limits, {}, DType::kF32, PreTrainingHeads::kBoth);
+  const auto counted = memory_report(config_, limits, {}, DType::kF32, PreTrainingHeads::kBoth);
   for (const MemoryRow& row : counted) EXPECT_EQ(bytes_of(rows, row.name), row.bytes) << row.name;
 }
+
+INSTANTIATE_TEST_SUITE_P(Model, ModelOf, ::testing::Values("bert", "mpnet", "modernbert"),
+                         [](const auto& tested) { return std::string(tested.param); });
 
 TEST(TrainingFlops, AreTheReferenceFigures) {
   EXPECT_NEAR(training_flops(preset("bert-base"), 128, 20) / 1e9, 69.9, 0.05);
   EXPECT_NEAR(training_flops(preset("bert-large"), 512, 80) / 1e9, 1020.5, 0.5);
 }
 
-TEST(PreTrainingModel, ReservesNoBuffersAfterItsPlan) {
-  const EncoderConfig config = tiny_config(false);
-  TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
+TEST_P(ModelOf, ReservesNoBuffersAfterItsPlan) {
+  TinyBatch batch = random_batch(config_, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
   ParameterTable table;
-  PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
+  PreTrainingModel model(config_, table, PreTrainingHeads::kBoth);
   fill_by_name(table, DType::kF32);
   model.plan(context, batch.limits(), {}, true);
   model.forward_backward(context, batch.view(), {}, {});

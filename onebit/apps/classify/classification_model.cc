@@ -1,13 +1,12 @@
 #include "onebit/apps/classify/classification_model.h"
 
-#include <array>
-
 namespace onebit::classify {
 
 ClassificationModel::ClassificationModel(const model::EncoderConfig& config, ClassifierHead head,
                                          ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
+      states_(config),
       pooler_(config, table),
       head_(std::move(head)),
       classifier_(config, table, "classifier", head_.outputs),
@@ -22,11 +21,12 @@ model::MemoryPlan ClassificationModel::plan(Context& context, const model::Batch
   const DType compute = bert_.table().compute_type();
   model::MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
-                           .output_rows = limits.sequences,
+                           .output_rows = states_.planned_rows(limits),
                            .memory = memory,
                            .training = training,
                            .compute = compute});
-  pooler_.reserve(reserved, limits.sequences, compute);
+  states_.reserve(reserved, limits.sequences, training, compute);
+  pooler_.reserve(reserved, limits.sequences, training, compute);
   classifier_.reserve(reserved, limits.sequences, training, compute);
   weights_ = Tensor();
   if (!head_.weights.empty()) {
@@ -43,21 +43,28 @@ model::MemoryPlan ClassificationModel::plan(Context& context, const model::Batch
   return reserved;
 }
 
+ConstView ClassificationModel::states(Context& context, const model::DeviceBatch& batch,
+                                      const model::TrainingPass* pass) {
+  const ConstView first = batch.first_rows();
+  const View hidden = bert_.forward(context, batch, states_.output_rows(first), pass);
+  return states_.read(context, batch, hidden);
+}
+
 ClassificationModel::Result ClassificationModel::run(Context& context,
                                                      const model::DeviceBatch& batch, double weight,
                                                      const model::TrainingPass* pass) {
   const int64_t sequences = batch.sequences();
-  const std::array<ConstView, 1> output_rows{batch.first_rows()};
-  const View hidden = bert_.forward(context, batch, output_rows, pass);
+  const ConstView hidden = states(context, batch, pass);
+  const kernels::Dropout dropout = dropout_.of(context, batch, batch.first_rows(), pass);
   const View grad_pooled = pass == nullptr ? View() : model::rows_of(grad_pooled_, sequences);
   const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
   const bool has_classes = head_.kind == model::LabelKind::kClass;
   const ConstView targets = has_classes
                                 ? batch.sequence_labels
                                 : batch.sequence_values.reshaped({sequences, head_.outputs});
-  classifier_.loss(context, {.pooled = pooler_.forward(context, hidden),
+  classifier_.loss(context, {.pooled = pooler_.forward(context, hidden, dropout),
                              .targets = targets,
-                             .dropout = dropout_.of(context, batch, batch.first_rows(), pass),
+                             .dropout = dropout,
                              .gradient_scale = static_cast<float>(scale),
                              .grad_pooled = grad_pooled,
                              .kind = head_.kind,
@@ -69,9 +76,13 @@ ClassificationModel::Result ClassificationModel::run(Context& context,
   }
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
-    pooler_.backward(context, hidden, grad_pooled, bert_.output_gradient());
+    const View output_gradient = bert_.output_gradient();
+    pooler_.backward(context, hidden, grad_pooled, states_.gradient(batch, output_gradient),
+                     dropout);
+    states_.backward(context, batch, output_gradient);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
-    bert_.backward(context, batch, output_rows, *pass);
+    const ConstView first = batch.first_rows();
+    bert_.backward(context, batch, states_.output_rows(first), *pass);
   }
   const model::LabelSums sums = counter_.sums();
   return {.loss_sum = sums.loss, .sequences = sums.items, .correct = sums.correct};
@@ -90,8 +101,7 @@ ClassificationModel::Result ClassificationModel::evaluate(Context& context,
 }
 
 Tensor ClassificationModel::predict(Context& context, const model::DeviceBatch& batch) {
-  const std::array<ConstView, 1> output_rows{batch.first_rows()};
-  const View hidden = bert_.forward(context, batch, output_rows, nullptr);
+  const ConstView hidden = states(context, batch, nullptr);
   return to_cpu_f32(classifier_.logits(context, pooler_.forward(context, hidden)));
 }
 

@@ -1,4 +1,5 @@
-// Predicts labels or numbers of a sequence: Hugging Face's BertForSequenceClassification.
+// Predicts labels or numbers of a sequence: Hugging Face's BertForSequenceClassification and
+// its relatives.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "onebit/math/model/label_counter.h"
 #include "onebit/math/model/pooler.h"
 #include "onebit/math/model/sequence_classifier.h"
+#include "onebit/math/model/sequence_states.h"
 
 namespace onebit::classify {
 
@@ -45,11 +47,14 @@ class ClassificationModel {
   Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:
+  ConstView states(Context& context, const model::DeviceBatch& batch,
+                   const model::TrainingPass* pass);
   Result run(Context& context, const model::DeviceBatch& batch, double weight,
              const model::TrainingPass* pass);
 
   model::Bert bert_;
   Range head_range_;
+  model::SequenceStates states_;
   model::Pooler pooler_;
   ClassifierHead head_;
   model::SequenceClassifier classifier_;

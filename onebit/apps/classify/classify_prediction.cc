@@ -134,8 +134,6 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
 
 std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example> examples,
                                               bool has_pairs) {
-  require(!has_pairs || description_.config.segments >= 2,
-          "the model has no second segment (type_vocab_size 1), so it cannot read pairs of texts");
   const finetune::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
                                           {.max_sequence_length = bounds_.longest,
                                            .has_pairs = has_pairs,

@@ -75,9 +75,6 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
 void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int threads) {
   const std::vector<std::string>& labels = description_.classifier.labels;
   targets_ = classify::targets_of(examples_, config_.label_format, labels);
-  require(!examples_.has_pairs || description_.config.segments >= 2,
-          "{}: contains pairs of texts, and the model has no second segment (type_vocab_size 1)",
-          examples_.source);
   encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
   const bool has_labels = targets_.problem != Problem::kRegression;
   facts_.data_rows.push_back(

@@ -49,16 +49,18 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
 
 }  // namespace
 
-PretrainingData parse_pretraining_data(Keys section) {
+PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence) {
   PretrainingData config;
   batches::PairOptions& pairs = config.pairs;
   batches::MaskOptions& masks = config.masks;
   section.integer("sequence_length", pairs.sequence_length,
                   at_least(batches::kMinSequenceLength).up_to(batches::kMaxSequenceLength),
                   "tokens of a sequence, [CLS] and every [SEP] included");
+  pairs.next_sentence = may_have_next_sentence;
   section.boolean("next_sentence", pairs.next_sentence,
-                  "sequences are pairs, and a head predicts whether the second part follows the "
-                  "first. false: one run of text per sequence, masked words only");
+                  {"sequences are pairs, and a head predicts whether the second part follows the "
+                   "first. false: one run of text per sequence, masked words only",
+                   "true for a BERT"});
   section.number("short_sequence_probability", pairs.short_sequence_probability,
                  at_least(0).up_to(1), "share of sequences with a random shorter length");
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
@@ -109,10 +111,13 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
                 "store's",
                 config.model.vocab_size, vocabulary_size.value_or(0));
   Keys data = recipe.section("data", "how sequences are cut from text and masked");
-  config.data = parse_pretraining_data(data);
+  config.data = parse_pretraining_data(data, config.model.may_have_next_sentence());
   data.require(config.data.pairs.sequence_length <= config.model.max_positions, "sequence_length",
                "is {}, the model has {} positions (model.max_position_embeddings)",
                config.data.pairs.sequence_length, config.model.max_positions);
+  data.require(!config.data.pairs.next_sentence || config.model.may_have_next_sentence(),
+               "next_sentence", "is true, and a {} has no head for it: set it to false",
+               config.model.family);
   data.require(!config.data.pairs.next_sentence || config.model.segments >= 2, "next_sentence",
                "is true, and the model has {} token type where a pair needs 2 "
                "(model.type_vocab_size): set it to false",

@@ -48,8 +48,9 @@ struct PretrainingConfig {
   model::LayerDrop drop() const { return {layer_drop, model.layers}; }
 };
 
-// max_predictions_per_sequence defaults to masked_lm_probability times a full sequence, rounded up.
-PretrainingData parse_pretraining_data(Keys section);
+// max_predictions_per_sequence defaults to masked_lm_probability times a full sequence, rounded up,
+// next_sentence to whether the model may have that head.
+PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence = true);
 
 // Lists the keys of a recipe. `vocabulary_size` is the size of the token store's vocabulary, if it
 // is known. A recipe with another one is faulty, and so is a sequence length beyond the model's

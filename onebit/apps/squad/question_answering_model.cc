@@ -11,6 +11,8 @@ QuestionAnsweringModel::QuestionAnsweringModel(const model::EncoderConfig& confi
                                                ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
+      dense_(config.choices.dense_before_labels ? std::make_optional<model::Pooler>(config, table)
+                                                : std::nullopt),
       outputs_(model::declare_linear(table, "qa_outputs", 2, config.hidden_size,
                                      config.initializer_range)) {
   head_range_.end = table.size_elements();
@@ -25,6 +27,12 @@ model::MemoryPlan QuestionAnsweringModel::plan(Context& context, const model::Ba
                            .memory = memory,
                            .training = training,
                            .compute = compute});
+  if (dense_) dense_->reserve(reserved, limits.rows, training, compute);
+  grad_pooled_ = Tensor();
+  if (dense_ && training) {
+    grad_pooled_ =
+        reserved.reserve(model::MemoryKind::kHead, compute, {limits.rows, config().hidden_size});
+  }
   logits_ = reserved.reserve(model::MemoryKind::kHead, compute, {limits.rows, 2});
   losses_ = reserved.reserve(model::MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
   host_losses_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kF32));
@@ -32,9 +40,13 @@ model::MemoryPlan QuestionAnsweringModel::plan(Context& context, const model::Ba
   return reserved;
 }
 
-View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
-  const View result = model::rows_of(logits_, hidden.extent(0));
-  ops::linear(context, {.x = hidden,
+ConstView QuestionAnsweringModel::before_labels(Context& context, ConstView hidden) const {
+  return dense_ ? dense_->forward(context, hidden) : hidden;
+}
+
+View QuestionAnsweringModel::logits(Context& context, ConstView before_labels) const {
+  const View result = model::rows_of(logits_, before_labels.extent(0));
+  ops::linear(context, {.x = before_labels,
                         .weight = bert_.table().compute_value(outputs_.weight),
                         .bias = model::bias_to_add(context, bert_.table(), outputs_.bias),
                         .y = result});
@@ -42,10 +54,10 @@ View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
 }
 
 View QuestionAnsweringModel::scores_and_loss(Context& context, const model::DeviceBatch& batch,
-                                             ConstView hidden, double gradient_scale,
+                                             ConstView before_labels, double gradient_scale,
                                              bool write_gradient) const {
   const PhaseSpan phase(context, model::kHeadsForward);
-  const View scores = logits(context, hidden);
+  const View scores = logits(context, before_labels);
   ops::span_cross_entropy(context,
                           {.logits = scores,
                            .sequence_starts = batch.sequence_starts,
@@ -57,15 +69,19 @@ View QuestionAnsweringModel::scores_and_loss(Context& context, const model::Devi
 }
 
 void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scores,
-                                           ConstView hidden) const {
+                                           ConstView hidden, ConstView before_labels) const {
   const PhaseSpan phase(context, model::kHeadsBackward);
   ParameterTable& table = bert_.table();
-  ops::linear_backward_weight(context,
-                              model::weight_gradient(table, outputs_.weight, grad_scores, hidden,
-                                                     table.gradient(outputs_.bias)));
+  ops::linear_backward_weight(
+      context, model::weight_gradient(table, outputs_.weight, grad_scores, before_labels,
+                                      table.gradient(outputs_.bias)));
+  const View output_gradient = bert_.output_gradient();
+  const View grad_pooled =
+      dense_ ? model::rows_of(grad_pooled_, hidden.extent(0)) : output_gradient;
   ops::linear_backward_input(context, {.grad_y = grad_scores,
                                        .weight = table.compute_value(outputs_.weight),
-                                       .grad_x = bert_.output_gradient()});
+                                       .grad_x = grad_pooled});
+  if (dense_) dense_->backward(context, hidden, grad_pooled, output_gradient);
 }
 
 QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
@@ -74,14 +90,15 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
                                                            const model::TrainingPass* pass) {
   const int64_t sequences = batch.sequences();
   const View hidden = bert_.forward(context, batch, {}, pass);
+  const ConstView input = before_labels(context, hidden);
   const double scale = pass == nullptr ? 0 : 0.5 * weight * pass->loss_scale;
-  const View scores = scores_and_loss(context, batch, hidden, scale, pass != nullptr);
+  const View scores = scores_and_loss(context, batch, input, scale, pass != nullptr);
   host_losses_.download(context, losses_.view().raw(),
                         losses_.first_rows(2 * sequences).size_bytes());
   host_spans_.download(context, batch.sequence_labels.raw(), batch.sequence_labels.size_bytes());
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
-    head_backward(context, scores, hidden);
+    head_backward(context, scores, hidden, input);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, {}, *pass);
   }
@@ -115,7 +132,8 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::evaluate(Context& context
 }
 
 Tensor QuestionAnsweringModel::predict(Context& context, const model::DeviceBatch& batch) {
-  return to_cpu_f32(logits(context, bert_.forward(context, batch, {}, nullptr)));
+  const View hidden = bert_.forward(context, batch, {}, nullptr);
+  return to_cpu_f32(logits(context, before_labels(context, hidden)));
 }
 
 }  // namespace onebit::squad

@@ -1,16 +1,19 @@
-// Predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
+// Predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering and
+// its relatives.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/model/bert.h"
+#include "onebit/math/model/pooler.h"
 
 namespace onebit::squad {
 
 class QuestionAnsweringModel {
  public:
-  // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and must not move.
+  // The encoder and "qa_outputs", and where a family has one the layer before it (Pooler). `table` must outlive the model and must not move.
   QuestionAnsweringModel(const model::EncoderConfig& config, ParameterTable& table);
 
   const model::EncoderConfig& config() const { return bert_.config(); }
@@ -37,18 +40,23 @@ class QuestionAnsweringModel {
   Result run(Context& context, const model::DeviceBatch& batch, double weight,
              const model::TrainingPass* pass);
 
-  View logits(Context& context, ConstView hidden) const;
+  // Returns what the head's last layer reads, for the encoder's result.
+  ConstView before_labels(Context& context, ConstView hidden) const;
+  View logits(Context& context, ConstView before_labels) const;
   // Returns the logits, or their gradient if it is written.
-  View scores_and_loss(Context& context, const model::DeviceBatch& batch, ConstView hidden,
+  View scores_and_loss(Context& context, const model::DeviceBatch& batch, ConstView before_labels,
                        double gradient_scale, bool write_gradient) const;
-  void head_backward(Context& context, ConstView grad_scores, ConstView hidden) const;
+  void head_backward(Context& context, ConstView grad_scores, ConstView hidden,
+                     ConstView before_labels) const;
   Result sums(int64_t sequences);
 
   model::Bert bert_;
   Range head_range_;
+  std::optional<model::Pooler> dense_;
   model::LinearParameters outputs_;
-  Tensor logits_;  // [rows, 2]
-  Tensor losses_;  // f32 [2 * sequences]
+  Tensor grad_pooled_;  // [rows, hidden], with that layer
+  Tensor logits_;       // [rows, 2]
+  Tensor losses_;       // f32 [2 * sequences]
   Staging host_losses_, host_spans_;
 };
 

@@ -1,4 +1,5 @@
-// Predicts one label per word: Hugging Face's BertForTokenClassification.
+// Predicts one label per word: Hugging Face's BertForTokenClassification and its
+// relatives.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 
 #include "onebit/math/model/bert.h"
 #include "onebit/math/model/label_counter.h"
+#include "onebit/math/model/pooler.h"
 #include "onebit/math/model/sequence_classifier.h"
 
 namespace onebit::tag {
@@ -19,7 +21,7 @@ struct TaggerHead {
 // part and the classifier: the outputs of other rows are not needed.
 class TaggingModel {
  public:
-  // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
+  // The encoder and "classifier", and where a family has one the layer before it (Pooler). `table` must outlive the model and must not move.
   TaggingModel(const model::EncoderConfig& config, const TaggerHead& head, ParameterTable& table);
 
   const model::EncoderConfig& config() const { return bert_.config(); }
@@ -42,14 +44,18 @@ class TaggingModel {
   Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:
+  // Returns what the classifier reads, for the encoder's result.
+  ConstView before_labels(Context& context, ConstView hidden) const;
   Result run(Context& context, const model::DeviceBatch& batch, double weight,
              const model::TrainingPass* pass);
 
   model::Bert bert_;
   Range head_range_;
   TaggerHead head_;
+  std::optional<model::Pooler> dense_;
   model::SequenceClassifier classifier_;
   model::ClassifierDropout dropout_;
+  Tensor grad_pooled_;  // [labelled, hidden], with that layer
   model::LabelCounter counter_;
 };
 

@@ -5,90 +5,9 @@
 #include "onebit/math/device/profile.h"
 #include "onebit/math/model/training_pass.h"
 #include "onebit/math/ops/elementwise.h"
-#include "onebit/math/ops/embedding.h"
 #include "onebit/math/ops/layer_norm.h"
 
 namespace onebit::model {
-
-namespace {
-
-int declare_embedding(ParameterTable& table, const std::string& name, int64_t rows,
-                      const EncoderConfig& config, int64_t storage_rows = 0) {
-  return table.add({.name = "bert.embeddings." + name + ".weight",
-                    .shape = {rows, config.hidden_size},
-                    .init = InitialValue::kNormal,
-                    .init_stddev = config.initializer_range,
-                    .decay = true,
-                    .lookup = true,
-                    .storage_rows = storage_rows});
-}
-
-}  // namespace
-
-Embeddings::Embeddings(const EncoderConfig& config, ParameterTable& table)
-    : config_(config),
-      table_(&table),
-      word_(declare_embedding(table, "word_embeddings", config.vocab_size, config,
-                              config.stored_vocab_size())),
-      position_(declare_embedding(table, "position_embeddings", config.max_positions, config)),
-      segment_(declare_embedding(table, "token_type_embeddings", config.segments, config)),
-      norm_(declare_norm(table, "bert.embeddings.LayerNorm", config.hidden_size)) {}
-
-void Embeddings::reserve(MemoryPlan& memory, const BatchLimits& limits, bool training) {
-  mean_ = Tensor();
-  inverse_stddev_ = Tensor();
-  if (!training) return;
-  mean_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
-  inverse_stddev_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
-}
-
-kernels::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPass* pass) const {
-  if (pass == nullptr) return {};
-  return {.probability = static_cast<float>(config_.hidden_dropout),
-          .seed = pass->dropout_seed,
-          .site = dropout_site(0, DropoutPlace::kEmbedding),
-          .row_keys = batch.row_keys};
-}
-
-void Embeddings::forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass,
-                         View y) const {
-  ops::embedding(context, {.tokens = batch.tokens,
-                           .positions = batch.positions,
-                           .segments = batch.segments,
-                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
-                           .position = table_->compute_value(position_),
-                           .segment = table_->compute_value(segment_),
-                           .gamma = table_->value(norm_.gamma),
-                           .beta = table_->value(norm_.beta),
-                           .epsilon = static_cast<float>(config_.layer_norm_eps),
-                           .dropout = dropout(batch, pass),
-                           .y = y,
-                           .mean = rows_of(mean_, batch.rows()),
-                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows())});
-}
-
-void Embeddings::backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
-                          ConstView grad_y) const {
-  // Stale where a masked-word head would have overwritten it, but had no masked words.
-  if (table_->stale_gradients().take(word_)) ops::fill(context, table_->gradient(word_), 0);
-  ops::embedding_backward(context,
-                          {.grad_y = grad_y,
-                           .tokens = batch.tokens,
-                           .positions = batch.positions,
-                           .segments = batch.segments,
-                           .word = table_->compute_value(word_).rows(0, config_.vocab_size),
-                           .position = table_->compute_value(position_),
-                           .segment = table_->compute_value(segment_),
-                           .gamma = table_->value(norm_.gamma),
-                           .mean = rows_of(mean_, batch.rows()),
-                           .inverse_stddev = rows_of(inverse_stddev_, batch.rows()),
-                           .dropout = dropout(batch, &pass),
-                           .grad_word = table_->gradient(word_).rows(0, config_.vocab_size),
-                           .grad_position = table_->gradient(position_),
-                           .grad_segment = table_->gradient(segment_),
-                           .grad_gamma = table_->gradient(norm_.gamma),
-                           .grad_beta = table_->gradient(norm_.beta)});
-}
 
 namespace {
 
@@ -100,10 +19,13 @@ const EncoderConfig& valid(const EncoderConfig& config) {
 }  // namespace
 
 Bert::Bert(const EncoderConfig& config, ParameterTable& table)
-    : config_(valid(config)), table_(&table), embeddings_(config, table) {
-  if (config.choices.norm_before) {
-    first_norm_ =
-        declare_norm(table, "bert.encoder.layer.0.PreAttentionLayerNorm", config.hidden_size);
+    : config_(valid(config)),
+      table_(&table),
+      embeddings_(config, table),
+      positions_(config, table) {
+  if (config.has_first_norm()) {
+    first_norm_ = declare_norm(table, "bert.encoder.layer.0.PreAttentionLayerNorm",
+                               config.hidden_size, config.choices.norm_bias);
   }
   const auto& word = table.parameters()[embeddings_.word()];
   embedding_range_ = {word.range.begin, table.size_elements()};
@@ -143,7 +65,7 @@ LayerBuffers Bert::reserve_layer(MemoryPlan& memory, int64_t later_rows) const {
   }
   saved.attention_norm =
       reserve_norm(memory, later_rows, plan_.training && !plan_.memory.normalize_invertible);
-  saved.pre_activation = save(later_rows, config_.intermediate_size);
+  saved.pre_activation = save(later_rows, config_.feed_in_size());
   if (plan_.training && !plan_.memory.gelu_checkpoint) {
     saved.activated = save(later_rows, config_.intermediate_size);
   }
@@ -176,8 +98,9 @@ void Bert::reserve_scratch(MemoryPlan& memory, int64_t most_rows) {
   scratch_.grad_y = gradient(rows);
   scratch_.grad_residual = gradient(rows);
   scratch_.grad_context = gradient(rows);
-  scratch_.grad_wide = memory.reserve(MemoryKind::kGradients, plan_.compute,
-                                      {std::max(most_rows * wide, rows * 3 * hidden)});
+  scratch_.grad_wide =
+      memory.reserve(MemoryKind::kGradients, plan_.compute,
+                     {std::max(most_rows * config_.feed_in_size(), rows * 3 * hidden)});
   if (output > 0) {
     scratch_.output_grad_y = gradient(output);
     scratch_.output_grad_residual = gradient(output);
@@ -193,12 +116,13 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   const MemoryOptions& options = plan.memory;
   streams_.clear();
   saved_.clear();
-  embeddings_.reserve(memory, plan.limits, plan.training);
+  embeddings_.reserve(memory, plan.limits, plan.training, plan.compute);
+  positions_.reserve(memory, plan.training);
   // Layers share buffers that are not read after them; evaluation alternates between two streams.
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {
-    const bool embedded = index == 0 && !config_.choices.norm_before;
+    const bool embedded = index == 0 && !config_.has_first_norm();
     const bool needed_again = config_.choices.norm_before && options.full_recomputation;
     const bool keep_sum =
         plan.training && !embedded && (!options.normalize_invertible || needed_again);
@@ -241,7 +165,8 @@ LayerPass Bert::layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows o
           .output = &stream(next),
           .output_norm = &before_next.output_norm(),
           .gradients_end = before_next.end(),
-          .scratch = &scratch_};
+          .scratch = &scratch_,
+          .positions = &positions_};
 }
 
 void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const {
@@ -279,15 +204,16 @@ void Bert::embed(Context& context, const DeviceBatch& batch, const TrainingPass*
   const PhaseSpan phase(context, kEmbeddingsForward);
   const NormBuffers& first = stream(0);
   const int64_t rows = batch.rows();
-  if (!config_.choices.norm_before) {
+  if (!config_.has_first_norm()) {
     embeddings_.forward(context, batch, pass, rows_of(first.y, rows));
     return;
   }
   const View sum = rows_of(first.sum.empty() ? scratch_.residual : first.sum, rows);
   embeddings_.forward(context, batch, pass, sum);
-  ops::layer_norm(context, {.x = sum,
+  ops::layer_norm(context, {.kind = config_.choices.norm,
+                            .x = sum,
                             .gamma = table_->value(first_norm_.gamma),
-                            .beta = table_->value(first_norm_.beta),
+                            .beta = value_or_none(*table_, first_norm_.beta),
                             .epsilon = static_cast<float>(config_.layer_norm_eps),
                             .y = rows_of(first.y, rows),
                             .mean = rows_of(first.mean, rows),
@@ -301,6 +227,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
   for (const ConstView& rows : output_rows) output_count_ += rows.elements();
   embed(context, batch, pass);
   const PhaseSpan phase(context, kEncoderForward);
+  positions_.forward(context);
   for (int64_t layer = 0; layer < config_.layers; layer = next_layer(layer, pass)) {
     layers_[layer].forward(context, layer_pass(layer, batch, output_rows, pass));
   }
@@ -317,18 +244,20 @@ void Bert::embed_backward(Context& context, const DeviceBatch& batch, const Trai
   const int64_t rows = batch.rows();
   const View grad = rows_of(scratch_.grad_y, rows);
   const View grad_residual = rows_of(scratch_.grad_residual, rows);
-  if (config_.choices.norm_before) {
-    ops::residual_norm_backward(context, {.grad_y = grad,
-                                          .grad_sum_extra = grad_residual,
-                                          .sum = rows_of(first.sum, rows),
-                                          .y = rows_of(first.y, rows),
-                                          .gamma = table_->value(first_norm_.gamma),
-                                          .beta = table_->value(first_norm_.beta),
-                                          .mean = rows_of(first.mean, rows),
-                                          .inverse_stddev = rows_of(first.inverse_stddev, rows),
-                                          .grad_residual = grad,
-                                          .grad_gamma = table_->gradient(first_norm_.gamma),
-                                          .grad_beta = table_->gradient(first_norm_.beta)});
+  if (config_.has_first_norm()) {
+    ops::residual_norm_backward(context,
+                                {.kind = config_.choices.norm,
+                                 .grad_y = grad,
+                                 .grad_sum_extra = grad_residual,
+                                 .sum = rows_of(first.sum, rows),
+                                 .y = rows_of(first.y, rows),
+                                 .gamma = table_->value(first_norm_.gamma),
+                                 .beta = value_or_none(*table_, first_norm_.beta),
+                                 .mean = rows_of(first.mean, rows),
+                                 .inverse_stddev = rows_of(first.inverse_stddev, rows),
+                                 .grad_residual = grad,
+                                 .grad_gamma = table_->gradient(first_norm_.gamma),
+                                 .grad_beta = gradient_or_none(*table_, first_norm_.beta)});
   } else {
     ops::add(context, {.x = grad_residual, .y = grad});
   }
@@ -345,6 +274,7 @@ void Bert::backward(Context& context, const DeviceBatch& batch, OutputRows outpu
 void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                            const TrainingPass& pass) {
   const PhaseSpan phase(context, kEncoderBackward);
+  positions_.clear_gradient(context);
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     if (next_layer(layer - 1, &pass) != layer) continue;  // left out
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
@@ -354,6 +284,7 @@ void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRow
     if (again) block.forward(context, call);
     block.backward(context, call);
   }
+  positions_.backward(context);
 }
 
 }  // namespace onebit::model

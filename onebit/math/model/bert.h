@@ -6,40 +6,16 @@
 #include <vector>
 
 #include "onebit/math/device/context.h"
-#include "onebit/math/kernels/dropout.h"
 #include "onebit/math/model/batch.h"
 #include "onebit/math/model/config.h"
 #include "onebit/math/model/declarations.h"
+#include "onebit/math/model/embeddings.h"
 #include "onebit/math/model/encoder_layer.h"
 #include "onebit/math/model/memory_plan.h"
+#include "onebit/math/model/position_terms.h"
 #include "onebit/math/model/training_pass.h"
 
 namespace onebit::model {
-
-// Word, position and segment embeddings with their layer norm and dropout.
-class Embeddings {
- public:
-  Embeddings(const EncoderConfig& config, ParameterTable& table);
-
-  int word() const { return word_; }
-
-  // Reserves the f32 [rows] statistics for the backward pass.
-  void reserve(MemoryPlan& memory, const BatchLimits& limits, bool training);
-  // y [rows, hidden] is overwritten. `pass` null: evaluation.
-  void forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass, View y) const;
-  // Adds to the gradients of the embedding tables.
-  void backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
-                ConstView grad_y) const;
-
- private:
-  kernels::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
-
-  EncoderConfig config_;
-  ParameterTable* table_;
-  int word_, position_, segment_;
-  NormParameters norm_;
-  Tensor mean_, inverse_stddev_;
-};
 
 // The rows whose last hidden state is needed: at most two lists of rows (i32, distinct within a
 // list), concatenated. The last layer then computes only these rows, with unchanged results. No
@@ -100,8 +76,9 @@ class Bert {
   EncoderConfig config_;
   ParameterTable* table_;
   Embeddings embeddings_;
-  NormParameters first_norm_;  // pre-LN only
-  Range embedding_range_;
+  NormParameters first_norm_;  // if config.has_first_norm()
+  PositionTerms positions_;
+  Range embedding_range_;  // with the parameters of positions_
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;

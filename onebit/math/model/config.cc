@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "onebit/data/formats/families.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/wording.h"
 
@@ -13,15 +14,33 @@ namespace {
 
 struct Preset {
   const char* name;
-  int64_t layers, hidden_size;
+  int64_t layers, hidden_size, intermediate_size;
+  bool is_modern = false;
 };
 
-// In all presets a head has 64 columns and the feed-forward part is four times as wide as the
-// model.
+// In all presets a head has 64 columns. modern-base and modern-large are ModernBERT's (Warner et
+// al., arXiv 2412.13663), and the smaller ones but the smallest Ettin's (Weller et al., arXiv
+// 2507.11412).
 constexpr Preset kPresets[] = {
-    {"bert-tiny", 2, 128},   {"bert-mini", 4, 256},  {"bert-small", 4, 512},
-    {"bert-medium", 8, 512}, {"bert-base", 12, 768}, {"bert-large", 24, 1024},
+    {"bert-tiny", 2, 128, 512},           {"bert-mini", 4, 256, 1024},
+    {"bert-small", 4, 512, 2048},         {"bert-medium", 8, 512, 2048},
+    {"bert-base", 12, 768, 3072},         {"bert-large", 24, 1024, 4096},
+    {"modern-tiny", 4, 128, 192, true},   {"modern-mini", 7, 256, 384, true},
+    {"modern-small", 10, 384, 576, true}, {"modern-medium", 19, 512, 768, true},
+    {"modern-base", 22, 768, 1152, true}, {"modern-large", 28, 1024, 2624, true},
 };
+
+EncoderConfig modern_config() {
+  constexpr const char* kFamily = "modernbert";
+  return {.family = kFamily,
+          .max_positions = 8192,
+          .segments = 0,
+          .hidden_dropout = 0,
+          .attention_dropout = 0,
+          .layer_norm_eps = 1e-5,
+          .residual_scaled_init = true,
+          .choices = formats::find_family(kFamily, kFamily).choices};
+}
 
 // Names of transformers.
 constexpr std::initializer_list<std::pair<const char*, ChosenActivation>> kActivations = {
@@ -112,11 +131,11 @@ const std::vector<std::string>& preset_names() {
 EncoderConfig preset(const std::string& name) {
   for (const Preset& entry : kPresets) {
     if (name != entry.name) continue;
-    EncoderConfig config;
+    EncoderConfig config = entry.is_modern ? modern_config() : EncoderConfig();
     config.layers = entry.layers;
     config.hidden_size = entry.hidden_size;
     config.heads = entry.hidden_size / 64;
-    config.intermediate_size = 4 * entry.hidden_size;
+    config.intermediate_size = entry.intermediate_size;
     return config;
   }
   const std::string near = nearest_word(name, preset_names());
@@ -142,6 +161,7 @@ void read_sizes(Keys& section, EncoderConfig& config) {
        "width inside the feed-forward part");
   section.integer(config_keys::kPositions, config.max_positions, limits_of(config_keys::kPositions),
                   "the longest sequence, in tokens");
+  if (config.segments == 0) return;
   section.integer(config_keys::kSegments, config.segments, limits_of(config_keys::kSegments),
                   "segments (token types): the two sentences of a pair");
 }
@@ -161,15 +181,19 @@ void read_arithmetic(Keys& section, EncoderConfig& config) {
                  "standard deviation of initial weights");
   section.number(config_keys::kLayerNormEps, config.layer_norm_eps, above(0),
                  "added to the variance in layer norms");
-  section.boolean(config_keys::kPreLayerNorm, config.choices.norm_before,
-                  "layer norm before each sublayer instead of after it, and one at the end");
+  if (config.family == EncoderConfig().family) {
+    section.boolean(config_keys::kPreLayerNorm, config.choices.norm_before,
+                    "layer norm before each sublayer instead of after it, and one at the end");
+  }
   section.boolean("residual_scaled_init", config.residual_scaled_init,
                   "initialize the last matrix of each sublayer with a standard deviation smaller "
                   "by sqrt(2 * layers)");
 }
 
-void take_sizes(const std::string& preset_name, EncoderConfig& config) {
+// Without a model to start from the family, too.
+void take_preset(const std::string& preset_name, bool is_first, EncoderConfig& config) {
   const EncoderConfig sizes = preset(preset_name);
+  if (is_first) config = sizes;
   config.layers = sizes.layers;
   config.hidden_size = sizes.hidden_size;
   config.heads = sizes.heads;
@@ -197,6 +221,13 @@ void require_as_started(Keys& section, const std::string& preset_name, const Enc
     }
   };
   const EncoderConfig& model = start.config;
+  section.attempt([&] {  // an unknown preset is reported already
+    if (preset_name.empty()) return;
+    const std::string family = preset(preset_name).family;
+    section.require(family == model.family, "preset", "is {}, a {}, but the model {} is a {}: {}",
+                    preset_name, family, start.place, model.family,
+                    "remove the key; the model's value is used");
+  });
   for (const auto& [name, size] : kSizeKeys) same(name, config.*size, model.*size);
   same(config_keys::kActivation, std::string(word_of(config.choices.activation)),
        std::string(word_of(model.choices.activation)));
@@ -209,10 +240,10 @@ void require_as_started(Keys& section, const std::string& preset_name, const Enc
 EncoderConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
                           const StartingModel* start) {
   std::string name = start == nullptr ? "bert-base" : "";
-  section.word("preset", name, preset_names(), "default sizes if no model is given");
+  section.word("preset", name, preset_names(), "default sizes and family if no model is given");
   EncoderConfig config = start == nullptr ? EncoderConfig() : start->config;
   section.attempt([&] {
-    if (!name.empty()) take_sizes(name, config);
+    if (!name.empty()) take_preset(name, start == nullptr, config);
   });
   read_sizes(section, config);
   read_arithmetic(section, config);

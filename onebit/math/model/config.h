@@ -43,6 +43,8 @@ struct EncoderConfig {
   int64_t position_rows() const { return choices.first_position + max_positions; }
   // Whether a norm comes before the attention of layer 0.
   bool has_first_norm() const { return choices.norm_before && choices.first_attention_norm; }
+  // transformers has a head for the next sentence in classes of BERT only.
+  bool may_have_next_sentence() const { return family.starts_with("bert"); }
   // Columns of the feed-forward part before its activation.
   int64_t feed_in_size() const { return (choices.gated ? 2 : 1) * intermediate_size; }
   bool operator==(const EncoderConfig&) const = default;
@@ -70,7 +72,8 @@ ops::ActivationKind kind_of(ChosenActivation activation);
 void validate(const EncoderConfig& config, const std::string& source);
 
 // "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base", "bert-large" (Turc et al.,
-// arXiv 1908.08962, for the small ones). Error: an unknown name; the message suggests the nearest.
+// arXiv 1908.08962, for the small ones), and "modern-tiny" to "modern-large", with ModernBERT's
+// choices. Error: an unknown name; the message suggests the nearest.
 EncoderConfig preset(const std::string& name);
 const std::vector<std::string>& preset_names();
 
@@ -80,7 +83,8 @@ struct StartingModel {
   std::string place;  // for messages
 };
 
-// Reads the `model` section of a recipe. `preset` sets the sizes (default bert-base); every key of
+// Reads the `model` section of a recipe. `preset` sets the sizes and the family (default
+// bert-base); every key of
 // Hugging Face's config.json that shapes the model overrides it, and two keys of ours:
 // pre_layer_norm, residual_scaled_init. Without a key vocab_size, `vocab_size` is used, or BERT's
 // if that is not known. With `start`, absent keys come from that model, `vocab_size` is ignored,

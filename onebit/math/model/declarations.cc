@@ -2,8 +2,21 @@
 
 namespace onebit::model {
 
+ConstView value_or_none(const ParameterTable& table, int parameter) {
+  return parameter == kNoParameter ? View() : table.value(parameter);
+}
+
+ConstView compute_value_or_none(const ParameterTable& table, int parameter) {
+  return parameter == kNoParameter ? View() : table.compute_value(parameter);
+}
+
+View gradient_or_none(const ParameterTable& table, int parameter) {
+  return parameter == kNoParameter ? View() : table.gradient(parameter);
+}
+
 LinearParameters declare_linear(ParameterTable& table, const std::string& name, int64_t out,
-                                int64_t in, double stddev, const std::vector<std::string>& parts) {
+                                int64_t in, double stddev, bool has_bias,
+                                const std::vector<std::string>& parts) {
   ParameterDeclaration weight{.name = name + ".weight",
                               .shape = {out, in},
                               .init = InitialValue::kNormal,
@@ -16,13 +29,14 @@ LinearParameters declare_linear(ParameterTable& table, const std::string& name, 
   }
   const int weight_index = table.add(std::move(weight));
   table.overwrite_gradient(weight_index);
-  return {weight_index, table.add(std::move(bias))};
+  return {weight_index, has_bias ? table.add(std::move(bias)) : kNoParameter};
 }
 
-NormParameters declare_norm(ParameterTable& table, const std::string& name, int64_t hidden) {
+NormParameters declare_norm(ParameterTable& table, const std::string& name, int64_t hidden,
+                            bool has_beta) {
   const int gamma =
       table.add({.name = name + ".weight", .shape = {hidden}, .init = InitialValue::kOnes});
-  return {gamma, table.add({.name = name + ".bias", .shape = {hidden}})};
+  return {gamma, has_beta ? table.add({.name = name + ".bias", .shape = {hidden}}) : kNoParameter};
 }
 
 ops::LinearBackwardWeight weight_gradient(ParameterTable& table, int weight, ConstView grad_y,
@@ -36,7 +50,7 @@ ops::LinearBackwardWeight weight_gradient(ParameterTable& table, int weight, Con
 
 ConstView bias_to_add(const Context& context, const ParameterTable& table, int bias) {
   const bool is_rounded = context.device().type == DeviceType::kCuda;
-  return is_rounded ? table.compute_value(bias) : table.value(bias);
+  return is_rounded ? compute_value_or_none(table, bias) : value_or_none(table, bias);
 }
 
 }  // namespace onebit::model

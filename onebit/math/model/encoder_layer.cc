@@ -7,6 +7,7 @@
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
+#include "onebit/math/ops/rotary.h"
 #include "onebit/math/ops/rows.h"
 
 namespace onebit::model {
@@ -63,14 +64,18 @@ EncoderLayer::EncoderLayer(const EncoderConfig& config, ParameterTable& table, i
   const std::string name = layer_name(index);
   const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
   const double stddev = config.initializer_range;
+  const EncoderChoices& choices = config.choices;
   qkv_ = declare_linear(table, name + ".attention.self", 3 * hidden, hidden, stddev,
-                        {"query", "key", "value"});
+                        choices.qkv_bias, {"query", "key", "value"});
   attention_output_ = declare_linear(table, name + ".attention.output.dense", hidden, hidden,
-                                     residual_stddev(config));
-  attention_norm_ = declare_norm(table, attention_norm_name(config, index), hidden);
-  intermediate_ = declare_linear(table, name + ".intermediate.dense", wide, hidden, stddev);
-  output_ = declare_linear(table, name + ".output.dense", hidden, wide, residual_stddev(config));
-  output_norm_ = declare_norm(table, output_norm_name(config, index), hidden);
+                                     residual_stddev(config), choices.attention_output_bias);
+  attention_norm_ =
+      declare_norm(table, attention_norm_name(config, index), hidden, choices.norm_bias);
+  intermediate_ = declare_linear(table, name + ".intermediate.dense", config.feed_in_size(), hidden,
+                                 stddev, choices.feed_in_bias);
+  output_ = declare_linear(table, name + ".output.dense", hidden, wide, residual_stddev(config),
+                           choices.feed_out_bias);
+  output_norm_ = declare_norm(table, output_norm_name(config, index), hidden, choices.norm_bias);
 
   const auto begin_of = [&](int parameter) { return table.parameters()[parameter].range.begin; };
   attention_range_ = {begin_of(qkv_.weight), begin_of(intermediate_.weight)};
@@ -109,12 +114,13 @@ void EncoderLayer::add_and_norm(Context& context, const LayerPass& pass, Dropout
   const int64_t rows = pass.output_count;
   View sum = rows_of(norm.sum, rows);
   if (norm.sum.empty() && config_.choices.norm_before) sum = running_sum(pass);
-  ops::residual_norm(context, {.residual = residual,
+  ops::residual_norm(context, {.kind = config_.choices.norm,
+                               .residual = residual,
                                .x = branch_of(pass, norm),
                                .dropout = dropout(pass, place),
                                .factor = pass.factor,
                                .gamma = table_->value(parameters.gamma),
-                               .beta = table_->value(parameters.beta),
+                               .beta = value_or_none(*table_, parameters.beta),
                                .epsilon = static_cast<float>(config_.layer_norm_eps),
                                .sum = sum,
                                .y = rows_of(norm.y, rows),
@@ -136,13 +142,14 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
   const kernels::Dropout drop = dropout(pass, place);
   const View grad_branch = drop.probability > 0 || pass.factor != 1 ? grad_y : View();
   ops::residual_norm_backward(context,
-                              {.grad_y = grad_y,
+                              {.kind = config_.choices.norm,
+                               .grad_y = grad_y,
                                .grad_y_extra = config_.choices.norm_before ? ConstView() : extra,
                                .grad_sum_extra = config_.choices.norm_before ? extra : ConstView(),
                                .sum = rows_of(norm.sum, rows),
                                .y = rows_of(norm.y, rows),
                                .gamma = table_->value(parameters.gamma),
-                               .beta = table_->value(parameters.beta),
+                               .beta = value_or_none(*table_, parameters.beta),
                                .mean = rows_of(norm.mean, rows),
                                .inverse_stddev = rows_of(norm.inverse_stddev, rows),
                                .dropout = drop,
@@ -150,8 +157,8 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
                                .grad_residual = grad_residual,
                                .grad_x = grad_branch,
                                .grad_gamma = table_->gradient(parameters.gamma),
-                               .grad_beta = table_->gradient(parameters.beta),
-                               .grad_bias = table_->gradient(bias)});
+                               .grad_beta = gradient_or_none(*table_, parameters.beta),
+                               .grad_bias = gradient_or_none(*table_, bias)});
   return grad_branch.empty() ? grad_residual : grad_branch;
 }
 
@@ -169,6 +176,16 @@ View EncoderLayer::kept_of(const LayerPass& pass) const {
   return kept.first_rows(config_.heads * rows * words).reshaped({config_.heads, rows, words});
 }
 
+void EncoderLayer::rotate(Context& context, const LayerPass& pass, View qkv, bool back) const {
+  const ConstView turns = pass.positions->turns(index_);
+  if (turns.empty()) return;
+  ops::rotary(context, {.positions = pass.batch->positions,
+                        .turns = turns,
+                        .heads = config_.heads,
+                        .back = back,
+                        .qkv = qkv});
+}
+
 void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) const {
   const int64_t rows = pass.batch->rows(), hidden = config_.hidden_size;
   const LayerBuffers& saved = *pass.saved;
@@ -178,9 +195,12 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
                         .weight = table_->compute_value(qkv_.weight),
                         .bias = bias_to_add(context, *table_, qkv_.bias),
                         .y = qkv});
+  rotate(context, pass, qkv, false);
   ops::attention(context, {.qkv = qkv,
                            .sequence_starts = pass.batch->sequence_starts,
                            .heads = config_.heads,
+                           .window = pass.positions->window(index_),
+                           .score_bias = pass.positions->score_bias(),
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
                            .context = attention_output,
                            .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows),
@@ -188,7 +208,8 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   LayerPass whole = pass;
   whole.output_rows = {};
   whole.output_count = rows;
-  View residual = residual_after(whole, *pass.input);
+  const bool has_norm = index_ > 0 || config_.has_first_norm();
+  View residual = has_norm ? residual_after(whole, *pass.input) : rows_of(pass.input->y, rows);
   if (!pass.output_rows.empty()) {
     const LayerScratch& scratch = *pass.scratch;
     const View output_context = rows_of(scratch.output_context, pass.output_count);
@@ -235,6 +256,8 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
             rows_of(scratch.grad_residual, rows));
   }
   const View grad_qkv = matrix_of(scratch.grad_wide, rows, 3 * hidden);
+  const View grad_bias = gradient_or_none(*table_, qkv_.bias);
+  const bool is_rotated = !pass.positions->turns(index_).empty();
   ops::attention_backward(context,
                           {.grad_context = grad_context,
                            .qkv = rows_of(saved.qkv, rows),
@@ -243,14 +266,27 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
                            .kept = kept_of(pass),
                            .sequence_starts = pass.batch->sequence_starts,
                            .heads = config_.heads,
+                           .window = pass.positions->window(index_),
+                           .score_bias = pass.positions->score_bias(),
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
                            .grad_qkv = grad_qkv,
-                           .grad_bias = table_->gradient(qkv_.bias)});
+                           .grad_bias = is_rotated ? View() : grad_bias,
+                           .grad_score_bias = pass.positions->grad_score_bias()});
+  rotate(context, pass, grad_qkv, true);
   ops::linear_backward_weight(
-      context, weight_gradient(*table_, qkv_.weight, grad_qkv, rows_of(pass.input->y, rows)));
+      context, weight_gradient(*table_, qkv_.weight, grad_qkv, rows_of(pass.input->y, rows),
+                               is_rotated ? grad_bias : View()));
   ops::linear_backward_input(context, {.grad_y = grad_qkv,
                                        .weight = table_->compute_value(qkv_.weight),
                                        .grad_x = rows_of(scratch.grad_y, rows)});
+}
+
+void EncoderLayer::activate(Context& context, ConstView x, View y) const {
+  if (config_.choices.gated) {
+    ops::gated_activation(context, {.kind = activation_, .x = x, .y = y});
+  } else {
+    ops::activation(context, {.kind = activation_, .x = x, .y = y});
+  }
 }
 
 void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass) const {
@@ -259,12 +295,20 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
   const View pre_activation = rows_of(saved.pre_activation, rows);
   const View activated =
       rows_of(saved.activated.empty() ? pass.scratch->activated : saved.activated, rows);
-  ops::linear_activation(context, {.kind = activation_,
-                                   .x = rows_of(saved.attention_norm.y, rows),
-                                   .weight = table_->compute_value(intermediate_.weight),
-                                   .bias = bias_to_add(context, *table_, intermediate_.bias),
-                                   .pre_activation = pre_activation,
-                                   .y = activated});
+  const ConstView x = rows_of(saved.attention_norm.y, rows);
+  const ConstView weight = table_->compute_value(intermediate_.weight);
+  const ConstView bias = bias_to_add(context, *table_, intermediate_.bias);
+  if (config_.choices.gated) {
+    ops::linear(context, {.x = x, .weight = weight, .bias = bias, .y = pre_activation});
+    activate(context, pre_activation, activated);
+  } else {
+    ops::linear_activation(context, {.kind = activation_,
+                                     .x = x,
+                                     .weight = weight,
+                                     .bias = bias,
+                                     .pre_activation = pre_activation,
+                                     .y = activated});
+  }
   ops::linear(context, {.x = activated,
                         .weight = table_->compute_value(output_.weight),
                         .bias = bias_to_add(context, *table_, output_.bias),
@@ -284,22 +328,34 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
   View activated = rows_of(saved.activated, rows);
   if (activated.empty()) {
     activated = rows_of(scratch.activated, rows);
-    ops::activation(context, {.kind = activation_, .x = pre_activation, .y = activated});
+    activate(context, pre_activation, activated);
   }
   ops::linear_backward_weight(context,
                               weight_gradient(*table_, output_.weight, grad_branch, activated));
-  const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.intermediate_size);
+  const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.feed_in_size());
   // On CUDA devices the gradient of tanh-GELU is part of a product, after which the bias's would be
   // a pass of its own over grad_wide; the next product sums it for nothing.
-  const bool sums_bias_later =
-      !context.device().is_cpu() && activation_ == ops::ActivationKind::kGeluTanh;
-  const View grad_bias = table_->gradient(intermediate_.bias);
-  ops::linear_backward_activation(context, {.kind = activation_,
-                                            .grad_y = grad_branch,
-                                            .weight = table_->compute_value(output_.weight),
-                                            .saved = pre_activation,
-                                            .grad_x = grad_wide,
-                                            .grad_bias = sums_bias_later ? View() : grad_bias});
+  const bool sums_bias_later = !context.device().is_cpu() &&
+                               activation_ == ops::ActivationKind::kGeluTanh &&
+                               !config_.choices.gated;
+  const View grad_bias = gradient_or_none(*table_, intermediate_.bias);
+  const ConstView output_weight = table_->compute_value(output_.weight);
+  if (config_.choices.gated) {  // nothing reads `activated` any more
+    ops::linear_backward_input(
+        context, {.grad_y = grad_branch, .weight = output_weight, .grad_x = activated});
+    ops::gated_activation_backward(context, {.kind = activation_,
+                                             .grad_y = activated,
+                                             .x = pre_activation,
+                                             .grad_x = grad_wide,
+                                             .grad_bias = grad_bias});
+  } else {
+    ops::linear_backward_activation(context, {.kind = activation_,
+                                              .grad_y = grad_branch,
+                                              .weight = output_weight,
+                                              .saved = pre_activation,
+                                              .grad_x = grad_wide,
+                                              .grad_bias = sums_bias_later ? View() : grad_bias});
+  }
   ops::linear_backward_weight(context, weight_gradient(*table_, intermediate_.weight, grad_wide,
                                                        rows_of(saved.attention_norm.y, rows),
                                                        sums_bias_later ? grad_bias : View()));

@@ -16,6 +16,7 @@
 #include "onebit/math/model/config.h"
 #include "onebit/math/model/declarations.h"
 #include "onebit/math/model/memory_plan.h"
+#include "onebit/math/model/position_terms.h"
 #include "onebit/math/model/training_pass.h"
 
 namespace onebit::model {
@@ -34,7 +35,7 @@ struct LayerBuffers {
   Tensor kept;         // u64 [heads * rows * words]: ops::Attention::kept, if it is saved
   Tensor context;      // [rows, hidden]
   NormBuffers attention_norm;
-  Tensor pre_activation;  // [rows, intermediate]
+  Tensor pre_activation;  // [rows, intermediate], or twice as wide if gated
   Tensor activated;       // [rows, intermediate]
 };
 
@@ -46,7 +47,7 @@ struct LayerScratch {
   Tensor grad_y;         // [rows, hidden]
   Tensor grad_residual;  // [rows, hidden]
   Tensor grad_context;   // [rows, hidden]
-  Tensor grad_wide;      // [rows, max(intermediate, 3 * hidden)]
+  Tensor grad_wide;      // [rows, max(feed_in_size(), 3 * hidden)]
   // For the last layer if only output rows are needed, all [output rows, ...].
   Tensor output_context, output_residual, output_row_keys;
   Tensor output_grad_y, output_grad_residual, output_grad_context;
@@ -69,6 +70,7 @@ struct LayerPass {
   const NormParameters* output_norm = nullptr;
   int64_t gradients_end = 0;
   const LayerScratch* scratch = nullptr;
+  const PositionTerms* positions = nullptr;
 };
 
 class EncoderLayer {
@@ -90,8 +92,11 @@ class EncoderLayer {
   void backward(Context& context, const LayerPass& pass) const;
 
  private:
+  // Turns the queries and keys of qkv, or their gradients back, if positions are rotary.
+  void rotate(Context& context, const LayerPass& pass, View qkv, bool back) const;
   void attention_forward(Context& context, const LayerPass& pass) const;
   void attention_backward(Context& context, const LayerPass& pass) const;
+  void activate(Context& context, ConstView x, View y) const;
   void feed_forward_forward(Context& context, const LayerPass& pass) const;
   void feed_forward_backward(Context& context, const LayerPass& pass) const;
 

@@ -1,5 +1,5 @@
-// The masked-word head: transform, layer norm, and the word-embedding matrix as decoder. Logits
-// exist for a chunk of rows at a time: each chunk runs forward and backward at once.
+// The masked-word head: transform, norm, and as decoder the word-embedding matrix or one of its own.
+// A family may have no transform: the decoder then reads the hidden states. Logits exist for a chunk of rows at a time: each chunk runs forward and backward at once.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class MaskedLmHead {
   // multiprocessors idle.
   static int64_t most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size);
 
-  // Declares "cls.predictions". `word_embeddings` is the shared matrix.
+  // Declares "cls.predictions". `word_embeddings` is the matrix that a tied decoder shares.
   MaskedLmHead(const EncoderConfig& config, ParameterTable& table, int word_embeddings);
 
   void reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute);
@@ -40,19 +40,20 @@ class MaskedLmHead {
   void predict(Context& context, ConstView hidden, View logits) const;
 
  private:
-  void transform(Context& context, ConstView hidden) const;
+  // Returns what the decoder reads: [masked, width].
+  ConstView transform(Context& context, ConstView hidden) const;
   void transform_backward(Context& context, ConstView hidden, View grad_hidden) const;
-  View decode(Context& context, int64_t begin, int64_t end) const;
+  // The logits of some rows of the decoder's input.
+  View decode(Context& context, ConstView input) const;
 
   EncoderConfig config_;
   int64_t chunk_rows_ = 0;
   ParameterTable* table_;
-  int word_;
-  int bias_;
+  LinearParameters decoder_;
   LinearParameters dense_;
   NormParameters norm_;
   Tensor pre_activation_, activated_, normed_, mean_, inverse_stddev_;  // [masked, ...]
-  Tensor grad_normed_;                                                  // [masked, hidden]
+  Tensor grad_normed_;                                                  // [masked, width]
   Tensor logits_;                                                       // [chunk, stored vocab]
   Tensor losses_, correct_;
 };

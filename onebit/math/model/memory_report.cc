@@ -1,5 +1,7 @@
 #include "onebit/math/model/memory_report.h"
 
+#include <algorithm>
+
 namespace onebit::model {
 
 std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPlan& reserved,
@@ -34,10 +36,20 @@ double training_flops(const EncoderConfig& config, int64_t tokens, int64_t maske
   const double length = static_cast<double>(tokens), guessed = static_cast<double>(masked);
   const double hidden = static_cast<double>(config.hidden_size);
   const double wide = static_cast<double>(config.intermediate_size);
-  const double linear = 2 * length * (4 * hidden * hidden + 2 * hidden * wide);
-  const double attention = 4 * length * length * hidden;
-  const double head = 2 * guessed * hidden * (hidden + static_cast<double>(config.vocab_size));
-  return 3 * (static_cast<double>(config.layers) * (linear + attention) + head);
+  const EncoderChoices& choices = config.choices;
+  const double embedded = static_cast<double>(config.embedding_size());
+  const double feed_matrices = choices.gated ? 3 : 2;
+  const double linear = 2 * length * (4 * hidden * hidden + feed_matrices * hidden * wide);
+  const double window = std::min(length, 2 * static_cast<double>(choices.window) + 1);
+  double attention = 0;
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    attention += 4 * length * (choices.full_attention(layer) ? length : window) * hidden;
+  }
+  const double projection = config.has_projection() ? 2 * length * hidden * embedded : 0;
+  const double vocab = static_cast<double>(config.vocab_size);
+  const double head = choices.head_transform ? 2 * guessed * embedded * (hidden + vocab)
+                                             : 2 * guessed * hidden * vocab;
+  return 3 * (static_cast<double>(config.layers) * linear + attention + projection + head);
 }
 
 }  // namespace onebit::model

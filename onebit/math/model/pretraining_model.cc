@@ -42,7 +42,7 @@ void PreTrainingModel::reserve(MemoryPlan& memory, const BatchLimits& limits,
                          .compute = compute});
   masked_lm_.reserve(memory, limits.labelled, training, compute);
   if (!pooler_) return;
-  pooler_->reserve(memory, limits.sequences, compute);
+  pooler_->reserve(memory, limits.sequences, training, compute);
   next_sentence_->reserve(memory, limits.sequences, training, compute);
   grad_pooled_ = training ? memory.reserve(MemoryKind::kHead, compute,
                                            {limits.sequences, config().hidden_size})

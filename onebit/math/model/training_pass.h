@@ -46,6 +46,7 @@ enum class DropoutPlace : uint32_t {
   kAttentionOutput = 2,
   kFeedForwardOutput = 3,
   kClassifier = 4,  // layer 0
+  kPooler = 5,      // layer 0
 };
 inline constexpr uint32_t kDropoutPlacesPerLayer = 8;
 

@@ -56,13 +56,16 @@ std::map<int64_t, double> ready_from(const ParameterTable& table, const Place& s
 }  // namespace
 
 RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type) {
-  const PassParts one = count(context, config, type, 1), two = count(context, config, type, 2);
+  // One layer more, or as many as attend to the whole sequence once.
+  const int64_t period = config.model.choices.full_attention_every;
+  const PassParts one = count(context, config, type, 1);
+  const PassParts more = count(context, config, type, 1 + period);
   const auto further = static_cast<double>(config.model.layers - 1);
   const double computed = config.drop().mean_layers(0, config.engine.run.steps) - 1;
-  const double share = further > 0 ? computed / further : 1;
+  const double share = (further > 0 ? computed / further : 1) / static_cast<double>(period);
   return {.one_layer = one,
-          .layer_forward = share * (two.forward - one.forward),
-          .layer_backward = share * (two.encoder - one.encoder)};
+          .layer_forward = share * (more.forward - one.forward),
+          .layer_backward = share * (more.encoder - one.encoder)};
 }
 
 costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
@@ -85,7 +88,9 @@ costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts&
                         .backward_seconds = heads + last_layer + more * layer + embeddings,
                         .ready = {}};
   const auto ready_at = [&](std::string_view name) {
-    if (name.starts_with("bert.embeddings.")) return pass.backward_seconds;
+    if (name.starts_with("bert.embeddings") || name.starts_with("bert.encoder.relative")) {
+      return pass.backward_seconds;
+    }
     const auto index = layer_of(name);
     if (!index) return heads;
     return heads + last_layer + static_cast<double>(layers - 1 - *index) * layer;

@@ -135,6 +135,10 @@ void require_same_shape(const model::EncoderConfig& wanted, const model::Encoder
   for (const auto& [key, size] : model::kSizeKeys) same(key, wanted.*size, found.*size);
   same(config_keys::kPreLayerNorm, wanted.choices.norm_before ? 1 : 0,
        found.choices.norm_before ? 1 : 0);
+  require(wanted.family == found.family && wanted.choices == found.choices,
+          "{}: the run's model is a {}, the checkpoint's is a {} or differs in its arithmetic: use "
+          "the recipe and model the run was started with (recipe.json in its folder)",
+          place, wanted.family, found.family);
 }
 
 namespace {
