@@ -281,7 +281,7 @@ def outputs_of(family, head, model, batch):
 
 
 def loss_and_outputs(family, head, model, batch):
-    """The loss, and those of the outputs that are stored."""
+    """The loss, and the outputs that are stored."""
     outputs = outputs_of(family, head, model, batch)
     rows = torch.tensor(batch["masked_rows"])
     entropy = torch.nn.functional.cross_entropy

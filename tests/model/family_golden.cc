@@ -70,8 +70,8 @@ class AdamW {
   int steps_ = 0;
 };
 
-// Softmax ignores a constant added to all scores. Without rotation the true gradient of a key bias is
-// 0, and so are in a head for spans, whose softmax is over tokens, those of the last two biases.
+// Softmax ignores a constant added to all scores. Without rotation the true gradient of a key bias
+// is 0. In a head for spans, whose softmax is over tokens, the last two biases have none either.
 bool is_without_effect(const std::string& name) {
   return name.ends_with("key.bias") || name == "qa_outputs.bias" ||
          name == "bert.encoder.layer.3.output.LayerNorm.bias";

@@ -13,7 +13,7 @@ namespace onebit::squad {
 
 class QuestionAnsweringModel {
  public:
-  // The encoder and "qa_outputs", and where a family has one the layer before it (Pooler). `table` must outlive the model and must not move.
+  // The encoder, "qa_outputs" and, if any, the layer before it. `table` must stay where it is.
   QuestionAnsweringModel(const model::EncoderConfig& config, ParameterTable& table);
 
   const model::EncoderConfig& config() const { return bert_.config(); }

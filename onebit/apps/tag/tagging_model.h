@@ -21,7 +21,7 @@ struct TaggerHead {
 // part and the classifier: the outputs of other rows are not needed.
 class TaggingModel {
  public:
-  // The encoder and "classifier", and where a family has one the layer before it (Pooler). `table` must outlive the model and must not move.
+  // The encoder, "classifier" and, if any, the layer before it. `table` must stay where it is.
   TaggingModel(const model::EncoderConfig& config, const TaggerHead& head, ParameterTable& table);
 
   const model::EncoderConfig& config() const { return bert_.config(); }

@@ -67,8 +67,8 @@ inline constexpr SizeKey kSizeKeys[] = {
 
 ops::ActivationKind kind_of(ChosenActivation activation);
 
-// Error: a size that is not positive or not divisible as required, a probability outside [0, 1),
-// choices that contradict each other or the sizes; the message begins with `source` (the file or section).
+// Error: a size that is not positive or not divisible as required, a probability outside [0, 1), a
+// choice that contradicts another or a size; the message begins with `source` (file or section).
 void validate(const EncoderConfig& config, const std::string& source);
 
 // "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base", "bert-large" (Turc et al.,

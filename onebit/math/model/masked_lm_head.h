@@ -1,5 +1,5 @@
-// The masked-word head: transform, norm, and as decoder the word-embedding matrix or one of its own.
-// A family may have no transform: the decoder then reads the hidden states. Logits exist for a chunk of rows at a time: each chunk runs forward and backward at once.
+// The masked-word head: transform and norm if any, then the word embeddings or another decoder.
+// Logits exist for a chunk of rows at a time. Each chunk runs forward and backward at once.
 #pragma once
 
 #include <cstdint>

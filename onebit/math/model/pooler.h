@@ -1,6 +1,6 @@
-// The layer between the encoder and its labels: norm(activation(W h + b)). In BERT it is the pooler,
-// tanh(W h + b) of the first token of each sequence. Families differ in activation, norm and bias,
-// and may drop out of h.
+// The layer between the encoder and its labels: norm(activation(W h + b)). In BERT it is the
+// pooler, tanh(W h + b) of the first token of each sequence. Families differ in activation, norm
+// and bias, and may drop out of h.
 #pragma once
 
 #include "onebit/math/device/context.h"

@@ -1,5 +1,5 @@
-// What a sequence classifier reads of the last hidden states: of each sequence the first token's, or
-// the mean of all.
+// What a sequence classifier reads of the last hidden states: of each sequence the first token's,
+// or the mean of all.
 #pragma once
 
 #include "onebit/math/device/context.h"
