@@ -1,8 +1,9 @@
 // The operations at BERT-base shapes, each as a share of the machine's best rate in the same run:
 // matrix products against the best large square product, everything else against a triad over
 // memory.
-//   ops_bench [threads] [rows] [linear|rows|attention|loss]
-// (default: all processors, 4096 rows, all of them)
+//   ops_bench [threads] [rows] [linear|rows|attention|loss|windows]
+// (default: all processors, 4096 rows, all of them). "windows" is attention in one sequence of all
+// rows, without a window and with one.
 // Times are wall-clock times or, for one thread, processor times, which other load on the machine
 // does not distort.
 #include <fmt/format.h>
@@ -48,6 +49,9 @@ class Bench {
       }
     }
     if (wanted("loss")) run_loss();
+    if (wanted("windows")) {
+      for (const int64_t window : {-1, 64}) run_attention(rows_, window);
+    }
   }
 
  private:
@@ -215,7 +219,7 @@ class Bench {
     }
   }
 
-  void run_attention(int64_t length) {
+  void run_attention(int64_t length, int64_t window = -1) {
     const Tensor qkv = tensor({rows_, 3 * kHidden}), out = tensor({rows_, kHidden});
     const Tensor grad = tensor({rows_, kHidden}), grad_qkv = tensor({rows_, 3 * kHidden});
     const Tensor log_sum_exp = tensor({kHeads, rows_}, DType::kF32);
@@ -224,19 +228,22 @@ class Bench {
     starts.back() = static_cast<int32_t>(rows_);  // the last sequence also has the remaining rows
     double pairs = 0;
     for (size_t i = 1; i < starts.size(); ++i) {
-      const double tokens = starts[i] - starts[i - 1];
-      pairs += tokens * tokens;
+      const double tokens = starts[i] - starts[i - 1], width = static_cast<double>(window);
+      const bool sees_all = window < 0 || width >= tokens;
+      pairs += sees_all ? tokens * tokens : tokens * (2 * width + 1) - width * (width + 1);
     }
     const SequenceStarts sequences{
         ConstView::of(starts.data(), {static_cast<int64_t>(starts.size())}), starts};
     const double flops = 4.0 * pairs * static_cast<double>(kHidden);
     for (const float probability : {0.0f, 0.1f}) {
       const kernels::Dropout drop = dropout(probability);
-      const std::string name = fmt::format(", {} tokens, dropout {}", length, probability);
+      std::string name = fmt::format(", {} tokens, dropout {}", length, probability);
+      if (window >= 0) name += fmt::format(", window {}", window);
       report_flops("attention" + name, flops, best([&] {
                      attention(context_, {.qkv = qkv.view(),
                                           .sequence_starts = sequences,
                                           .heads = kHeads,
+                                          .window = window,
                                           .dropout = drop,
                                           .context = out.view(),
                                           .log_sum_exp = log_sum_exp.view()});
@@ -248,6 +255,7 @@ class Bench {
                                                    .log_sum_exp = log_sum_exp.view(),
                                                    .sequence_starts = sequences,
                                                    .heads = kHeads,
+                                                   .window = window,
                                                    .dropout = drop,
                                                    .grad_qkv = grad_qkv.view()});
                    }));

@@ -9,6 +9,7 @@
 #include "onebit/math/ops/linear.h"
 #include "onebit/math/ops/losses.h"
 #include "onebit/math/ops/reduce.h"
+#include "onebit/math/ops/rotary.h"
 #include "onebit/math/ops/rows.h"
 #include "onebit/math/tensor/tensor.h"
 #include "onebit/math/updates/lamb_update.h"
@@ -50,9 +51,12 @@ class Layer {
                          .mean = mean,
                          .inverse_stddev = inverse});
     linear(context_, {.x = x, .weight = weight_.view(), .bias = bias_.view(), .y = qkv});
+    rotary(context_, {.positions = ids, .turns = turns_.view(), .heads = 2, .qkv = qkv});
     attention(context_, {.qkv = qkv,
                          .sequence_starts = sequences,
                          .heads = 2,
+                         .window = 9,
+                         .score_bias = score_bias_.view(),
                          .dropout = drop,
                          .context = y,
                          .log_sum_exp = log_sum_exp});
@@ -86,8 +90,37 @@ class Layer {
                                   .log_sum_exp = log_sum_exp,
                                   .sequence_starts = sequences,
                                   .heads = 2,
+                                  .window = 9,
+                                  .score_bias = score_bias_.view(),
                                   .dropout = drop,
-                                  .grad_qkv = grad_qkv});
+                                  .grad_qkv = grad_qkv,
+                                  .grad_bias = grad_bias_.view(),
+                                  .grad_score_bias = score_bias_.view()});
+    const View halves = qkv.reshaped({3 * rows, kHidden}), half = half_.first_rows(3 * rows);
+    gated_activation(context_, {.kind = ActivationKind::kSwish, .x = halves, .y = half});
+    gated_activation_backward(context_, {.kind = ActivationKind::kSwish,
+                                         .grad_y = half,
+                                         .x = halves,
+                                         .grad_x = halves,
+                                         .grad_bias = gradient_.view()});
+    layer_norm(context_, {.kind = NormKind::kRms,
+                          .x = x,
+                          .gamma = gamma_.view(),
+                          .beta = {},
+                          .y = x,
+                          .mean = {},
+                          .inverse_stddev = inverse});
+    layer_norm_backward(context_, {.kind = NormKind::kRms,
+                                   .grad_y = y,
+                                   .x = {},
+                                   .y = x,
+                                   .gamma = gamma_.view(),
+                                   .beta = {},
+                                   .mean = {},
+                                   .inverse_stddev = inverse,
+                                   .grad_x = y,
+                                   .grad_gamma = gradient_.view(),
+                                   .grad_beta = {}});
     activation_backward(context_, {.kind = ActivationKind::kGeluErf,
                                    .grad_y = grad_qkv,
                                    .saved = qkv,
@@ -156,6 +189,9 @@ class Layer {
   Tensor bias_ = parameters({3 * kHidden}), grad_bias_ = parameters({3 * kHidden});
   Tensor grad_weight_ = parameters({3 * kHidden, kHidden});
   Tensor mean_ = parameters({kRows}), inverse_ = parameters({kRows});
+  Tensor turns_ = rotary_turns({}, 10000, 7, kHidden / 2);
+  Tensor half_ = Tensor::zeros({}, type_, {3 * kRows, kHidden / 2});
+  Tensor score_bias_ = parameters({2, 2 * kRows + 1});
   Tensor means_ = parameters({2, kHidden});
   Tensor log_sum_exp_ = parameters({2 * kRows});
   Tensor targets_ = parameters({kRows, kHidden});

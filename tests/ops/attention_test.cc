@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "onebit/math/device/profile.h"
 #include "onebit/math/kernels/bf16_tile_product.h"
 #include "onebit/math/ops/elementwise.h"
 #include "tests/base/message_of.h"
@@ -19,6 +18,8 @@ struct Case {
   std::vector<int32_t> starts;
   int64_t heads, head_size;
   double probability;
+  int64_t window = -1;
+  bool has_score_bias = false;
 };
 
 const std::vector<Case>& cases() {
@@ -40,10 +41,22 @@ const std::vector<Case>& cases() {
   return all;
 }
 
+// Windows and biases of scores.
+const std::vector<Case>& special_cases() {
+  // Lengths on both sides of windows of 7 and of queries' tiles of 48.
+  const std::vector<int32_t> starts = {0, 1, 8, 16, 31, 79, 128, 428};
+  static const std::vector<Case> all = {
+      {starts, 2, 12, 0, 7},          {starts, 1, 5, 0.1, 7},         {starts, 1, 64, 0, 0},
+      {starts, 2, 32, 0.1, 33},       {starts, 1, 64, 0, 64},         {starts, 1, 128, 0.1, 299},
+      {starts, 1, 64, 0, 300},        {starts, 2, 12, 0.1, -1, true}, {starts, 2, 64, 0, -1, true},
+      {starts, 1, 32, 0.1, 20, true}, {{0, 1}, 1, 16, 0, 3, true},    {{0, 700}, 1, 64, 0, 130}};
+  return all;
+}
+
 class AttentionTest : public BackendTest {
  protected:
   struct Result {
-    Tensor context, log_sum_exp, grad_qkv, grad_bias;
+    Tensor context, log_sum_exp, grad_qkv, grad_bias, grad_score_bias;
   };
   static Context open_without_warpgroups() {
     setenv("ONEBIT_CUDA_WARP_PRODUCTS", "1", 1);
@@ -63,22 +76,43 @@ class AttentionTest : public BackendTest {
     Result result = forward(on, c, qkv, drop, kept);
     result.grad_bias = zeros_f32({qkv.view().extent(1)});
     fill(on, result.grad_bias.view(), 1.0f);
-    result.grad_qkv = backward(on, c, qkv, result.context, result.log_sum_exp, grad_context, drop,
-                               result.grad_bias.view(), kept);
+    if (c.has_score_bias) {
+      result.grad_score_bias = zeros_f32({c.heads, score_bias(c).columns});
+      fill(on, result.grad_score_bias.view(), 1.0f);
+    }
+    result.grad_qkv = backward(on, c, qkv, result, grad_context, drop, kept);
     return result;
+  }
+
+  // Two columns more than the longest sequence needs: the distance of rows is the memory's.
+  Matrix score_bias(const Case& c) {
+    int64_t longest = 0;
+    for (size_t i = 1; i < c.starts.size(); ++i) {
+      longest = std::max<int64_t>(longest, c.starts[i] - c.starts[i - 1]);
+    }
+    return random_f32(c.heads, 2 * longest + 1, 3);
+  }
+  Tensor upload_score_bias(const Case& c) {
+    if (!c.has_score_bias) return {};
+    const Matrix bias = score_bias(c);
+    return upload(bias, DType::kF32, {bias.rows, bias.columns});
   }
 
   Result forward(Context& on, const Case& c, const Tensor& qkv, const kernels::Dropout& drop,
                  const View& kept = {}) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
+    const Tensor bias = upload_score_bias(c);
     Result result{Tensor::zeros(on.device(), qkv.dtype(), {rows, hidden}),
                   zeros_f32({c.heads, rows}),
+                  {},
                   {},
                   {}};
     attention(on, {.qkv = qkv.view(),
                    .sequence_starts = {starts.view(), c.starts},
                    .heads = c.heads,
+                   .window = c.window,
+                   .score_bias = bias.view(),
                    .dropout = drop,
                    .context = result.context.view(),
                    .log_sum_exp = result.log_sum_exp.view(),
@@ -86,25 +120,29 @@ class AttentionTest : public BackendTest {
     return result;
   }
 
-  Tensor backward(Context& on, const Case& c, const Tensor& qkv, const Tensor& context_rows,
-                  const Tensor& log_sum_exp, const Tensor& grad_context,
-                  const kernels::Dropout& drop, const View& grad_bias = {}, const View& kept = {}) {
+  // `of` has the results of the forward pass, and biases' gradients, which are added to.
+  Tensor backward(Context& on, const Case& c, const Tensor& qkv, const Result& of,
+                  const Tensor& grad_context, const kernels::Dropout& drop, const View& kept = {}) {
+    const Tensor bias = upload_score_bias(c);
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
     Tensor grad_qkv = Tensor::zeros(on.device(), qkv.dtype(), qkv.shape());
     attention_backward(on, {.grad_context = grad_context.view(),
                             .qkv = qkv.view(),
-                            .context = context_rows.view(),
-                            .log_sum_exp = log_sum_exp.view(),
+                            .context = of.context.view(),
+                            .log_sum_exp = of.log_sum_exp.view(),
                             .kept = kept,
                             .sequence_starts = {starts.view(), c.starts},
                             .heads = c.heads,
+                            .window = c.window,
+                            .score_bias = bias.view(),
                             .dropout = drop,
                             .grad_qkv = grad_qkv.view(),
-                            .grad_bias = grad_bias});
+                            .grad_bias = of.grad_bias.view(),
+                            .grad_score_bias = of.grad_score_bias.view()});
     return grad_qkv;
   }
 
-  void expect_reference(Context& on);
+  void expect_reference(Context& on, const std::vector<Case>& cases);
   void expect_kept_bits(Context& on, int64_t head_size);
 
   // The share of elements in which `got` equals `wide`, rounded to the type.
@@ -120,16 +158,21 @@ class AttentionTest : public BackendTest {
   }
 };
 
-void AttentionTest::expect_reference(Context& on) {
-  for (const Case& c : cases()) {
+void AttentionTest::expect_reference(Context& on, const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
-    SCOPED_TRACE(testing::Message() << rows << " rows, " << c.heads << " x " << c.head_size);
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << c.heads << " x " << c.head_size
+                                    << ", window " << c.window << ", bias " << c.has_score_bias);
     const auto drop = rule(c.probability, rows);
     const Matrix qkv = random(rows, 3 * hidden, 1), grad_context = random(rows, hidden, 2);
-    const reference::Attention wanted{qkv, c.starts, c.heads, drop};
+    const Matrix bias = score_bias(c);
+    const reference::Attention wanted{qkv,  c.starts, c.heads,
+                                      drop, c.window, c.has_score_bias ? &bias : nullptr};
     Matrix log_sum_exp(c.heads, rows);
     const Matrix context_wanted = wanted.forward(&log_sum_exp);
-    const Matrix grad_wanted = wanted.backward(grad_context);
+    Matrix score_bias_wanted(bias.rows, bias.columns);
+    for (double& value : score_bias_wanted.data) value = 1;
+    const Matrix grad_wanted = wanted.backward(grad_context, &score_bias_wanted);
     const Tensor on_qkv = upload(qkv), on_grad = upload(grad_context);
     const Result got = run(on, c, on_qkv, on_grad, dropout(drop));
     // A sum of n rounded terms has an error of about sqrt(n) u, rarely 4 times that. A score is a
@@ -162,11 +205,36 @@ void AttentionTest::expect_reference(Context& on) {
     // Each of the summed gradients is off as above, and rounded where the sum reads grad_qkv.
     const double each = size * (8 * relative + 5 * epsilon() + 2 * of_probabilities);
     expect_near(got.grad_bias, bias_wanted, 0x1p-20, 2 * std::sqrt(1.0 * rows) * each, "grad_bias");
+    if (!c.has_score_bias) continue;
+    // A distance has at most one gradient of a score a row. They are not rounded.
+    expect_near(got.grad_score_bias, score_bias_wanted, 0x1p-20,
+                2 * std::sqrt(1.0 * rows) * size * (8 * relative + 4 * epsilon()),
+                "grad_score_bias");
   }
 }
 
 TEST_P(AttentionTest, ForwardAndBackward) {
-  expect_reference(context());
+  expect_reference(context(), cases());
+}
+
+TEST_P(AttentionTest, WindowsAndBiasesOfScores) {
+  if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "CUDA devices have none";
+  expect_reference(context(), special_cases());
+}
+
+// A window of all tokens but the distant ones changes nothing for sequences that are shorter.
+TEST_P(AttentionTest, AWindowOfTheWholeSequenceIsNone) {
+  if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "CUDA devices have none";
+  Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
+  const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
+  const kernels::Dropout drop = dropout(rule(0.1, 333));
+  const Result whole = run(context(), c, qkv, grad, drop);
+  for (const int64_t window : {191, 100000}) {
+    c.window = window;
+    const Result again = run(context(), c, qkv, grad, drop);
+    EXPECT_EQ(bytes(again.context), bytes(whole.context)) << window;
+    EXPECT_EQ(bytes(again.grad_qkv), bytes(whole.grad_qkv)) << window;
+  }
 }
 
 // The kernels of other devices, where this one's multiply by warpgroups.
@@ -174,7 +242,7 @@ TEST_P(AttentionTest, ForwardAndBackwardByWarps) {
   const bool in_tiles = GetParam().device == DeviceType::kCuda && dtype() != DType::kF32;
   if (!in_tiles) GTEST_SKIP() << "about 16-bit types on CUDA devices";
   Context other = open_without_warpgroups();
-  expect_reference(other);
+  expect_reference(other, cases());
 }
 
 TEST_P(AttentionTest, RepeatsItself) {
@@ -207,15 +275,6 @@ TEST_P(AttentionTest, MoreSequencesThanAGridTakes) {
   });
   const bool is_refused = error.find("65536 sequences, CUDA devices take 65535") != error.npos;
   EXPECT_EQ(is_refused, GetParam().device == DeviceType::kCuda) << error;
-}
-
-TEST(AttentionTiles, AreOfTheHeadSizesOfPublishedModels) {
-  for (const int64_t head_size : {32, 64, 128}) {
-    EXPECT_TRUE(attention_uses_tiles(DType::kBF16, head_size));
-    EXPECT_FALSE(attention_uses_tiles(DType::kF32, head_size));
-    EXPECT_EQ(attention_kept_words(DeviceType::kCuda, DType::kF16, head_size, 65), 2);
-  }
-  EXPECT_FALSE(attention_uses_tiles(DType::kBF16, 96));
 }
 
 void AttentionTest::expect_kept_bits(Context& on, int64_t head_size) {
@@ -284,15 +343,19 @@ TEST_P(AttentionTest, RefusesMemoryForBitsThatIsTooSmall) {
 
 TEST_P(AttentionTest, DoesNotDependOnThreads) {
   if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "threads are the CPU's";
-  const Case c{{0, 3, 90, 91, 139}, 3, 12, 0.1};
-  const Tensor qkv = upload(random(139, 108, 1)), grad = upload(random(139, 36, 2));
-  const kernels::Dropout drop = dropout(rule(0.1, 139));
-  const Result first = run(context(), c, qkv, grad, drop);
-  for (const int threads : {1, 3, 7}) {
-    Context other = open(DeviceType::kCpu, threads);
-    const Result again = run(other, c, qkv, grad, drop);
-    EXPECT_EQ(bytes(again.context), bytes(first.context)) << threads;
-    EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv)) << threads;
+  for (const Case& c :
+       {Case{{0, 3, 90, 91, 139}, 3, 12, 0.1}, Case{{0, 3, 90, 91, 139}, 3, 12, 0.1, 10, true}}) {
+    const Tensor qkv = upload(random(139, 108, 1)), grad = upload(random(139, 36, 2));
+    const kernels::Dropout drop = dropout(rule(0.1, 139));
+    const Result first = run(context(), c, qkv, grad, drop);
+    for (const int threads : {1, 3, 7}) {
+      Context other = open(DeviceType::kCpu, threads);
+      const Result again = run(other, c, qkv, grad, drop);
+      EXPECT_EQ(bytes(again.context), bytes(first.context)) << threads;
+      EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv)) << threads;
+      if (!c.has_score_bias) continue;
+      EXPECT_EQ(bytes(again.grad_score_bias), bytes(first.grad_score_bias)) << threads;
+    }
   }
 }
 
@@ -308,8 +371,11 @@ TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
     const Tensor wide_qkv = to_cpu_f32(upload(qkv).view());
     const Result got = run(context(), c, upload(qkv), upload(grad), drop);
     const Result wide = forward(context(), c, wide_qkv, drop);
-    const Tensor wide_grad = backward(context(), c, wide_qkv, to_cpu_f32(got.context.view()),
-                                      got.log_sum_exp, to_cpu_f32(upload(grad).view()), drop);
+    Result of;
+    of.context = to_cpu_f32(got.context.view());
+    of.log_sum_exp = to_cpu_f32(got.log_sum_exp.view());
+    const Tensor wide_grad =
+        backward(context(), c, wide_qkv, of, to_cpu_f32(upload(grad).view()), drop);
     const double contexts = share_of_equals(got.context, wide.context);
     const double gradients = share_of_equals(got.grad_qkv, wide_grad);
     if (multiplies_type(head_size)) {
@@ -324,55 +390,6 @@ TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
 }
 
 ONEBIT_ON_EVERY_BACKEND(AttentionTest);
-
-// A profile counts only the arithmetic on real pairs of tokens, here of sequences of 3 and 1.
-TEST(AttentionWork, CountsPairsOfTokensOfASequence) {
-  const std::vector<int32_t> starts = {0, 3, 4};
-  const ConstView device = ConstView::of(starts.data(), {3});
-  const auto tensor = [](Shape shape) { return Tensor::zeros({}, DType::kF32, shape); };
-  const Tensor qkv = tensor({4, 12}), out = tensor({4, 4}), sums = tensor({2, 4});
-  Context context = Context::cpu(1);
-  Profile profile;
-  context.set_profile_track(&profile.track("main"));
-  profile.start({});
-  attention(context, {.qkv = qkv.view(),
-                      .sequence_starts = {device, starts},
-                      .heads = 2,
-                      .dropout = {},
-                      .context = out.view(),
-                      .log_sum_exp = sums.view()});
-  attention_backward(context, {.grad_context = out.view(),
-                               .qkv = qkv.view(),
-                               .context = out.view(),
-                               .log_sum_exp = sums.view(),
-                               .sequence_starts = {device, starts},
-                               .heads = 2,
-                               .dropout = {},
-                               .grad_qkv = tensor({4, 12}).view()});
-  const std::vector<ProfileSum> found = profile.track("main").sums();
-  ASSERT_EQ(found.size(), 2u);
-  constexpr double kPairs = 9 + 1, kHidden = 4;
-  for (const ProfileSum& sum : found) {
-    const bool forward = std::string_view(sum.place.operation) == "attention";
-    EXPECT_EQ(sum.work.flops, (forward ? 2 : 5) * 2 * kPairs * kHidden) << sum.place.operation;
-  }
-}
-
-TEST(AttentionErrors, BadSequences) {
-  Context context = Context::cpu(1);
-  const Tensor qkv = Tensor::zeros({}, DType::kF32, {4, 6}),
-               out = Tensor::zeros({}, DType::kF32, {4, 2});
-  for (const std::vector<int32_t>& starts : {std::vector<int32_t>{0, 3}, {1, 4}, {0, 5, 4}, {}}) {
-    const ConstView device = ConstView::of(starts.data(), {static_cast<int64_t>(starts.size())});
-    EXPECT_THROW(attention(context, {.qkv = qkv.view(),
-                                     .sequence_starts = {device, starts},
-                                     .heads = 1,
-                                     .dropout = {},
-                                     .context = out.view(),
-                                     .log_sum_exp = {}}),
-                 Error);
-  }
-}
 
 }  // namespace
 }  // namespace onebit::ops

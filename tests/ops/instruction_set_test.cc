@@ -11,6 +11,7 @@
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/losses.h"
 #include "onebit/math/ops/reduce.h"
+#include "onebit/math/ops/rotary.h"
 #include "onebit/math/ops/rows.h"
 #include "onebit/math/tensor/tensor.h"
 #include "onebit/math/updates/lamb_update.h"
@@ -42,6 +43,37 @@ Tensor numbers(DType dtype, Shape shape) {
 void append(std::vector<float>& all, const Tensor& x) {
   const Tensor wide = to_cpu_f32(x.view());
   all.insert(all.end(), wide.data<float>(), wide.data<float>() + wide.view().elements());
+}
+
+// Operations of encoders after BERT.
+void run_later_ones(Context& context, DType dtype, const kernels::Dropout& drop,
+                    std::vector<float>& all) {
+  const Tensor x = numbers(dtype, {kRows, kHidden});
+  const Tensor gated = Tensor::zeros({}, dtype, {kRows, kHidden / 2});
+  gated_activation(context, {.kind = ActivationKind::kSwish, .x = x.view(), .y = gated.view()});
+  append(all, gated);
+  const Tensor turned = numbers(dtype, {kRows, kHidden});
+  const Tensor positions = Tensor::zeros({}, DType::kI32, {kRows});
+  for (int64_t row = 0; row < kRows; ++row) {
+    positions.data<int32_t>()[row] = static_cast<int32_t>(row);
+  }
+  rotary(context, {.positions = positions.view(),
+                   .turns = rotary_turns({}, 10000, kRows, kHidden / 3).view(),
+                   .heads = 1,
+                   .qkv = turned.view()});
+  append(all, turned);
+  const int32_t starts[] = {0, 4, 21};
+  const Tensor context_rows = Tensor::zeros({}, dtype, {kRows, kHidden / 3});
+  const Tensor score_bias = numbers(DType::kF32, {2, 33});
+  attention(context, {.qkv = x.view(),
+                      .sequence_starts = {ConstView::of(starts, {3}), starts},
+                      .heads = 2,
+                      .window = 3,
+                      .score_bias = score_bias.view(),
+                      .dropout = drop,
+                      .context = context_rows.view(),
+                      .log_sum_exp = {}});
+  append(all, context_rows);
 }
 
 // One of each kind of loop. Returns all they wrote.
@@ -115,6 +147,7 @@ std::vector<float> run(DType dtype, bool baseline) {
                                  .learning_rate = 0.1});
   append(all, value);
   append(all, ratio);
+  run_later_ones(context, dtype, drop, all);
   return all;
 }
 

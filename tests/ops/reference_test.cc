@@ -42,20 +42,32 @@ TEST(Reference, ActivationSlopes) {
 TEST(Reference, LayerNormBackward) {
   Matrix x = random(3, 5, 0), gamma = random(1, 5, 1), beta = random(1, 5, 2);
   const Matrix grad_y = random(3, 5, 3);
-  const auto loss = [&] { return inner(layer_norm(x, gamma, beta, 1e-3).y, grad_y); };
-  const NormGradients grad = layer_norm_backward(grad_y, layer_norm(x, gamma, beta, 1e-3), gamma);
-  expect_equal(grad.x, finite_difference(x, loss));
-  expect_equal(grad.gamma, finite_difference(gamma, loss));
-  expect_equal(grad.beta, finite_difference(beta, loss));
+  for (const NormKind kind : {NormKind::kLayer, NormKind::kRms}) {
+    const auto norm = [&] { return layer_norm(x, gamma, beta, 1e-3, kind); };
+    const auto loss = [&] { return inner(norm().y, grad_y); };
+    const NormGradients grad = layer_norm_backward(grad_y, norm(), gamma, kind);
+    expect_equal(grad.x, finite_difference(x, loss));
+    expect_equal(grad.gamma, finite_difference(gamma, loss));
+    expect_equal(grad.beta, finite_difference(beta, loss));
+  }
 }
 
 TEST(Reference, AttentionBackward) {
   Matrix qkv = random(7, 3 * 4, 0);
   const std::vector<int32_t> starts = {0, 4, 5, 7};
-  const Attention attention{qkv, starts, 2, {0.3, 5, 1, {1, 2, 3, 4, 5, 6, 7}}};
+  const DropoutRule dropout{0.3, 5, 1, {1, 2, 3, 4, 5, 6, 7}};
+  Matrix score_bias = random(2, 9, 2);
   const Matrix grad_context = random(7, 4, 1);
-  expect_equal(attention.backward(grad_context),
-               finite_difference(qkv, [&] { return inner(attention.forward(), grad_context); }));
+  for (const Attention& attention :
+       {Attention{qkv, starts, 2, dropout}, Attention{qkv, starts, 2, dropout, 1},
+        Attention{qkv, starts, 2, dropout, -1, &score_bias}}) {
+    const auto loss = [&] { return inner(attention.forward(), grad_context); };
+    Matrix grad_bias(2, 9);
+    expect_equal(attention.backward(grad_context, &grad_bias), finite_difference(qkv, loss));
+    if (attention.score_bias != nullptr) {
+      expect_equal(grad_bias, finite_difference(score_bias, loss));
+    }
+  }
 }
 
 TEST(Reference, CrossEntropyGradient) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "tests/reference/dropout.h"
@@ -18,6 +20,16 @@ struct Attention {
   const std::vector<int32_t>& starts;
   int64_t heads;
   DropoutRule dropout;
+  int64_t window = -1;                 // keys further away than this are not seen, -1: none is
+  const Matrix* score_bias = nullptr;  // [heads, columns], the middle one for distance 0
+
+  bool sees(int64_t query, int64_t key) const {
+    return window < 0 || std::abs(query - key) <= window;
+  }
+  double bias(int64_t head, int64_t query, int64_t key) const {
+    if (score_bias == nullptr) return 0;
+    return (*score_bias)(head, score_bias->columns / 2 + key - query);
+  }
 
   int64_t hidden() const { return qkv.columns / 3; }
   int64_t head_size() const { return hidden() / heads; }
@@ -39,8 +51,11 @@ struct Attention {
     const double scale = 1 / std::sqrt(static_cast<double>(head_size()));
     for (int64_t i = 0; i < p.rows; ++i) {
       double sum = 0;
-      for (int64_t j = 0; j < p.columns; ++j) sum += std::exp(p(i, j) * scale);
-      for (int64_t j = 0; j < p.columns; ++j) p(i, j) = std::exp(p(i, j) * scale) / sum;
+      for (int64_t j = 0; j < p.columns; ++j) {
+        p(i, j) = sees(i, j) ? std::exp(p(i, j) * scale + bias(head, i, j)) : 0;
+        sum += p(i, j);
+      }
+      for (int64_t j = 0; j < p.columns; ++j) p(i, j) /= sum;
       if (log_sum_exp != nullptr) (*log_sum_exp)(head, starts[sequence] + i) = std::log(sum);
     }
     return p;
@@ -73,15 +88,19 @@ struct Attention {
     return context;
   }
 
-  Matrix backward(const Matrix& grad_context) const {
+  // Adds to grad_score_bias [heads, columns], unless it is null.
+  Matrix backward(const Matrix& grad_context, Matrix* grad_score_bias = nullptr) const {
     Matrix grad(qkv.rows, qkv.columns);
     for (size_t s = 0; s + 1 < starts.size(); ++s) {
-      for (int64_t head = 0; head < heads; ++head) backward_head(grad_context, s, head, grad);
+      for (int64_t head = 0; head < heads; ++head) {
+        backward_head(grad_context, s, head, grad, grad_score_bias);
+      }
     }
     return grad;
   }
 
-  void backward_head(const Matrix& grad_context, size_t s, int64_t head, Matrix& grad) const {
+  void backward_head(const Matrix& grad_context, size_t s, int64_t head, Matrix& grad,
+                     Matrix* grad_score_bias) const {
     const Matrix query = third(0, s, head), key = third(1, s, head), value = third(2, s, head);
     const Matrix p = probabilities(s, head, nullptr), f = factors(s, head);
     Matrix grad_out(p.rows, head_size());
@@ -100,8 +119,10 @@ struct Attention {
       double total = 0;
       for (int64_t j = 0; j < p.columns; ++j) total += grad_p(i, j) * p(i, j);
       for (int64_t j = 0; j < p.columns; ++j) {
-        grad_score(i, j) =
-            p(i, j) * (grad_p(i, j) - total) / std::sqrt(static_cast<double>(head_size()));
+        const double of_score = p(i, j) * (grad_p(i, j) - total);
+        grad_score(i, j) = of_score / std::sqrt(static_cast<double>(head_size()));
+        if (grad_score_bias == nullptr) continue;
+        (*grad_score_bias)(head, grad_score_bias->columns / 2 + j - i) += of_score;
       }
     }
     const Matrix parts[3] = {product(grad_score, key), product(transposed(grad_score), query),

@@ -1,7 +1,8 @@
-// The row arithmetic of layer norm on a CUDA device: a thread block holds one row, eight columns
+// The row arithmetic of norms on a CUDA device: a thread block holds one row, eight columns
 // per thread (row_threads in kernel_cuda.h). For *_cuda.cu only.
 #pragma once
 
+#include "onebit/ground/base/encoder_choices.h"
 #include "onebit/math/kernels/kernel_cuda.h"
 
 namespace onebit::kernels::cuda {
@@ -10,13 +11,14 @@ struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// The variance is computed about the mean. Columns from `count` on do not belong to the row. A
-// block has one row.
-__device__ inline RowStatistics row_statistics(const Eight& row, int64_t count, int64_t hidden,
-                                               float epsilon) {
+// The variance is computed about the mean, which is 0 for kRms. Columns from `count` on do not
+// belong to the row. A block has one row.
+__device__ inline RowStatistics row_statistics(NormKind kind, const Eight& row, int64_t count,
+                                               int64_t hidden, float epsilon) {
   float sum = 0, squares = 0;
   for (int i = 0; i < kEight; ++i) sum += row.lane[i];  // zeros past the end
-  const float mean = block_sums_in_turn<float>({sum, 0}, 0).first / static_cast<float>(hidden);
+  float mean = block_sums_in_turn<float>({sum, 0}, 0).first / static_cast<float>(hidden);
+  if (kind == NormKind::kRms) mean = 0;
   for (int i = 0; i < kEight; ++i) {
     const float centred = i < count ? row.lane[i] - mean : 0.0f;
     squares = fmaf(centred, centred, squares);
@@ -36,17 +38,22 @@ __device__ inline Eight normalised(const Eight& row, RowStatistics statistics, c
   return result;
 }
 
+// Eight elements of beta [hidden], zeros if it is null.
+__device__ inline Eight load_beta(const float* beta, int64_t column, int64_t hidden) {
+  return beta != nullptr ? load_eight(beta + column, hidden - column) : Eight{};
+}
+
 // The source of the normalised value of the forward pass: the norm's input, or its output if
 // `input` is null.
 template <typename T>
 struct NormSource {
   const T *input, *output;
-  const float *mean, *inverse_stddev, *beta;
+  const float* mean;  // null if it is 0 or not needed, as with the output
+  const float *inverse_stddev, *beta;
 
   __device__ __host__ const T* values() const { return input != nullptr ? input : output; }
-  // The mean is not needed with the output.
   __device__ RowStatistics statistics(int64_t row) const {
-    return {input != nullptr ? mean[row] : 0.0f, inverse_stddev[row]};
+    return {mean != nullptr ? mean[row] : 0.0f, inverse_stddev[row]};
   }
   // `result`: the elements of values() at the column.
   __device__ Eight x_hat(Eight result, RowStatistics of_row, int64_t hidden, int64_t column,
@@ -58,7 +65,7 @@ struct NormSource {
       }
       return result;
     }
-    const Eight shift = load_eight(beta + column, count);
+    const Eight shift = load_beta(beta, column, hidden);
     for (int i = 0; i < kEight; ++i) {
       const float scale = gamma.lane[i] == 0.0f ? 0.0f : 1.0f / gamma.lane[i];
       result.lane[i] = i < count ? (result.lane[i] - shift.lane[i]) * scale : 0.0f;
@@ -97,9 +104,9 @@ struct MeanByDivision {
 // beta. A
 // block calls it for one `row` after the other. kWarps: as in block_sums_in_turn().
 template <unsigned kWarps = 0, class Mean>
-__device__ Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,
-                               int64_t row, const Mean& mean, float inverse_stddev,
-                               Eight& gamma_sum, Eight& beta_sum) {
+__device__ Eight norm_gradient(NormKind kind, const Eight& grad_y, const Eight& x_hat,
+                               const Eight& gamma, int64_t row, const Mean& mean,
+                               float inverse_stddev, Eight& gamma_sum, Eight& beta_sum) {
   Sums sums{0, 0};
   for (int i = 0; i < kEight; ++i) {
     const float scaled = grad_y.lane[i] * gamma.lane[i];  // zeros past the end
@@ -109,7 +116,8 @@ __device__ Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Ei
     beta_sum.lane[i] += grad_y.lane[i];
   }
   sums = block_sums_in_turn<float, kWarps>(sums, static_cast<unsigned>(row) % 2);
-  const float mean_grad = mean(sums.first), mean_product = mean(sums.second);
+  const float mean_grad = kind == NormKind::kLayer ? mean(sums.first) : 0.0f;
+  const float mean_product = mean(sums.second);
   Eight result;
   for (int i = 0; i < kEight; ++i) {
     const float centred = grad_y.lane[i] * gamma.lane[i] - mean_grad;

@@ -1,4 +1,4 @@
-// The row arithmetic of layer norm, shared by every operation that contains one. A row is in an f32
+// The row arithmetic of norms, shared by every operation that contains one. A row is in an f32
 // buffer in the first-level cache.
 
 #if defined(ONEBIT_KERNELS_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -8,21 +8,43 @@
 #define ONEBIT_KERNELS_NORM_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 
+#include "onebit/ground/base/encoder_choices.h"
+#include "onebit/math/device/context.h"
+#include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/simd_inl.h"
+#include "onebit/math/tensor/view.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::kernels::HWY_NAMESPACE {
+
+// A view's values, or `count` zeros if it is empty: the beta of a norm that has none, the means of
+// rows that are not centred. Loops need no branch for them.
+class ValuesOrZeros {
+ public:
+  ValuesOrZeros(Context& context, const ConstView& view, int64_t count)
+      : memory_(context.scratch().take(view.empty() ? count * 4 : 0)),
+        data_(view.empty() ? memory_.as<float>() : view.data<float>()) {
+    if (view.empty()) std::fill_n(memory_.as<float>(), count, 0.0f);
+  }
+  const float* data() const { return data_; }
+
+ private:
+  Scratch::Block memory_;
+  const float* data_;
+};
 
 struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// Statistics of row [hidden] with known sum: the variance is computed about the mean.
-HWY_INLINE RowStatistics row_statistics(const float* row, int64_t hidden, float sum,
+// Statistics of row [hidden] with known sum: the variance is computed about the mean, which is 0
+// for kRms.
+HWY_INLINE RowStatistics row_statistics(NormKind kind, const float* row, int64_t hidden, float sum,
                                         float epsilon) {
-  const float mean = sum / static_cast<float>(hidden);
+  const float mean = kind == NormKind::kLayer ? sum / static_cast<float>(hidden) : 0.0f;
   Chains squares;
   for_lanes_chained(hidden, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
     const Vector centred = keep(hn::Sub(load(row + i, lanes), set(mean)), lanes);
@@ -75,6 +97,7 @@ HWY_INLINE void invert_gamma(const float* gamma, int64_t hidden, float* inverse_
 struct NormGradientRow {
   float* x_hat;  // [hidden]
   float* grad;   // [hidden]  gradient of the normalised value: grad_y * gamma
+  NormKind kind = NormKind::kLayer;
   float mean_grad = 0, mean_product = 0;
 
   // Reads grad_y(i, lanes) of one row and adds to grad_gamma and grad_beta.
@@ -93,7 +116,7 @@ struct NormGradientRow {
       grads.chain[chain] = hn::Add(grads.chain[chain], scaled);
       products.chain[chain] = hn::MulAdd(scaled, hat, products.chain[chain]);
     });
-    mean_grad = grads.sum() / static_cast<float>(hidden);
+    if (kind == NormKind::kLayer) mean_grad = grads.sum() / static_cast<float>(hidden);
     mean_product = products.sum() / static_cast<float>(hidden);
   }
 

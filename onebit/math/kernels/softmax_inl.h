@@ -16,10 +16,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::kernels::HWY_NAMESPACE {
 
-// The dropout bits of one query's probabilities.
-HWY_INLINE void draw_score_bits(const DropoutPlan& plan, int64_t row, int64_t head, int64_t keys,
-                                uint16_t* bits) {
-  draw_dropout_bits(plan, row, first_score_block(static_cast<uint32_t>(head)), keys, bits);
+// The dropout bits of one query's probabilities of `keys` keys from `first` on, a multiple of
+// kDropoutLanes.
+HWY_INLINE void draw_score_bits(const DropoutPlan& plan, int64_t row, int64_t head, int64_t first,
+                                int64_t keys, uint16_t* bits) {
+  const uint32_t block = first_score_block(static_cast<uint32_t>(head)) +
+                         static_cast<uint32_t>(first / int64_t{kDropoutLanes});
+  draw_dropout_bits(plan, row, block, keys, bits);
 }
 
 // Scores of one query become exp(score - maximum), or 0 if dropped. Returns log(sum exp(score)).

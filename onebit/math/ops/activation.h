@@ -32,4 +32,21 @@ struct ActivationBackward {
 };
 void activation_backward(Context&, const ActivationBackward&);
 
+// y = activation(a) * b (Shazeer, arXiv 2002.05202), where a row of x is a, then b.
+struct GatedActivation {
+  ActivationKind kind;
+  ConstView x;  // [rows, 2 * columns]
+  View y;       // [rows, columns]  overwritten
+};
+void gated_activation(Context&, const GatedActivation&);
+
+struct GatedActivationBackward {
+  ActivationKind kind;
+  ConstView grad_y;  // [rows, columns]
+  ConstView x;       // [rows, 2 * columns]
+  View grad_x;       // [rows, 2 * columns]  overwritten, may be x
+  View grad_bias;    // f32 [2 * columns]    column sums of grad_x, added to (empty: not computed)
+};
+void gated_activation_backward(Context&, const GatedActivationBackward&);
+
 }  // namespace onebit::ops

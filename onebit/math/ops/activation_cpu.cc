@@ -85,13 +85,16 @@ HWY_INLINE void with_activation(ActivationKind kind, const Body& body) {
   }
 }
 
+// The function for values that are rounded to T.
+template <typename T, class Function>
+using RoundedTo = std::conditional_t<std::is_same_v<T, bf16> && std::is_same_v<Function, GeluErf>,
+                                     GeluErfToBf16, Function>;
+
 void activation(Context& context, const Activation& a) {
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
     with_activation(a.kind, [&](auto function) HWY_ATTR {
-      using Function = decltype(function);
-      constexpr bool kToBf16 = std::is_same_v<T, bf16> && std::is_same_v<Function, GeluErf>;
-      using Chosen = std::conditional_t<kToBf16, GeluErfToBf16, Function>;
+      using Chosen = RoundedTo<T, decltype(function)>;
       const T* x = a.x.data<T>();
       T* y = a.y.data<T>();
       for_parts(context, a.x.elements(), grain_for(1),
@@ -143,6 +146,80 @@ void activation_backward(Context& context, const ActivationBackward& a) {
   if (sums_bias) sums.add_to(context, 0, a.grad_bias.data<float>());
 }
 
+void gated_activation(Context& context, const GatedActivation& a) {
+  const int64_t rows = a.y.extent(0), columns = a.y.extent(1);
+  with_float_type(a.y.dtype(), [&](auto tag) HWY_ATTR {
+    using T = decltype(tag);
+    with_activation(a.kind, [&](auto function) HWY_ATTR {
+      using Chosen = RoundedTo<T, decltype(function)>;
+      for_parts(context, rows, grain_for(columns),
+                [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+                  for (int64_t row = begin; row < end; ++row) {
+                    const T* x = a.x.data<T>() + 2 * row * columns;
+                    T* y = a.y.data<T>() + row * columns;
+                    for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+                      const Vector value = Chosen::value(load(x + i, lanes));
+                      store(hn::Mul(value, load(x + columns + i, lanes)), y + i, lanes);
+                    });
+                  }
+                });
+    });
+  });
+}
+
+// The derivative of an activation at x.
+template <class Function>
+HWY_INLINE Vector slope_at(Vector x) {
+  if constexpr (std::is_same_v<Function, Tanh>) return Tanh::derivative(Tanh::value(x));
+  return Function::derivative(x);
+}
+
+// `bias` [2 * columns] gets the column sums, unless it is null.
+template <typename T, class Function>
+void gated_backward_block(const GatedActivationBackward& a, int64_t begin, int64_t end,
+                          float* bias) {
+  const int64_t columns = a.grad_y.extent(1);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* grad_y = a.grad_y.data<T>() + row * columns;
+    const T* x = a.x.data<T>() + 2 * row * columns;
+    T* grad_x = a.grad_x.data<T>() + 2 * row * columns;
+    for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+      const Vector gate = load(x + i, lanes), factor = load(x + columns + i, lanes);
+      const Vector grad = load(grad_y + i, lanes);
+      const Vector to_gate = hn::Mul(hn::Mul(grad, factor), slope_at<Function>(gate));
+      const Vector to_factor = hn::Mul(grad, Function::value(gate));
+      store(to_gate, grad_x + i, lanes);
+      store(to_factor, grad_x + columns + i, lanes);
+      if (bias != nullptr) {
+        float* const second = bias + columns;
+        store(hn::Add(load(bias + i, lanes), to_gate), bias + i, lanes);
+        store(hn::Add(load(second + i, lanes), to_factor), second + i, lanes);
+      }
+    });
+  }
+}
+
+void gated_activation_backward(Context& context, const GatedActivationBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), columns = a.grad_y.extent(1);
+  const bool sums_bias = !a.grad_bias.empty();
+  const RowBlocks blocks(rows);
+  ColumnPartials sums(context, blocks, sums_bias ? 2 * columns : 0, 1);
+  with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
+    with_activation(a.kind, [&](auto function) HWY_ATTR {
+      for_parts(context, blocks.count(), grain_for(2 * columns * blocks.rows_per_block()),
+                [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+                  for (int64_t block = begin; block < end; ++block) {
+                    sums.clear(block);
+                    gated_backward_block<decltype(tag), decltype(function)>(
+                        a, blocks.begin(block), blocks.end(block),
+                        sums_bias ? sums.of(0, block) : nullptr);
+                  }
+                });
+    });
+  });
+  if (sums_bias) sums.add_to(context, 0, a.grad_bias.data<float>());
+}
+
 }  // namespace
 }  // namespace onebit::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -152,6 +229,8 @@ namespace onebit::ops {
 
 ONEBIT_CPU_OP(activation, Activation);
 ONEBIT_CPU_OP(activation_backward, ActivationBackward);
+ONEBIT_CPU_OP(gated_activation, GatedActivation);
+ONEBIT_CPU_OP(gated_activation_backward, GatedActivationBackward);
 
 }  // namespace onebit::ops
 #endif

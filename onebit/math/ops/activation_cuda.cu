@@ -11,6 +11,7 @@ using namespace kernels::cuda;
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int64_t kMostRows = 65535;  // of a grid's second extent
 constexpr float kTanhLinear = 1.59576912161f, kTanhCubic = 0.0713548162726f;  // of 2 u
 
 __device__ float sigmoid(float x) {
@@ -60,6 +61,10 @@ struct Exact {
   ActivationKind kind;
   __device__ float value(float x) const { return value_of(kind, x); }
   __device__ float slope(float x) const { return slope_of(kind, x); }
+  // The derivative at x, of every activation.
+  __device__ float slope_at(float x) const {
+    return slope_of(kind, kind == ActivationKind::kTanh ? tanhf(x) : x);
+  }
 };
 
 // GELU with erf for results of 16 bits: the normal distribution to 1.5e-7 by Abramowitz and Stegun,
@@ -84,6 +89,7 @@ struct ShortGelu {
     const Normal at = normal(x);
     return fmaf(x * 0.398942280401f, at.density, at.distribution);
   }
+  __device__ float slope_at(float x) const { return slope(x); }
 };
 
 // One thread per eight elements.
@@ -150,6 +156,57 @@ __global__ void backward(Function function, Backward<T> a) {
   }
 }
 
+// One thread per eight elements of a row of y, in a grid of (columns, rows).
+template <typename T, class Function>
+__global__ void gated_forward(Function function, const T* x, T* y, int64_t columns) {
+  const int64_t column = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+  if (column >= columns) return;
+  const int64_t row = blockIdx.y, count = columns - column;
+  const T* from = x + 2 * row * columns + column;
+  Eight values, factors;
+  load_eight_of_both(from, from + columns, count, values, factors);
+  for (int i = 0; i < kEight; ++i) {
+    values.lane[i] = function.value(values.lane[i]) * factors.lane[i];
+  }
+  store_eight(values, y + row * columns + column, count);
+}
+
+template <typename T>
+struct GatedBackward {
+  const T *grad_y, *x;
+  T* grad_x;  // may be x
+  int64_t rows, columns, rows_per_block;
+  float* partials;  // [blocks, 2 * columns], may be null
+};
+
+// Grid (columns, row blocks), where a thread owns eight columns of both halves in its row block.
+template <typename T, class Function>
+__global__ void gated_backward(Function function, GatedBackward<T> a) {
+  const int64_t column = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+  if (column >= a.columns) return;
+  const int64_t first = int64_t{blockIdx.y} * a.rows_per_block, count = a.columns - column;
+  Eight gate_sums, factor_sums;
+  for (int64_t row = first; row < min(a.rows, first + a.rows_per_block); ++row) {
+    const int64_t at = 2 * row * a.columns + column;
+    const Eight grad = load_eight(a.grad_y + row * a.columns + column, count);
+    Eight gate, factor;
+    load_eight_of_both(a.x + at, a.x + at + a.columns, count, gate, factor);
+    for (int i = 0; i < kEight; ++i) {
+      const float value = function.value(gate.lane[i]);
+      gate.lane[i] = grad.lane[i] * factor.lane[i] * function.slope_at(gate.lane[i]);
+      factor.lane[i] = grad.lane[i] * value;
+      gate_sums.lane[i] += gate.lane[i];
+      factor_sums.lane[i] += factor.lane[i];
+    }
+    store_eight(gate, a.grad_x + at, count);
+    store_eight(factor, a.grad_x + at + a.columns, count);
+  }
+  if (a.partials == nullptr) return;
+  float* sums = a.partials + 2 * blockIdx.y * a.columns + column;
+  store_eight(gate_sums, sums, count);
+  store_eight(factor_sums, sums + a.columns, count);
+}
+
 // Calls body(function) with what computes the activation for results of type T.
 template <typename T, class Body>
 void with_function(ActivationKind kind, const Body& body) {
@@ -196,6 +253,50 @@ void activation_backward(Context& context, const ActivationBackward& a) {
       using Function = decltype(function);
       launch("activation_backward", cuda, grid, kThreads,
              whole ? backward<true, T, Function> : backward<false, T, Function>, function, call);
+    });
+  });
+  if (sums_bias) partials.add_to({a.grad_bias.data<float>()});
+}
+
+void gated_activation(Context& context, const GatedActivation& a) {
+  const int64_t rows = a.y.extent(0), columns = a.y.extent(1);
+  if (rows * columns == 0) return;
+  CudaStream& cuda = CudaStream::of(context);
+  const unsigned blocks = blocks_of(columns, kThreads * kEight);
+  with_device_type(a.y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    with_function<T>(a.kind, [&](auto function) {
+      // The second extent of a grid has a limit.
+      for (int64_t first = 0; first < rows; first += kMostRows) {
+        const unsigned count = static_cast<unsigned>(std::min(kMostRows, rows - first));
+        launch("gated_activation", cuda, dim3(blocks, count), kThreads,
+               gated_forward<T, decltype(function)>, function,
+               pointer<T>(a.x) + 2 * first * columns, pointer<T>(a.y) + first * columns, columns);
+      }
+    });
+  });
+}
+
+void gated_activation_backward(Context& context, const GatedActivationBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), columns = a.grad_y.extent(1);
+  if (rows * columns == 0) return;
+  CudaStream& cuda = CudaStream::of(context);
+  const bool sums_bias = !a.grad_bias.empty();
+  const DeviceRowBlocks blocks(rows);
+  DevicePartials partials(cuda, blocks.count, sums_bias ? 2 * columns : 0, 1);
+  const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
+  with_device_type(a.grad_y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const GatedBackward<T> call{.grad_y = pointer<T>(a.grad_y),
+                                .x = pointer<T>(a.x),
+                                .grad_x = pointer<T>(a.grad_x),
+                                .rows = rows,
+                                .columns = columns,
+                                .rows_per_block = blocks.rows_per_block,
+                                .partials = sums_bias ? partials.data() : nullptr};
+    with_function<T>(a.kind, [&](auto function) {
+      launch("gated_activation_backward", cuda, grid, kThreads,
+             gated_backward<T, decltype(function)>, function, call);
     });
   });
   if (sums_bias) partials.add_to({a.grad_bias.data<float>()});

@@ -6,25 +6,27 @@
 namespace onebit::ops {
 
 // Floating-point operations of one product of the scores with a third of qkv, over all heads.
-static double product_flops(const SequenceStarts& starts, int64_t hidden) {
-  double squares = 0;
+static double product_flops(const SequenceStarts& starts, int64_t window, int64_t hidden) {
+  double pairs = 0;
   for (size_t i = 1; i < starts.host.size(); ++i) {
     const double length = starts.host[i] - starts.host[i - 1];
-    squares += length * length;
+    const double width = static_cast<double>(window);
+    const bool sees_all = window < 0 || width >= length;
+    pairs += sees_all ? length * length : length * (2 * width + 1) - width * (width + 1);
   }
-  return 2 * squares * static_cast<double>(hidden);
+  return 2 * pairs * static_cast<double>(hidden);
 }
 
 // Forward: scores and their product with the values. Backward: the scores again, and the gradients
 // of probabilities, queries, keys and values.
 static Work work_of(const Attention& a) {
   Work work = kernels::moves(a.qkv, a.context, a.log_sum_exp);
-  work.flops = 2 * product_flops(a.sequence_starts, a.context.extent(1));
+  work.flops = 2 * product_flops(a.sequence_starts, a.window, a.context.extent(1));
   return work;
 }
 static Work work_of(const AttentionBackward& a) {
   Work work = kernels::moves(a.grad_context, a.qkv, a.context, a.log_sum_exp, a.grad_qkv);
-  work.flops = 5 * product_flops(a.sequence_starts, a.context.extent(1));
+  work.flops = 5 * product_flops(a.sequence_starts, a.window, a.context.extent(1));
   return work;
 }
 
@@ -64,6 +66,22 @@ void check_heads(const kernels::ArgumentCheck& check, const ConstView& qkv, int6
 
 // A is Attention or AttentionBackward.
 template <class A>
+void check_scores(const kernels::ArgumentCheck& check, const A& a) {
+  check.that(a.window >= -1, "window must be -1 or a number of tokens");
+  require(a.qkv.device().is_cpu() || (a.window < 0 && a.score_bias.empty()),
+          "attention: windows and a bias of scores are computed on a CPU alone");
+  if (a.score_bias.empty()) return;
+  check.leading("score_bias", a.score_bias, 2);
+  const int64_t columns = a.score_bias.extent(1), longest = a.sequence_starts.longest();
+  check.view("score_bias", a.score_bias, DType::kF32, {a.heads, columns});
+  check.that(columns % 2 == 1, "score_bias must have an odd number of columns");
+  require(columns >= 2 * longest - 1,
+          "attention: score_bias has {} columns, a sequence of {} tokens needs {}", columns,
+          longest, 2 * longest - 1);
+}
+
+// A is Attention or AttentionBackward.
+template <class A>
 void check_kept(const kernels::ArgumentCheck& check, const ConstView& kept, const A& a) {
   if (kept.empty()) return;
   check.that(kept.shape().rank() == 3, "kept must be [heads, rows, words]");
@@ -91,6 +109,7 @@ void attention(Context& context, const Attention& a) {
   check_heads(check, a.qkv, a.heads);
   const int64_t rows = a.qkv.extent(0), hidden = a.qkv.extent(1) / 3;
   check_sequences(check, a.sequence_starts, rows);
+  check_scores(check, a);
   check.dropout(a.dropout, rows);
   check.view("context", a.context, a.qkv.dtype(), {rows, hidden});
   check.optional("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
@@ -104,6 +123,7 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   const int64_t rows = a.qkv.extent(0), hidden = a.qkv.extent(1) / 3;
   const DType dtype = a.qkv.dtype();
   check_sequences(check, a.sequence_starts, rows);
+  check_scores(check, a);
   check.dropout(a.dropout, rows);
   check.view("grad_context", a.grad_context, dtype, {rows, hidden});
   check.view("context", a.context, dtype, {rows, hidden});
@@ -112,6 +132,9 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   check.view("grad_qkv", a.grad_qkv, dtype, a.qkv.shape());
   check.that(a.grad_qkv.raw() != a.qkv.raw() || rows == 0, "grad_qkv must not be qkv");
   check.optional("grad_bias", a.grad_bias, DType::kF32, {3 * hidden});
+  check.that(a.grad_score_bias.empty() || !a.score_bias.empty(),
+             "grad_score_bias must be empty where score_bias is");
+  check.optional("grad_score_bias", a.grad_score_bias, DType::kF32, a.score_bias.shape());
   on_device::attention_backward(context, a);
 }
 

@@ -9,9 +9,15 @@
 // h owns columns [h * head_size, (h + 1) * head_size) of each third, head_size = hidden / heads.
 // Tokens of sequence s are rows [starts[s], starts[s + 1]). Scores are scaled by 1/sqrt(head_size).
 //
+// With a window w a query attends to the keys of its sequence that are at most w tokens away, on
+// either side. Time and memory then grow with tokens * w. A window of -1 is no window.
+//
+// A bias of scores is added to the scaled scores: of head h, and of a key k tokens after its query,
+// score_bias[h, (columns - 1) / 2 + k] (T5, arXiv 1910.10683). It has at least 2 * longest - 1
+// columns, an odd number, where no sequence has more than `longest` tokens.
+//
 // Dropout acts on the probabilities. Their row key is the key of the query's row, and the column
-// for
-// head h and the key at position k of its sequence is h * 65536 + k (see dropout_mask.h). A
+// for head h and the key at position k of its sequence is h * 65536 + k (see dropout_mask.h). A
 // sequence therefore has at most 65536 tokens, and there are at most 65536 heads.
 #pragma once
 
@@ -27,6 +33,8 @@ struct Attention {
   ConstView qkv;  // [rows, 3 * hidden]
   SequenceStarts sequence_starts;
   int64_t heads;
+  int64_t window = -1;
+  ConstView score_bias;  // f32 [heads, columns], may be empty
   kernels::Dropout dropout;
   View context;      // [rows, hidden]     overwritten
   View log_sum_exp;  // f32 [heads, rows]  overwritten (empty in evaluation)
@@ -50,11 +58,14 @@ struct AttentionBackward {
   ConstView kept;          // as the forward pass has written it (may be empty)
   SequenceStarts sequence_starts;
   int64_t heads;
-  kernels::Dropout dropout;  // as in the forward pass
+  int64_t window = -1;       // as in the forward pass
+  ConstView score_bias;      // likewise
+  kernels::Dropout dropout;  // likewise
   View grad_qkv;             // [rows, 3 * hidden]  overwritten
   // f32 [3 * hidden], added to: column sums of grad_qkv, before it is rounded where kernels have it
   // so. It may be empty.
   View grad_bias;
+  View grad_score_bias;  // f32 [heads, columns]  added to (empty: not computed)
 };
 void attention_backward(Context&, const AttentionBackward&);
 

@@ -12,9 +12,9 @@
 #include <algorithm>
 
 #include "onebit/math/kernels/bf16_tile_product.h"
-#include "onebit/math/kernels/softmax_inl.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_plan.h"
+#include "onebit/math/ops/attention_rows_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
@@ -64,14 +64,15 @@ struct Bf16Forward {
                        2 * layout.head_row);
     for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
       const int64_t queries = std::min(kQueryTile, at.keys - begin);
-      probabilities(query + begin * at.row_elements, begin, queries);
+      const KeyRange seen = at.keys_of(begin, queries);
+      probabilities(query + begin * at.row_elements, begin, queries, seen);
       kernels::bf16_tile_product({.m = queries,
                                   .n = at.size,
-                                  .pairs = kernels::bf16_pairs(at.keys),
+                                  .pairs = kernels::bf16_pairs(seen.count()),
                                   .a = tiles.probability,
-                                  .a_row = layout.key_row,
+                                  .a_row = layout.score_row,
                                   .a_step = 2,
-                                  .b = tiles.value,
+                                  .b = tiles.value + seen.begin * layout.head_row,
                                   .b_row = 2 * layout.head_row,
                                   .c = tiles.context,
                                   .c_row = layout.head_row});
@@ -83,28 +84,29 @@ struct Bf16Forward {
   }
 
   // Computes the dropped exp(score - maximum) of `queries` queries from `begin` on.
-  void probabilities(const bf16* query, int64_t begin, int64_t queries) const {
+  void probabilities(const bf16* query, int64_t begin, int64_t queries,
+                     const KeyRange& seen) const {
     kernels::bf16_tile_product({.m = queries,
-                                .n = at.keys,
+                                .n = seen.count(),
                                 .pairs = at.size / 2,
                                 .a = query,
                                 .a_row = at.row_elements,
                                 .a_step = 2,
-                                .b = tiles.key,
+                                .b = tiles.key + 2 * seen.begin,
                                 .b_row = 2 * layout.key_row,
                                 .c = tiles.score,
-                                .c_row = layout.key_row,
+                                .c_row = layout.score_row,
                                 .factor = plan.scale});
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = at.first + begin + i;
-      simd::draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
-      float* score = tiles.score + i * layout.key_row;
-      const float log_sum =
-          simd::softmax_row(score, at.keys, dropout, tiles.bits, tiles.inverse_sum[i]);
-      if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[at.head * plan.rows + row] = log_sum;
-      score[at.keys] = 0;  // the partner of an odd last key
-      kernels::round_row(score, at.keys + at.keys % 2, 1.0f,
-                         tiles.probability + i * layout.key_row);
+      const AttentionRow row{at, dropout, seen, begin + i, tiles.bits};
+      float* score = tiles.score + i * layout.score_row;
+      const float log_sum = row.softmax(score, tiles.inverse_sum[i]);
+      if (!a.log_sum_exp.empty()) {
+        a.log_sum_exp.data<float>()[at.head * plan.rows + row.row()] = log_sum;
+      }
+      score[seen.count()] = 0;  // the partner of an odd last key
+      kernels::round_row(score, seen.count() + seen.count() % 2, 1.0f,
+                         tiles.probability + i * layout.score_row);
     }
   }
 };
@@ -169,15 +171,20 @@ struct Bf16Backward {
     kernels::pair_columns(key, wide, at.keys, at.size, tiles.key_columns, 2 * layout.key_row);
     kernels::pair_columns(value, wide, at.keys, at.size, tiles.value_columns, 2 * layout.key_row);
     kernels::pair_rows(key, wide, at.keys, at.size, tiles.key_rows, 2 * layout.head_row);
+    if (plan.has_window()) {  // otherwise the first tile overwrites them
+      std::fill_n(tiles.grad_key, at.keys * layout.head_row, 0.0f);
+      std::fill_n(tiles.grad_value, at.keys * layout.head_row, 0.0f);
+    }
     for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
       const int64_t queries = std::min(kQueryTile, at.keys - begin);
-      grad_scores(query + begin * wide, grad_context + begin * plan.hidden, begin, queries);
-      round_scores(queries);
+      const KeyRange seen = at.keys_of(begin, queries);
+      grad_scores(query + begin * wide, grad_context + begin * plan.hidden, begin, queries, seen);
+      round_scores(queries, seen.count());
       kernels::pair_rows(query + begin * wide, wide, queries, at.size, tiles.query_rows,
                          2 * layout.head_row);
       kernels::pair_rows(grad_context + begin * plan.hidden, plan.hidden, queries, at.size,
                          tiles.grad_context_rows, 2 * layout.head_row);
-      grad_products(begin, queries, grad_query + begin * wide);
+      grad_products(begin > 0 || plan.has_window(), queries, seen, grad_query + begin * wide);
     }
     for (int64_t i = 0; i < at.keys; ++i) {
       bf16* to = grad_query + i * wide;
@@ -189,77 +196,79 @@ struct Bf16Backward {
   }
 
   // Computes dropped probabilities and the scores' gradients of `queries` queries from `begin` on.
-  void grad_scores(const bf16* query, const bf16* grad_context, int64_t begin,
-                   int64_t queries) const {
+  void grad_scores(const bf16* query, const bf16* grad_context, int64_t begin, int64_t queries,
+                   const KeyRange& seen) const {
     kernels::Bf16TileProduct product{.m = queries,
-                                     .n = at.keys,
+                                     .n = seen.count(),
                                      .pairs = at.size / 2,
                                      .a = query,
                                      .a_row = at.row_elements,
                                      .a_step = 2,
-                                     .b = tiles.key_columns,
+                                     .b = tiles.key_columns + 2 * seen.begin,
                                      .b_row = 2 * layout.key_row,
                                      .c = tiles.probability,
-                                     .c_row = layout.key_row,
+                                     .c_row = layout.score_row,
                                      .factor = plan.scale};
     kernels::bf16_tile_product(product);
     product.a = grad_context;
     product.a_row = plan.hidden;
-    product.b = tiles.value_columns;
+    product.b = tiles.value_columns + 2 * seen.begin;
     product.c = tiles.grad_score;
     product.factor = 1;
     kernels::bf16_tile_product(product);
     const bf16* context = a.context.data<bf16>() + at.in_context + begin * plan.hidden;
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = at.first + begin + i, place = i * plan.hidden;
-      simd::draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
-      simd::softmax_backward_row(
-          tiles.probability + i * layout.key_row, tiles.grad_score + i * layout.key_row, at.keys,
-          a.log_sum_exp.data<float>()[at.head * plan.rows + row],
-          simd::row_dot(grad_context + place, context + place, at.size), dropout, tiles.bits);
+      const AttentionRow row{at, dropout, seen, begin + i, tiles.bits};
+      const int64_t place = i * plan.hidden;
+      row.softmax_backward(tiles.probability + i * layout.score_row,
+                           tiles.grad_score + i * layout.score_row,
+                           a.log_sum_exp.data<float>()[at.head * plan.rows + row.row()],
+                           simd::row_dot(grad_context + place, context + place, at.size));
     }
   }
 
   // A product pairs elements along its summation axis: queries for the gradients of keys and
   // values, keys for the gradient of queries.
-  void round_scores(int64_t queries) const {
-    kernels::round_to_row_pairs(tiles.probability, layout.key_row, queries, at.keys,
-                                tiles.probability_rows, 2 * layout.key_row);
-    kernels::round_to_row_pairs(tiles.grad_score, layout.key_row, queries, at.keys,
-                                tiles.grad_score_rows, 2 * layout.key_row);
+  void round_scores(int64_t queries, int64_t keys) const {
+    kernels::round_to_row_pairs(tiles.probability, layout.score_row, queries, keys,
+                                tiles.probability_rows, 2 * layout.score_row);
+    kernels::round_to_row_pairs(tiles.grad_score, layout.score_row, queries, keys,
+                                tiles.grad_score_rows, 2 * layout.score_row);
     for (int64_t i = 0; i < queries; ++i) {
-      float* grad_score = tiles.grad_score + i * layout.key_row;
-      grad_score[at.keys] = 0;  // the partner of an odd last key
-      kernels::round_row(grad_score, at.keys + at.keys % 2, 1.0f,
-                         tiles.grad_score_plain + i * layout.key_row);
+      float* grad_score = tiles.grad_score + i * layout.score_row;
+      grad_score[keys] = 0;  // the partner of an odd last key
+      kernels::round_row(grad_score, keys + keys % 2, 1.0f,
+                         tiles.grad_score_plain + i * layout.score_row);
     }
   }
 
   // The gradients of values, keys and queries. Those of keys and queries are scaled at the end.
-  void grad_products(int64_t begin, int64_t queries, bf16* grad_query) const {
-    kernels::Bf16TileProduct to_keys{.m = at.keys,
+  // `adds`: to the gradients of keys and values.
+  void grad_products(bool adds, int64_t queries, const KeyRange& seen, bf16* grad_query) const {
+    const int64_t first_key = seen.begin * layout.head_row;
+    kernels::Bf16TileProduct to_keys{.m = seen.count(),
                                      .n = at.size,
                                      .pairs = kernels::bf16_pairs(queries),
                                      .a = tiles.probability_rows,
                                      .a_row = 2,
-                                     .a_step = 2 * layout.key_row,
+                                     .a_step = 2 * layout.score_row,
                                      .b = tiles.grad_context_rows,
                                      .b_row = 2 * layout.head_row,
-                                     .c = tiles.grad_value,
+                                     .c = tiles.grad_value + first_key,
                                      .c_row = layout.head_row,
-                                     .add = begin > 0};
+                                     .add = adds};
     kernels::bf16_tile_product(to_keys);
     to_keys.a = tiles.grad_score_rows;
     to_keys.b = tiles.query_rows;
-    to_keys.c = tiles.grad_key;
+    to_keys.c = tiles.grad_key + first_key;
     kernels::bf16_tile_product(to_keys);
     kernels::bf16_tile_product({.m = queries,
                                 .n = at.size,
-                                .pairs = kernels::bf16_pairs(at.keys),
+                                .pairs = kernels::bf16_pairs(seen.count()),
                                 .a = tiles.grad_score_plain,
-                                .a_row = layout.key_row,
+                                .a_row = layout.score_row,
                                 .a_step = 2,
-                                .b = tiles.key_rows,
+                                .b = tiles.key_rows + first_key,
                                 .b_row = 2 * layout.head_row,
                                 .c = tiles.grad_query,
                                 .c_row = layout.head_row});

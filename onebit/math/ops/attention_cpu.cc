@@ -8,11 +8,11 @@
 #include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/cpu_op.h"
 #include "onebit/math/kernels/for_parts.h"
-#include "onebit/math/kernels/softmax_inl.h"
 #include "onebit/math/kernels/tile_product_inl.h"
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_bf16_inl.h"
 #include "onebit/math/ops/attention_plan.h"
+#include "onebit/math/ops/attention_rows_inl.h"
 #include "onebit/math/ops/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -66,14 +66,15 @@ struct Forward {
               layout.head_row);
     for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
       const int64_t queries = std::min(kQueryTile, at.keys - begin);
-      probabilities(query + begin * at.row_elements, begin, queries);
+      const KeyRange seen = at.keys_of(begin, queries);
+      probabilities(query + begin * at.row_elements, begin, queries, seen);
       tile_product<false>({.m = queries,
                            .n = at.size,
-                           .k = at.keys,
+                           .k = seen.count(),
                            .a = tiles.score,
-                           .a_row = layout.key_row,
+                           .a_row = layout.score_row,
                            .a_step = 1,
-                           .b = tiles.value,
+                           .b = tiles.value + seen.begin * layout.head_row,
                            .b_row = layout.head_row,
                            .c = tiles.context,
                            .c_row = layout.head_row});
@@ -85,24 +86,23 @@ struct Forward {
   }
 
   // Computes the dropped exp(score - maximum) of `queries` queries from `begin` on.
-  void probabilities(const T* query, int64_t begin, int64_t queries) const {
+  void probabilities(const T* query, int64_t begin, int64_t queries, const KeyRange& seen) const {
     pack_rows(query, at.row_elements, queries, at.size, plan.scale, tiles.query, layout.head_row);
     tile_product<false>({.m = queries,
-                         .n = at.keys,
+                         .n = seen.count(),
                          .k = at.size,
                          .a = tiles.query,
                          .a_row = layout.head_row,
                          .a_step = 1,
-                         .b = tiles.key,
+                         .b = tiles.key + seen.begin,
                          .b_row = layout.key_row,
                          .c = tiles.score,
-                         .c_row = layout.key_row});
+                         .c_row = layout.score_row});
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = at.first + begin + i;
-      draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
-      const float log_sum = softmax_row(tiles.score + i * layout.key_row, at.keys, dropout,
-                                        tiles.bits, tiles.inverse_sum[i]);
-      if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[at.head * plan.rows + row] = log_sum;
+      const AttentionRow row{at, dropout, seen, begin + i, tiles.bits};
+      const float log_sum = row.softmax(tiles.score + i * layout.score_row, tiles.inverse_sum[i]);
+      if (a.log_sum_exp.empty()) continue;
+      a.log_sum_exp.data<float>()[at.head * plan.rows + row.row()] = log_sum;
     }
   }
 };
@@ -160,8 +160,9 @@ struct Backward {
     std::fill_n(tiles.grad_value, at.keys * layout.head_row, 0.0f);
     for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
       const int64_t queries = std::min(kQueryTile, at.keys - begin);
-      grad_scores(query + begin * at.row_elements, begin, queries);
-      grad_products(queries, grad_query + begin * at.row_elements);
+      const KeyRange seen = at.keys_of(begin, queries);
+      grad_scores(query + begin * at.row_elements, begin, queries, seen);
+      grad_products(queries, seen, grad_query + begin * at.row_elements);
     }
     unpack_rows(tiles.grad_key, layout.head_row, at.keys, at.size, 1.0f, grad_query + plan.hidden,
                 at.row_elements);
@@ -170,62 +171,62 @@ struct Backward {
   }
 
   // Computes dropped probabilities and the scores' gradients of queries [begin, begin + queries).
-  void grad_scores(const T* query, int64_t begin, int64_t queries) const {
+  void grad_scores(const T* query, int64_t begin, int64_t queries, const KeyRange& seen) const {
     const T* grad_context = a.grad_context.data<T>() + at.in_context + begin * plan.hidden;
     const T* context = a.context.data<T>() + at.in_context + begin * plan.hidden;
     pack_rows(query, at.row_elements, queries, at.size, plan.scale, tiles.query, layout.head_row);
     pack_rows(grad_context, plan.hidden, queries, at.size, 1.0f, tiles.grad_context,
               layout.head_row);
     TileProduct product{.m = queries,
-                        .n = at.keys,
+                        .n = seen.count(),
                         .k = at.size,
                         .a = tiles.query,
                         .a_row = layout.head_row,
                         .a_step = 1,
-                        .b = tiles.key_transposed,
+                        .b = tiles.key_transposed + seen.begin,
                         .b_row = layout.key_row,
                         .c = tiles.probability,
-                        .c_row = layout.key_row};
+                        .c_row = layout.score_row};
     tile_product<false>(product);
     product.a = tiles.grad_context;
-    product.b = tiles.value_transposed;
+    product.b = tiles.value_transposed + seen.begin;
     product.c = tiles.grad_score;
     tile_product<false>(product);
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = at.first + begin + i, place = i * plan.hidden;
-      draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
-      softmax_backward_row(
-          tiles.probability + i * layout.key_row, tiles.grad_score + i * layout.key_row, at.keys,
-          a.log_sum_exp.data<float>()[at.head * plan.rows + row],
-          row_dot(grad_context + place, context + place, at.size), dropout, tiles.bits);
+      const AttentionRow row{at, dropout, seen, begin + i, tiles.bits};
+      const int64_t place = i * plan.hidden;
+      row.softmax_backward(tiles.probability + i * layout.score_row,
+                           tiles.grad_score + i * layout.score_row,
+                           a.log_sum_exp.data<float>()[at.head * plan.rows + row.row()],
+                           row_dot(grad_context + place, context + place, at.size));
     }
   }
 
   // The gradients of values, keys and queries. The packed queries contain the scale, by which the
   // queries' gradient is multiplied at the end.
-  void grad_products(int64_t queries, T* grad_query) const {
-    TileProduct to_keys{.m = at.keys,
+  void grad_products(int64_t queries, const KeyRange& seen, T* grad_query) const {
+    TileProduct to_keys{.m = seen.count(),
                         .n = at.size,
                         .k = queries,
                         .a = tiles.probability,
                         .a_row = 1,
-                        .a_step = layout.key_row,
+                        .a_step = layout.score_row,
                         .b = tiles.grad_context,
                         .b_row = layout.head_row,
-                        .c = tiles.grad_value,
+                        .c = tiles.grad_value + seen.begin * layout.head_row,
                         .c_row = layout.head_row};
     tile_product<true>(to_keys);
     to_keys.a = tiles.grad_score;
     to_keys.b = tiles.query;
-    to_keys.c = tiles.grad_key;
+    to_keys.c = tiles.grad_key + seen.begin * layout.head_row;
     tile_product<true>(to_keys);
     tile_product<false>({.m = queries,
                          .n = at.size,
-                         .k = at.keys,
+                         .k = seen.count(),
                          .a = tiles.grad_score,
-                         .a_row = layout.key_row,
+                         .a_row = layout.score_row,
                          .a_step = 1,
-                         .b = tiles.key,
+                         .b = tiles.key + seen.begin * layout.head_row,
                          .b_row = layout.head_row,
                          .c = tiles.grad_query,
                          .c_row = layout.head_row});
@@ -238,7 +239,7 @@ struct Backward {
 template <class Pass, class Arguments>
 void for_heads(Context& context, const AttentionPlan& plan, const Arguments& a) {
   const DropoutPlan dropout(a.dropout);
-  const AttentionLayout layout(plan.longest, plan.head_size);
+  const AttentionLayout layout(plan);
   const int64_t parts = part_count(context, plan.item_count(), 1);
   const int64_t part_bytes = Pass::Tiles::size_bytes(layout);
   const auto memory = context.scratch().take(parts * part_bytes);
@@ -256,8 +257,7 @@ void for_heads(Context& context, const AttentionPlan& plan, const Arguments& a) 
 // baseline target omits the bf16 half: a processor with bf16 instructions runs the AVX-512 target,
 // or AVX2 in builds without AVX-512 loops (such as sanitizer builds).
 template <template <typename> class Pass, class Bf16Pass, class Arguments>
-void for_heads_of_type(Context& context, const Arguments& a) {
-  const AttentionPlan plan(a.qkv, a.sequence_starts.host, a.heads);
+void for_heads_of_type(Context& context, const AttentionPlan& plan, const Arguments& a) {
   if (plan.longest == 0 || plan.head_size == 0) return;
   with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
@@ -271,11 +271,34 @@ void for_heads_of_type(Context& context, const Arguments& a) {
 }
 
 void attention(Context& context, const Attention& a) {
-  for_heads_of_type<Forward, Bf16Forward>(context, a);
+  for_heads_of_type<Forward, Bf16Forward>(context, AttentionPlan(a), a);
+}
+
+// Adds the items' sums to the gradient of the bias of scores, sequence by sequence.
+void add_score_bias_sums(Context& context, const AttentionPlan& plan, const View& gradient) {
+  for_parts(context, plan.heads, 1, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t head = begin; head < end; ++head) {
+      float* middle = gradient.data<float>() + head * plan.score_bias_row + plan.score_bias_row / 2;
+      for (int64_t sequence = 0; sequence < plan.batch; ++sequence) {
+        const AttentionPlace at(plan, sequence * plan.heads + head);
+        for (int64_t distance = 1 - at.keys; distance < at.keys; ++distance) {
+          middle[distance] += at.bias_sums[distance];
+        }
+      }
+    }
+  });
 }
 
 void attention_backward(Context& context, const AttentionBackward& a) {
-  for_heads_of_type<Backward, Bf16Backward>(context, a);
+  AttentionPlan plan(a);
+  const int64_t sums = a.grad_score_bias.empty() ? 0 : plan.heads * 2 * plan.rows;
+  const auto memory = context.scratch().take(sums * 4);
+  if (sums > 0) {
+    plan.score_bias_sums = memory.as<float>();
+    std::fill_n(plan.score_bias_sums, sums, 0.0f);
+  }
+  for_heads_of_type<Backward, Bf16Backward>(context, plan, a);
+  if (sums > 0) add_score_bias_sums(context, plan, a.grad_score_bias);
   if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_qkv, .sum = a.grad_bias});
 }
 

@@ -18,21 +18,35 @@ ONEBIT_DEVICE_OP(void, embedding_backward, const EmbeddingBackward&);
 
 namespace {
 
-// Checks the arguments that both directions share, where `a` is Embedding or EmbeddingBackward.
+void check_table(const kernels::ArgumentCheck& check, const char* name, const ConstView& table,
+                 const char* ids_name, const ConstView& ids, DType dtype, const ConstView& rows) {
+  check.leading(name, table, 2);
+  check.view(name, table, dtype, {table.extent(0), rows.extent(1)});
+  check.view(ids_name, ids, DType::kI32, {rows.extent(0)});
+}
+
+// Checks the arguments that both directions share, where `a` is Embedding or EmbeddingBackward and
+// `rows` is y or its gradient.
 template <class Arguments>
-void check_inputs(const kernels::ArgumentCheck& check, const Arguments& a, int64_t rows,
-                  int64_t hidden) {
-  check.view("tokens", a.tokens, DType::kI32, {rows});
-  check.view("positions", a.positions, DType::kI32, {rows});
-  check.view("segments", a.segments, DType::kI32, {rows});
-  check.leading("word", a.word, 2);
-  check.leading("position", a.position, 2);
-  check.leading("segment", a.segment, 2);
-  check.view("word", a.word, a.word.dtype(), {a.word.extent(0), hidden});
-  check.view("position", a.position, a.word.dtype(), {a.position.extent(0), hidden});
-  check.view("segment", a.segment, a.word.dtype(), {a.segment.extent(0), hidden});
-  check.view("gamma", a.gamma, DType::kF32, {hidden});
-  check.dropout(a.dropout, rows);
+void check_inputs(const kernels::ArgumentCheck& check, const Arguments& a, const ConstView& rows) {
+  const DType dtype = a.word.dtype();
+  check_table(check, "word", a.word, "tokens", a.tokens, dtype, rows);
+  if (!a.position.empty()) {
+    check_table(check, "position", a.position, "positions", a.positions, dtype, rows);
+  }
+  if (!a.segment.empty()) {
+    check_table(check, "segment", a.segment, "segments", a.segments, dtype, rows);
+  }
+  check.that(dtype == DType::kF32 || dtype == rows.dtype(),
+             "the tables must be f32 or of the type of the rows");
+  check.optional("gamma", a.gamma, DType::kF32, {rows.extent(1)});
+  check.dropout(a.dropout, rows.extent(0));
+}
+
+// The gradient of a table or a parameter, which is there if that is.
+void check_gradient(const kernels::ArgumentCheck& check, const char* name, const View& gradient,
+                    const ConstView& of) {
+  if (!of.empty()) check.view(name, gradient, DType::kF32, of.shape());
 }
 
 }  // namespace
@@ -40,32 +54,34 @@ void check_inputs(const kernels::ArgumentCheck& check, const Arguments& a, int64
 void embedding(Context& context, const Embedding& a) {
   const kernels::ArgumentCheck check(context, "embedding");
   check.leading("y", a.y, 2);
+  check_inputs(check, a, a.y);
   const int64_t rows = a.y.extent(0), hidden = a.y.extent(1);
-  check_inputs(check, a, rows, hidden);
-  check.that(a.word.dtype() == DType::kF32 || a.word.dtype() == a.y.dtype(),
-             "the tables must be f32 or of the type of y");
-  check.view("beta", a.beta, DType::kF32, {hidden});
-  check.optional("mean", a.mean, DType::kF32, {rows});
+  check.optional("beta", a.beta, DType::kF32, {hidden});
   check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
-  check.that(a.mean.empty() == a.inverse_stddev.empty(),
-             "mean and inverse_stddev must be given together");
+  check.that(!a.gamma.empty() || (a.beta.empty() && a.inverse_stddev.empty()),
+             "without gamma there is no norm, so beta and inverse_stddev must be empty");
+  if (a.kind == NormKind::kLayer) {
+    check.optional("mean", a.mean, DType::kF32, {rows});
+    check.that(a.mean.empty() == a.inverse_stddev.empty(),
+               "mean and inverse_stddev must be given together");
+  }
   on_device::embedding(context, a);
 }
 
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const kernels::ArgumentCheck check(context, "embedding_backward");
   check.leading("grad_y", a.grad_y, 2);
+  check_inputs(check, a, a.grad_y);
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
-  check_inputs(check, a, rows, hidden);
-  check.that(a.word.dtype() == DType::kF32 || a.word.dtype() == a.grad_y.dtype(),
-             "the tables must be f32 or of the type of grad_y");
-  check.view("mean", a.mean, DType::kF32, {rows});
-  check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
-  check.view("grad_word", a.grad_word, DType::kF32, a.word.shape());
-  check.view("grad_position", a.grad_position, DType::kF32, a.position.shape());
-  check.view("grad_segment", a.grad_segment, DType::kF32, a.segment.shape());
-  check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
-  check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
+  if (!a.gamma.empty()) {
+    check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+    if (a.kind == NormKind::kLayer) check.view("mean", a.mean, DType::kF32, {rows});
+    check.optional("grad_beta", a.grad_beta, DType::kF32, {hidden});
+  }
+  check_gradient(check, "grad_word", a.grad_word, a.word);
+  check_gradient(check, "grad_position", a.grad_position, a.position);
+  check_gradient(check, "grad_segment", a.grad_segment, a.segment);
+  check_gradient(check, "grad_gamma", a.grad_gamma, a.gamma);
   on_device::embedding_backward(context, a);
 }
 

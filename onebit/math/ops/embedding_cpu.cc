@@ -24,8 +24,10 @@ template <typename W, class Arguments>
 struct LookUp {
   const Arguments& a;
   int64_t hidden;
+  const float* zeros;  // [hidden], the row of a table that is left out
 
   HWY_INLINE const W* in(const ConstView& table, const ConstView& ids, int64_t row) const {
+    if (table.empty()) return reinterpret_cast<const W*>(zeros);
     return table.data<W>() + ids.data<int32_t>()[row] * hidden;
   }
   // Writes word + position + segment to buffer [hidden] and returns its sum.
@@ -56,84 +58,131 @@ HWY_INLINE void with_types(DType activation, DType table, const Body& body) {
   });
 }
 
+// One row, whose looked up sum [hidden] is in the buffer.
+template <typename T>
+void forward_row(const Embedding& a, const DropoutPlan& plan, int64_t row, float sum,
+                 const float* beta, const float* buffer, uint16_t* bits) {
+  const int64_t hidden = a.y.extent(1);
+  T* y = a.y.data<T>() + row * hidden;
+  draw_dropout_bits(plan, row, 0, hidden, bits);
+  const auto write = [&](const auto& value_at) HWY_ATTR {
+    for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
+      store(dropped(value_at(i, lanes), plan, bits, i), y + i, lanes);
+    });
+  };
+  if (a.gamma.empty()) {
+    return write([&](int64_t i, auto lanes) HWY_ATTR { return load(buffer + i, lanes); });
+  }
+  const float* gamma = a.gamma.data<float>();
+  const RowStatistics statistics = row_statistics(a.kind, buffer, hidden, sum, a.epsilon);
+  write([&](int64_t i, auto lanes)
+            HWY_ATTR { return normalised(buffer, i, lanes, statistics, gamma, beta); });
+  if (a.inverse_stddev.empty()) return;
+  a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
+  if (a.kind == NormKind::kLayer) a.mean.data<float>()[row] = statistics.mean;
+}
+
 void embedding(Context& context, const Embedding& a) {
   const int64_t rows = a.y.extent(0), hidden = a.y.extent(1), grain = grain_for(hidden);
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, rows, grain), hidden);
-  const float *gamma = a.gamma.data<float>(), *beta = a.beta.data<float>();
+  const ValuesOrZeros zeros(context, {}, hidden), beta(context, a.beta, hidden);
   with_types(a.y.dtype(), a.word.dtype(), [&](auto tag, auto table) HWY_ATTR {
-    using T = decltype(tag);
-    const LookUp<decltype(table), Embedding> look_up{a, hidden};
+    const LookUp<decltype(table), Embedding> look_up{a, hidden, zeros.data()};
     for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
       float* buffer = scratch.first(part);
-      uint16_t* bits = scratch.bits(part);
       for (int64_t row = begin; row < end; ++row) {
         const float sum = look_up.sum_row(row, buffer);
-        const RowStatistics statistics = row_statistics(buffer, hidden, sum, a.epsilon);
-        draw_dropout_bits(plan, row, 0, hidden, bits);
-        T* y = a.y.template data<T>() + row * hidden;
-        for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
-          const Vector value = normalised(buffer, i, lanes, statistics, gamma, beta);
-          store(dropped(value, plan, bits, i), y + i, lanes);
-        });
-        if (!a.mean.empty()) {
-          a.mean.data<float>()[row] = statistics.mean;
-          a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
-        }
+        forward_row<decltype(tag)>(a, plan, row, sum, beta.data(), buffer, scratch.bits(part));
       }
     });
   });
 }
 
-// Sets of partial sums: gamma, beta, then one per segment type.
+// Sets of partial sums: gamma, beta, then one per segment type. Without segments the sum of all
+// rows is in the place of theirs, and is not used.
 enum Sum { kGamma, kBeta, kSegments };
+
+// What the backward pass of a row reads and writes besides its arguments.
+struct BackwardRow {
+  const DropoutPlan& plan;
+  const float* mean;  // [rows]
+  float* grad_sum;    // [rows, hidden]
+  uint16_t* bits;     // of the row's dropout
+  NormGradientRow gradient;
+};
+
+// Writes the gradient of the summed embeddings of `row` to grad_sum. Adds it to the segment's sum
+// [hidden] and the gradients of gamma and beta to theirs.
+template <typename T, class LookUpRow>
+void backward_row(const EmbeddingBackward& a, const LookUpRow& look_up, int64_t row,
+                  BackwardRow& state, float* gamma_sum, float* beta_sum, float* segment_sum) {
+  const int64_t hidden = look_up.hidden;
+  float* grad_sum = state.grad_sum + row * hidden;
+  const T* grad_y = a.grad_y.data<T>() + row * hidden;
+  draw_dropout_bits(state.plan, row, 0, hidden, state.bits);
+  const auto dropped_grad = [&](int64_t i, auto lanes) HWY_ATTR {
+    return dropped(load(grad_y + i, lanes), state.plan, state.bits, i);
+  };
+  const auto write = [&](const auto& gradient_at) HWY_ATTR {
+    for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
+      const Vector value = gradient_at(i, lanes);
+      store(value, grad_sum + i, lanes);
+      store(hn::Add(load(segment_sum + i, lanes), value), segment_sum + i, lanes);
+    });
+  };
+  if (a.gamma.empty()) return write(dropped_grad);
+  look_up.sum_row(row, grad_sum);  // the sum itself, until overwritten
+  const float* inverse_stddev = a.inverse_stddev.data<float>();
+  const FromInput<float> source{state.grad_sum, state.mean, inverse_stddev};
+  state.gradient.gather(source, row, hidden, a.gamma.data<float>(), gamma_sum, beta_sum,
+                        dropped_grad);
+  write([&](int64_t i, auto lanes)
+            HWY_ATTR { return state.gradient.grad_input(i, lanes, inverse_stddev[row]); });
+}
 
 // Writes the gradient of the summed embeddings to grad_sum [rows, hidden] and sums up the gradients
 // of gamma, beta and the segment table.
 void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartials& sums,
                      const RowBlocks& blocks, float* grad_sum) {
-  const int64_t hidden = a.grad_y.extent(1);
+  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   const int64_t grain = grain_for(hidden * blocks.rows_per_block());
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, blocks.count(), grain), hidden);
-  const float *gamma = a.gamma.data<float>(), *inverse_stddev = a.inverse_stddev.data<float>();
+  const ConstView given_mean = a.kind == NormKind::kLayer ? a.mean : ConstView();
+  const ValuesOrZeros zeros(context, {}, hidden), mean(context, given_mean, rows);
+  const int32_t* segments = a.segment.empty() ? nullptr : a.segments.data<int32_t>();
   with_types(a.grad_y.dtype(), a.word.dtype(), [&](auto tag, auto table) HWY_ATTR {
     using T = decltype(tag);
-    const LookUp<decltype(table), EmbeddingBackward> look_up{a, hidden};
-    for_parts(
-        context, blocks.count(), grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-          uint16_t* bits = scratch.bits(part);
-          NormGradientRow gradient{.x_hat = scratch.first(part), .grad = scratch.second(part)};
-          for (int64_t block = begin; block < end; ++block) {
-            sums.clear(block);
-            for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
-              float* looked_up = grad_sum + row * hidden;  // the sum itself, until overwritten
-              look_up.sum_row(row, looked_up);
-              draw_dropout_bits(plan, row, 0, hidden, bits);
-              const FromInput<float> source{grad_sum, a.mean.data<float>(), inverse_stddev};
-              const T* grad_y = a.grad_y.template data<T>() + row * hidden;
-              gradient.gather(source, row, hidden, gamma, sums.of(kGamma, block),
-                              sums.of(kBeta, block), [&](int64_t i, auto lanes) HWY_ATTR {
-                                return dropped(load(grad_y + i, lanes), plan, bits, i);
-                              });
-              float* segment = sums.of(kSegments + a.segments.data<int32_t>()[row], block);
-              for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
-                const Vector value = gradient.grad_input(i, lanes, inverse_stddev[row]);
-                store(value, looked_up + i, lanes);
-                store(hn::Add(load(segment + i, lanes), value), segment + i, lanes);
+    const LookUp<decltype(table), EmbeddingBackward> look_up{a, hidden, zeros.data()};
+    for_parts(context, blocks.count(), grain,
+              [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+                BackwardRow state{
+                    plan,
+                    mean.data(),
+                    grad_sum,
+                    scratch.bits(part),
+                    {.x_hat = scratch.first(part), .grad = scratch.second(part), .kind = a.kind}};
+                for (int64_t block = begin; block < end; ++block) {
+                  sums.clear(block);
+                  for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
+                    const int32_t type = segments == nullptr ? 0 : segments[row];
+                    backward_row<T>(a, look_up, row, state, sums.of(kGamma, block),
+                                    sums.of(kBeta, block), sums.of(kSegments + type, block));
+                  }
+                }
               });
-            }
-          }
-        });
   });
 }
 
-// Every thread owns some columns of the tables and processes all rows in order.
-void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum) {
+// Every thread owns some columns of the tables and processes all rows in order. Without a table of
+// positions their gradient goes to `unused` [hidden].
+void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum, float* unused) {
   constexpr int64_t kSlice = 16;  // columns: one cache line
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   const int64_t slices = (hidden + kSlice - 1) / kSlice;
-  const int32_t *tokens = a.tokens.data<int32_t>(), *positions = a.positions.data<int32_t>();
+  const int32_t* tokens = a.tokens.data<int32_t>();
+  const int32_t* positions = a.position.empty() ? nullptr : a.positions.data<int32_t>();
   for_parts(context, slices, grain_for(rows * kSlice),
             [&](int64_t, int64_t first, int64_t last) HWY_ATTR {
               const int64_t begin = first * kSlice,
@@ -141,7 +190,10 @@ void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum
               for (int64_t row = 0; row < rows; ++row) {
                 const float* from = grad_sum + row * hidden + begin;
                 float* word = a.grad_word.data<float>() + tokens[row] * hidden + begin;
-                float* position = a.grad_position.data<float>() + positions[row] * hidden + begin;
+                float* position = unused + begin;
+                if (positions != nullptr) {
+                  position = a.grad_position.data<float>() + positions[row] * hidden + begin;
+                }
                 for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
                   const Vector value = load(from + i, lanes);
                   store(hn::Add(load(word + i, lanes), value), word + i, lanes);
@@ -153,14 +205,16 @@ void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum
 
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
-  const int segment_types = static_cast<int>(a.segment.extent(0));
+  const int segment_types = a.segment.empty() ? 0 : static_cast<int>(a.segment.extent(0));
   const auto grad_sum = context.scratch().take(rows * hidden * 4);
   const RowBlocks blocks(rows);
-  ColumnPartials sums(context, blocks, hidden, kSegments + segment_types);
+  ColumnPartials sums(context, blocks, hidden, kSegments + std::max(segment_types, 1));
   backward_to_sum(context, a, sums, blocks, grad_sum.as<float>());
-  scatter(context, a, grad_sum.as<float>());
-  sums.add_to(context, kGamma, a.grad_gamma.data<float>());
-  sums.add_to(context, kBeta, a.grad_beta.data<float>());
+  const auto unused = context.scratch().take(hidden * 4);
+  std::fill_n(unused.as<float>(), hidden, 0.0f);
+  scatter(context, a, grad_sum.as<float>(), unused.as<float>());
+  if (!a.gamma.empty()) sums.add_to(context, kGamma, a.grad_gamma.data<float>());
+  if (!a.grad_beta.empty()) sums.add_to(context, kBeta, a.grad_beta.data<float>());
   for (int type = 0; type < segment_types; ++type) {
     sums.add_to(context, kSegments + type, a.grad_segment.data<float>() + type * hidden);
   }
@@ -191,8 +245,8 @@ void check_range(std::string_view name, ConstView ids, ConstView table) {
 template <class Arguments>
 void check_ids(const Arguments& a) {
   check_range("token", a.tokens, a.word);
-  check_range("position", a.positions, a.position);
-  check_range("segment", a.segments, a.segment);
+  if (!a.position.empty()) check_range("position", a.positions, a.position);
+  if (!a.segment.empty()) check_range("segment", a.segments, a.segment);
 }
 
 }  // namespace

@@ -15,27 +15,38 @@ namespace {
 // ids take longer than the largest of them.
 constexpr int kWordsPerBlock = 8;
 
-// The three tables, of element type W.
+// A table of element type W, with the ids of the rows. Both are null if it is left out.
+template <typename W>
+struct Table {
+  const int32_t* ids;
+  const W* values;
+  int64_t size;
+
+  __device__ bool has_row_of(int64_t row) const {
+    return ids == nullptr || (ids[row] >= 0 && ids[row] < size);
+  }
+  // Eight columns of the row's id, zeros if the table is left out.
+  __device__ Eight load(int64_t row, int64_t column, int64_t hidden) const {
+    if (ids == nullptr) return {};
+    return load_eight(values + ids[row] * hidden + column, hidden - column);
+  }
+};
+
 template <typename W>
 struct Tables {
-  const int32_t *tokens, *positions, *segments;
-  const W *word, *position, *segment;
-  int64_t words, position_count, segment_count, hidden;
+  Table<W> word, position, segment;
+  int64_t hidden;
 
   // word + position + segment, or NaN if an id is outside its table.
   __device__ Eight sum(int64_t row, int64_t column) const {
-    const int64_t token = tokens[row], place = positions[row], type = segments[row];
-    const int64_t count = hidden - column;
     Eight result;
-    const bool inside = token >= 0 && token < words && place >= 0 && place < position_count &&
-                        type >= 0 && type < segment_count;
-    if (!inside) {
+    if (!word.has_row_of(row) || !position.has_row_of(row) || !segment.has_row_of(row)) {
       for (int i = 0; i < kEight; ++i) result.lane[i] = nanf("");
       return result;
     }
-    result = load_eight(word + token * hidden + column, count);
-    const Eight second = load_eight(position + place * hidden + column, count);
-    const Eight third = load_eight(segment + type * hidden + column, count);
+    result = word.load(row, column, hidden);
+    const Eight second = position.load(row, column, hidden);
+    const Eight third = segment.load(row, column, hidden);
     for (int i = 0; i < kEight; ++i) {
       result.lane[i] = result.lane[i] + second.lane[i] + third.lane[i];
     }
@@ -43,18 +54,16 @@ struct Tables {
   }
 };
 
+template <typename W>
+Table<W> table_of(const ConstView& table, const ConstView& ids) {
+  if (table.empty()) return {};
+  return {ids.data<int32_t>(), pointer<W>(table), table.extent(0)};
+}
+
 template <typename W, class Arguments>
 Tables<W> tables_of(const Arguments& a, int64_t hidden) {
-  return {a.tokens.template data<int32_t>(),
-          a.positions.template data<int32_t>(),
-          a.segments.template data<int32_t>(),
-          pointer<W>(a.word),
-          pointer<W>(a.position),
-          pointer<W>(a.segment),
-          a.word.extent(0),
-          a.position.extent(0),
-          a.segment.extent(0),
-          hidden};
+  return {table_of<W>(a.word, a.tokens), table_of<W>(a.position, a.positions),
+          table_of<W>(a.segment, a.segments), hidden};
 }
 
 // Calls body(activation tag, table tag).
@@ -69,27 +78,38 @@ void with_types(DType activation, DType table, const Body& body) {
   });
 }
 
-struct Statistics {
-  float *mean, *inverse_stddev;
+struct Norm {
+  NormKind kind;
+  const float *gamma, *beta;     // gamma is null without a norm, beta without one of its own
+  float *mean, *inverse_stddev;  // null in evaluation, the mean for kRms as well
 };
+
+// The norm of Embedding or EmbeddingBackward.
+template <class Arguments>
+Norm norm_of(const Arguments& a, const float* beta) {
+  const float* mean = a.kind == NormKind::kLayer ? a.mean.template data<float>() : nullptr;
+  return {a.kind, a.gamma.template data<float>(), beta, const_cast<float*>(mean),
+          const_cast<float*>(a.inverse_stddev.template data<float>())};
+}
 
 // One thread block per row, eight columns per thread.
 template <typename T, typename W>
-__global__ void forward(Tables<W> tables, const float* gamma, const float* beta, float epsilon,
-                        DropoutPlan plan, T* y, Statistics statistics) {
+__global__ void forward(Tables<W> tables, Norm norm, float epsilon, DropoutPlan plan, T* y) {
   const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight;
   const int64_t hidden = tables.hidden, count = hidden - column;
   Eight values;
   if (count > 0) values = tables.sum(row, column);
-  const RowStatistics found = row_statistics(values, count, hidden, epsilon);
-  Eight result = normalised(values, found, load_eight(gamma + column, count),
-                            load_eight(beta + column, count));
-  if (count > 0) drop_eight(result, plan, row_key_of(plan, row), threadIdx.x);
-  store_eight(result, y + row * hidden + column, count);
-  if (threadIdx.x == 0 && statistics.mean != nullptr) {
-    statistics.mean[row] = found.mean;
-    statistics.inverse_stddev[row] = found.inverse_stddev;
+  if (norm.gamma != nullptr) {
+    const RowStatistics found = row_statistics(norm.kind, values, count, hidden, epsilon);
+    values = normalised(values, found, load_eight(norm.gamma + column, count),
+                        load_beta(norm.beta, column, hidden));
+    if (threadIdx.x == 0 && norm.inverse_stddev != nullptr) {
+      norm.inverse_stddev[row] = found.inverse_stddev;
+      if (norm.mean != nullptr) norm.mean[row] = found.mean;
+    }
   }
+  if (count > 0) drop_eight(values, plan, row_key_of(plan, row), threadIdx.x);
+  store_eight(values, y + row * hidden + column, count);
 }
 
 // Sets of partial sums: gamma, beta, then one per segment type.
@@ -98,12 +118,12 @@ enum Sum { kGamma, kBeta, kSegments };
 // Writes the gradient of the summed embeddings to grad_sum. The sums of segment types stay in
 // global memory: every thread adds to its own columns.
 template <typename T, typename W>
-__global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
-                         Statistics statistics, DropoutPlan plan, DeviceRowBlocks blocks, int sums,
-                         float* grad_sum, float* partials) {
+__global__ void backward(Tables<W> tables, const T* grad_y, Norm norm, DropoutPlan plan,
+                         DeviceRowBlocks blocks, int sums, float* grad_sum, float* partials) {
   const int64_t column = int64_t{threadIdx.x} * kEight;
   const int64_t hidden = tables.hidden, count = hidden - column;
-  const Eight scale = load_eight(gamma + column, count);
+  Eight scale;
+  if (norm.gamma != nullptr) scale = load_eight(norm.gamma + column, count);
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
   float* sum = partials + int64_t{blockIdx.x} * sums * hidden + column;
@@ -112,20 +132,22 @@ __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
   const MeanByDivision mean_of{hidden};
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
-    const float mean = statistics.mean[row], inverse = statistics.inverse_stddev[row];
-    Eight x_hat, grad = load_eight(grad_y + at, count);
-    if (count > 0) {
-      x_hat = tables.sum(row, column);
-      drop_eight(grad, plan, row_key_of(plan, row), threadIdx.x);
+    Eight grad = load_eight(grad_y + at, count);
+    if (count > 0) drop_eight(grad, plan, row_key_of(plan, row), threadIdx.x);
+    if (norm.gamma != nullptr) {
+      const float mean = norm.mean != nullptr ? norm.mean[row] : 0.0f;
+      const float inverse = norm.inverse_stddev[row];
+      Eight x_hat;
+      if (count > 0) x_hat = tables.sum(row, column);
+      for (int i = 0; i < kEight; ++i) {
+        x_hat.lane[i] = i < count ? (x_hat.lane[i] - mean) * inverse : 0.0f;
+      }
+      grad =
+          norm_gradient(norm.kind, grad, x_hat, scale, row, mean_of, inverse, gamma_sum, beta_sum);
     }
-    for (int i = 0; i < kEight; ++i) {
-      x_hat.lane[i] = i < count ? (x_hat.lane[i] - mean) * inverse : 0.0f;
-    }
-    grad = norm_gradient(grad, x_hat, scale, row, mean_of, inverse, gamma_sum, beta_sum);
     store_eight(grad, grad_sum + at, count);
-    const int64_t type = tables.segments[row];
-    if (type < 0 || type >= tables.segment_count) continue;
-    float* of_type = sum + (kSegments + type) * hidden;
+    if (tables.segment.ids == nullptr || !tables.segment.has_row_of(row)) continue;
+    float* of_type = sum + (kSegments + tables.segment.ids[row]) * hidden;
     Eight total = load_eight(of_type, count);
     for (int i = 0; i < kEight; ++i) total.lane[i] += grad.lane[i];
     store_eight(total, of_type, count);
@@ -146,16 +168,15 @@ void embedding(Context& context, const Embedding& a) {
     using T = decltype(tag);
     using W = decltype(table);
     launch("embedding", cuda, static_cast<unsigned>(rows), threads, forward<T, W>,
-           tables_of<W>(a, hidden), a.gamma.template data<float>(), a.beta.template data<float>(),
-           a.epsilon, plan, pointer<T>(a.y),
-           {a.mean.template data<float>(), a.inverse_stddev.template data<float>()});
+           tables_of<W>(a, hidden), norm_of(a, a.beta.template data<float>()), a.epsilon, plan,
+           pointer<T>(a.y));
   });
 }
 
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   if (rows * hidden == 0) return;
-  const int types = static_cast<int>(a.segment.extent(0));
+  const int types = a.segment.empty() ? 0 : static_cast<int>(a.segment.extent(0));
   require(kSegments + types <= DevicePartials::kMaxSums,
           "embedding_backward: {} segment types; CUDA devices support at most {}", types,
           DevicePartials::kMaxSums - kSegments);
@@ -164,24 +185,23 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const auto grad_sum = cuda.scratch().take(rows * hidden * 4);
   const DeviceRowBlocks blocks(rows);
   DevicePartials partials(cuda, blocks.count, hidden, kSegments + types);
-  const Statistics statistics{const_cast<float*>(a.mean.data<float>()),
-                              const_cast<float*>(a.inverse_stddev.data<float>())};
   const unsigned threads = row_threads(hidden, "embedding_backward");
   with_types(a.grad_y.dtype(), a.word.dtype(), [&](auto tag, auto table) {
     using T = decltype(tag);
     using W = decltype(table);
     launch("embedding_backward", cuda, static_cast<unsigned>(blocks.count), threads, backward<T, W>,
-           tables_of<W>(a, hidden), pointer<T>(a.grad_y), a.gamma.template data<float>(),
-           statistics, plan, blocks, kSegments + types, grad_sum.template as<float>(),
-           partials.data());
+           tables_of<W>(a, hidden), pointer<T>(a.grad_y), norm_of(a, nullptr), plan, blocks,
+           kSegments + types, grad_sum.template as<float>(), partials.data());
   });
   const float* from = grad_sum.as<float>();
   scatter_by_id(cuda, {from, a.tokens.data<int32_t>(), rows, hidden, a.grad_word.data<float>(),
                        a.word.extent(0), kWordsPerBlock});
-  scatter_by_id(cuda, {from, a.positions.data<int32_t>(), rows, hidden,
-                       a.grad_position.data<float>(), a.position.extent(0), 1});
-  std::array<float*, DevicePartials::kMaxSums> to{a.grad_gamma.data<float>(),
-                                                  a.grad_beta.data<float>()};
+  if (!a.position.empty()) {
+    scatter_by_id(cuda, {from, a.positions.data<int32_t>(), rows, hidden,
+                         a.grad_position.data<float>(), a.position.extent(0), 1});
+  }
+  std::array<float*, DevicePartials::kMaxSums> to{};
+  if (!a.gamma.empty()) to = {a.grad_gamma.data<float>(), a.grad_beta.data<float>()};
   for (int type = 0; type < types; ++type) {
     to[kSegments + type] = a.grad_segment.data<float>() + type * hidden;
   }

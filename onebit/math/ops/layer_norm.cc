@@ -16,38 +16,55 @@ static Work work_of(const LayerNormBackward& a) {
 ONEBIT_DEVICE_OP(void, layer_norm, const LayerNorm&);
 ONEBIT_DEVICE_OP(void, layer_norm_backward, const LayerNormBackward&);
 
+namespace {
+
+// A is LayerNorm or ResidualNorm.
+template <class A>
+void check_norm(const kernels::ArgumentCheck& check, const A& a, int64_t rows, int64_t hidden) {
+  check.view("gamma", a.gamma, DType::kF32, {hidden});
+  check.optional("beta", a.beta, DType::kF32, {hidden});
+  check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+  if (a.kind == NormKind::kRms) return;
+  check.optional("mean", a.mean, DType::kF32, {rows});
+  check.that(a.mean.empty() == a.inverse_stddev.empty(),
+             "mean and inverse_stddev must be given together");
+}
+
+// A is LayerNormBackward or ResidualNormBackward, and `input` the norm's input.
+template <class A>
+void check_norm_backward(const kernels::ArgumentCheck& check, const A& a, const char* name,
+                         const ConstView& input) {
+  const DType dtype = a.grad_y.dtype();
+  const Shape shape = a.grad_y.shape();
+  const int64_t rows = shape[0], hidden = shape[1];
+  if (!input.empty()) {
+    check.view(name, input, dtype, shape);
+    if (a.kind == NormKind::kLayer) check.view("mean", a.mean, DType::kF32, {rows});
+  } else {
+    check.view("y", a.y, dtype, shape);
+    check.optional("beta", a.beta, DType::kF32, {hidden});
+  }
+  check.view("gamma", a.gamma, DType::kF32, {hidden});
+  check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+  check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
+  check.optional("grad_beta", a.grad_beta, DType::kF32, {hidden});
+}
+
+}  // namespace
+
 void layer_norm(Context& context, const LayerNorm& a) {
   const kernels::ArgumentCheck check(context, "layer_norm");
   check.leading("x", a.x, 2);
-  const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
-  check.view("gamma", a.gamma, DType::kF32, {hidden});
-  check.view("beta", a.beta, DType::kF32, {hidden});
+  check_norm(check, a, a.x.extent(0), a.x.extent(1));
   check.view("y", a.y, a.x.dtype(), a.x.shape());
-  check.optional("mean", a.mean, DType::kF32, {rows});
-  check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
-  check.that(a.mean.empty() == a.inverse_stddev.empty(),
-             "mean and inverse_stddev must be given together");
   on_device::layer_norm(context, a);
 }
 
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   const kernels::ArgumentCheck check(context, "layer_norm_backward");
   check.leading("grad_y", a.grad_y, 2);
-  const DType dtype = a.grad_y.dtype();
-  const Shape shape = a.grad_y.shape();
-  const int64_t rows = shape[0], hidden = shape[1];
-  if (!a.x.empty()) {
-    check.view("x", a.x, dtype, shape);
-    check.view("mean", a.mean, DType::kF32, {rows});
-  } else {
-    check.view("y", a.y, dtype, shape);
-    check.view("beta", a.beta, DType::kF32, {hidden});
-  }
-  check.view("gamma", a.gamma, DType::kF32, {hidden});
-  check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
-  check.view("grad_x", a.grad_x, dtype, shape);
-  check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
-  check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
+  check_norm_backward(check, a, "x", a.x);
+  check.view("grad_x", a.grad_x, a.grad_y.dtype(), a.grad_y.shape());
   on_device::layer_norm_backward(context, a);
 }
 
@@ -70,15 +87,10 @@ void residual_norm(Context& context, const ResidualNorm& a) {
   const int64_t rows = shape[0], hidden = shape[1];
   check.view("residual", a.residual, dtype, shape);
   check.dropout(a.dropout, rows);
-  check.view("gamma", a.gamma, DType::kF32, {hidden});
-  check.view("beta", a.beta, DType::kF32, {hidden});
+  check_norm(check, a, rows, hidden);
   check.optional("sum", a.sum, dtype, shape);
   check.view("y", a.y, dtype, shape);
   check.that(a.sum.empty() || a.sum.raw() != a.y.raw(), "sum and y must not be the same memory");
-  check.optional("mean", a.mean, DType::kF32, {rows});
-  check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
-  check.that(a.mean.empty() == a.inverse_stddev.empty(),
-             "mean and inverse_stddev must be given together");
   on_device::residual_norm(context, a);
 }
 
@@ -90,15 +102,7 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   const int64_t rows = shape[0], hidden = shape[1];
   check.optional("grad_y_extra", a.grad_y_extra, dtype, shape);
   check.optional("grad_sum_extra", a.grad_sum_extra, dtype, shape);
-  if (!a.sum.empty()) {
-    check.view("sum", a.sum, dtype, shape);
-    check.view("mean", a.mean, DType::kF32, {rows});
-  } else {
-    check.view("y", a.y, dtype, shape);
-    check.view("beta", a.beta, DType::kF32, {hidden});
-  }
-  check.view("gamma", a.gamma, DType::kF32, {hidden});
-  check.view("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
+  check_norm_backward(check, a, "sum", a.sum);
   check.dropout(a.dropout, rows);
   check.view("grad_residual", a.grad_residual, dtype, shape);
   check.optional("grad_x", a.grad_x, dtype, shape);
@@ -107,8 +111,6 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   check.that(a.grad_x.empty() || a.grad_x.raw() != a.grad_residual.raw(),
              "grad_x and grad_residual must not be the same memory; without dropout and factor, "
              "omit grad_x");
-  check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
-  check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {hidden});
   on_device::residual_norm_backward(context, a);
 }

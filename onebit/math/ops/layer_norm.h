@@ -1,7 +1,11 @@
 // Layer normalisation over the last axis (Ba et al., arXiv 1607.06450): biased variance, epsilon
-// inside the square root. Activations are f32, bf16 or f16, parameters, statistics and sums f32.
+// inside the square root. The norm by the root of the mean square (Zhang and Sennrich, arXiv
+// 1910.07467) is kRms: the mean counts as 0 and is neither read nor written. Activations are f32,
+// bf16 or f16, parameters, statistics and sums f32. Beta may be empty everywhere, together with its
+// gradient.
 #pragma once
 
+#include "onebit/ground/base/encoder_choices.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/kernels/dropout.h"
 #include "onebit/math/tensor/view.h"
@@ -10,6 +14,7 @@ namespace onebit::ops {
 
 // y = (x - mean) * inverse_stddev * gamma + beta
 struct LayerNorm {
+  NormKind kind = NormKind::kLayer;
   ConstView x;            // [rows, hidden]
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
@@ -21,6 +26,7 @@ void layer_norm(Context&, const LayerNorm&);
 // Reads the input x, or, when x is empty ("invertible"), recovers the normalised value from the
 // output as (y - beta) / gamma, or 0 if gamma is 0 (that column's gamma then gets no gradient).
 struct LayerNormBackward {
+  NormKind kind = NormKind::kLayer;
   ConstView grad_y;            // [rows, hidden]
   ConstView x;                 // [rows, hidden], or empty
   ConstView y;                 // [rows, hidden], read only when x is empty
@@ -32,11 +38,12 @@ struct LayerNormBackward {
 };
 void layer_norm_backward(Context&, const LayerNormBackward&);
 
-// The end of a sublayer in one pass over memory: dropout, residual and layer norm.
+// The end of a sublayer in one pass over memory: dropout, residual and norm.
 // Activations are f32, bf16 or f16, parameters, statistics and sums f32.
 
 // sum = residual + factor * dropout(x),  y = layer_norm(sum)
 struct ResidualNorm {
+  NormKind kind = NormKind::kLayer;
   ConstView residual;  // [rows, hidden]
   ConstView x;         // [rows, hidden]  (includes the bias)
   kernels::Dropout dropout;
@@ -55,6 +62,7 @@ void residual_norm(Context&, const ResidualNorm&);
 //   factor * dropout'(grad_sum)
 // Reads the norm's input `sum`, or, when that is empty, recovers it from y as in layer_norm.h.
 struct ResidualNormBackward {
+  NormKind kind = NormKind::kLayer;
   ConstView grad_y;        // [rows, hidden]
   ConstView grad_y_extra;  // [rows, hidden], or empty: a second gradient of y
   ConstView

@@ -17,8 +17,17 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
+// A is LayerNorm or ResidualNorm.
+template <class A>
+void store_statistics(const A& a, int64_t row, RowStatistics statistics) {
+  if (a.inverse_stddev.empty()) return;
+  a.inverse_stddev.template data<float>()[row] = statistics.inverse_stddev;
+  if (a.kind == NormKind::kLayer) a.mean.template data<float>()[row] = statistics.mean;
+}
+
 template <typename T>
-void forward_row(const LayerNorm& a, int64_t row, int64_t hidden, float* buffer) {
+void forward_row(const LayerNorm& a, const float* beta, int64_t row, int64_t hidden,
+                 float* buffer) {
   const T* x = a.x.data<T>() + row * hidden;
   T* y = a.y.data<T>() + row * hidden;
   Chains total;
@@ -27,24 +36,22 @@ void forward_row(const LayerNorm& a, int64_t row, int64_t hidden, float* buffer)
     store(value, buffer + i, lanes);
     total.chain[chain] = hn::Add(total.chain[chain], value);
   });
-  const RowStatistics statistics = row_statistics(buffer, hidden, total.sum(), a.epsilon);
-  const float *gamma = a.gamma.data<float>(), *beta = a.beta.data<float>();
+  const RowStatistics statistics = row_statistics(a.kind, buffer, hidden, total.sum(), a.epsilon);
+  const float* gamma = a.gamma.data<float>();
   for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
     store(normalised(buffer, i, lanes, statistics, gamma, beta), y + i, lanes);
   });
-  if (!a.mean.empty()) {
-    a.mean.data<float>()[row] = statistics.mean;
-    a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
-  }
+  store_statistics(a, row, statistics);
 }
 
 void layer_norm(Context& context, const LayerNorm& a) {
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1), grain = grain_for(hidden);
   const RowScratch scratch(context, part_count(context, rows, grain), hidden);
+  const ValuesOrZeros beta(context, a.beta, hidden);
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
     for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t row = begin; row < end; ++row) {
-        forward_row<decltype(tag)>(a, row, hidden, scratch.first(part));
+        forward_row<decltype(tag)>(a, beta.data(), row, hidden, scratch.first(part));
       }
     });
   });
@@ -63,7 +70,8 @@ void backward_rows(Context& context, const LayerNormBackward& a, const Source& s
   T* grad_x = a.grad_x.data<T>();
   const float *gamma = a.gamma.data<float>(), *inverse_stddev = a.inverse_stddev.data<float>();
   for_parts(context, blocks.count(), grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-    NormGradientRow gradient{.x_hat = scratch.first(part), .grad = scratch.second(part)};
+    NormGradientRow gradient{
+        .x_hat = scratch.first(part), .grad = scratch.second(part), .kind = a.kind};
     for (int64_t block = begin; block < end; ++block) {
       sums.clear(block);
       for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
@@ -78,29 +86,37 @@ void backward_rows(Context& context, const LayerNormBackward& a, const Source& s
     }
   });
   sums.add_to(context, kGamma, a.grad_gamma.data<float>());
-  sums.add_to(context, kBeta, a.grad_beta.data<float>());
+  if (!a.grad_beta.empty()) sums.add_to(context, kBeta, a.grad_beta.data<float>());
+}
+
+// Calls body with the source of the normalised values. A is LayerNormBackward or
+// ResidualNormBackward, and `input` the norm's input, or empty.
+template <typename T, class A, class Body>
+void with_source(Context& context, const A& a, const ConstView& input, const Body& body) {
+  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
+  if (!input.empty()) {
+    const ConstView given = a.kind == NormKind::kLayer ? a.mean : ConstView();
+    const ValuesOrZeros mean(context, given, rows);
+    return body(
+        FromInput<T>{input.data<T>(), mean.data(), a.inverse_stddev.template data<float>()});
+  }
+  const auto inverse_gamma = context.scratch().take(hidden * 4);
+  const ValuesOrZeros beta(context, a.beta, hidden);
+  invert_gamma(a.gamma.template data<float>(), hidden, inverse_gamma.template as<float>());
+  body(FromOutput<T>{a.y.template data<T>(), beta.data(), inverse_gamma.template as<float>()});
 }
 
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
-  const int64_t hidden = a.grad_y.extent(1);
-  const auto inverse_gamma = context.scratch().take(hidden * 4);
   with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
-    using T = decltype(tag);
-    if (!a.x.empty()) {
-      const FromInput<T> source{a.x.data<T>(), a.mean.data<float>(),
-                                a.inverse_stddev.data<float>()};
-      return backward_rows<T>(context, a, source);
-    }
-    invert_gamma(a.gamma.data<float>(), hidden, inverse_gamma.template as<float>());
-    const FromOutput<T> source{a.y.data<T>(), a.beta.data<float>(),
-                               inverse_gamma.template as<float>()};
-    backward_rows<T>(context, a, source);
+    with_source<decltype(tag)>(context, a, a.x, [&](const auto& source) HWY_ATTR {
+      backward_rows<decltype(tag)>(context, a, source);
+    });
   });
 }
 
 template <typename T>
-void forward_row(const ResidualNorm& a, const DropoutPlan& plan, int64_t row, int64_t hidden,
-                 float* buffer, uint16_t* bits) {
+void forward_row(const ResidualNorm& a, const float* beta, const DropoutPlan& plan, int64_t row,
+                 int64_t hidden, float* buffer, uint16_t* bits) {
   const T* residual = a.residual.data<T>() + row * hidden;
   const T* x = a.x.data<T>() + row * hidden;
   T* sum = a.sum.empty() ? nullptr : a.sum.data<T>() + row * hidden;
@@ -114,25 +130,24 @@ void forward_row(const ResidualNorm& a, const DropoutPlan& plan, int64_t row, in
     if (sum != nullptr) store(value, sum + i, lanes);
     total.chain[chain] = hn::Add(total.chain[chain], value);
   });
-  const RowStatistics statistics = row_statistics(buffer, hidden, total.sum(), a.epsilon);
-  const float *gamma = a.gamma.data<float>(), *beta = a.beta.data<float>();
+  const RowStatistics statistics = row_statistics(a.kind, buffer, hidden, total.sum(), a.epsilon);
+  const float* gamma = a.gamma.data<float>();
   for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
     store(normalised(buffer, i, lanes, statistics, gamma, beta), y + i, lanes);
   });
-  if (!a.mean.empty()) {
-    a.mean.data<float>()[row] = statistics.mean;
-    a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
-  }
+  store_statistics(a, row, statistics);
 }
 
 void residual_norm(Context& context, const ResidualNorm& a) {
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1), grain = grain_for(hidden);
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, rows, grain), hidden);
+  const ValuesOrZeros beta(context, a.beta, hidden);
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
     for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
       for (int64_t row = begin; row < end; ++row) {
-        forward_row<decltype(tag)>(a, plan, row, hidden, scratch.first(part), scratch.bits(part));
+        forward_row<decltype(tag)>(a, beta.data(), plan, row, hidden, scratch.first(part),
+                                   scratch.bits(part));
       }
     });
   });
@@ -181,7 +196,8 @@ void backward_rows(Context& context, const ResidualNormBackward& a, const Source
   const RowScratch scratch(context, part_count(context, blocks.count(), grain), hidden);
   ColumnPartials sums(context, blocks, hidden, 3);
   for_parts(context, blocks.count(), grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-    NormGradientRow gradient{.x_hat = scratch.first(part), .grad = scratch.second(part)};
+    NormGradientRow gradient{
+        .x_hat = scratch.first(part), .grad = scratch.second(part), .kind = a.kind};
     for (int64_t block = begin; block < end; ++block) {
       sums.clear(block);
       for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
@@ -190,26 +206,16 @@ void backward_rows(Context& context, const ResidualNormBackward& a, const Source
     }
   });
   sums.add_to(context, kGamma, a.grad_gamma.data<float>());
-  sums.add_to(context, kBeta, a.grad_beta.data<float>());
+  if (!a.grad_beta.empty()) sums.add_to(context, kBeta, a.grad_beta.data<float>());
   if (!a.grad_bias.empty()) sums.add_to(context, kBias, a.grad_bias.data<float>());
 }
 
 void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
-  const int64_t hidden = a.grad_y.extent(1);
   const DropoutPlan plan(a.dropout);
-  const auto inverse_gamma = context.scratch().take(hidden * 4);
   with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
-    using T = decltype(tag);
-
-    if (!a.sum.empty()) {
-      const FromInput<T> source{a.sum.data<T>(), a.mean.data<float>(),
-                                a.inverse_stddev.data<float>()};
-      return backward_rows<T>(context, a, source, plan);
-    }
-    invert_gamma(a.gamma.data<float>(), hidden, inverse_gamma.template as<float>());
-    const FromOutput<T> source{a.y.data<T>(), a.beta.data<float>(),
-                               inverse_gamma.template as<float>()};
-    backward_rows<T>(context, a, source, plan);
+    with_source<decltype(tag)>(context, a, a.sum, [&](const auto& source) HWY_ATTR {
+      backward_rows<decltype(tag)>(context, a, source, plan);
+    });
   });
 }
 

@@ -10,24 +10,42 @@ using namespace kernels::cuda;
 namespace {
 
 struct Parameters {
-  const float *gamma, *beta;
-  float *mean, *inverse_stddev;  // null in evaluation
+  NormKind kind;
+  const float *gamma, *beta;     // beta may be null
+  float *mean, *inverse_stddev;  // null in evaluation, the mean for kRms as well
   float epsilon;
+
+  __device__ void store(int64_t row, RowStatistics statistics) const {
+    if (threadIdx.x > 0 || inverse_stddev == nullptr) return;
+    inverse_stddev[row] = statistics.inverse_stddev;
+    if (mean != nullptr) mean[row] = statistics.mean;
+  }
 };
+
+// The mean of rows that have one that is not 0.
+template <class A>
+float* mean_of(const A& a) {
+  return a.kind == NormKind::kLayer ? const_cast<float*>(a.mean.template data<float>()) : nullptr;
+}
+
+// A is LayerNorm or ResidualNorm.
+template <class A>
+Parameters parameters_of(const A& a) {
+  return {a.kind,     a.gamma.template data<float>(),          a.beta.template data<float>(),
+          mean_of(a), a.inverse_stddev.template data<float>(), a.epsilon};
+}
 
 // One thread block per row, eight columns per thread.
 template <typename T>
 __global__ void forward(const T* x, int64_t hidden, Parameters parameters, T* y) {
   const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const Eight values = load_eight(x + row * hidden + column, count);
-  const RowStatistics statistics = row_statistics(values, count, hidden, parameters.epsilon);
+  const RowStatistics statistics =
+      row_statistics(parameters.kind, values, count, hidden, parameters.epsilon);
   const Eight gamma = load_eight(parameters.gamma + column, count);
-  const Eight beta = load_eight(parameters.beta + column, count);
+  const Eight beta = load_beta(parameters.beta, column, hidden);
   store_eight(normalised(values, statistics, gamma, beta), y + row * hidden + column, count);
-  if (threadIdx.x == 0 && parameters.mean != nullptr) {
-    parameters.mean[row] = statistics.mean;
-    parameters.inverse_stddev[row] = statistics.inverse_stddev;
-  }
+  parameters.store(row, statistics);
 }
 
 // Sums over the rows; layer_norm has no bias.
@@ -36,18 +54,18 @@ constexpr int kSums = kBias, kResidualSums = kBias + 1;
 
 // One thread block per block of rows. grad_x may be grad_y.
 template <typename T>
-__global__ void backward(const T* grad_y, NormSource<T> source, const float* gamma, int64_t hidden,
-                         DeviceRowBlocks blocks, T* grad_x, float* partials) {
+__global__ void backward(NormKind kind, const T* grad_y, NormSource<T> source, const float* gamma,
+                         int64_t hidden, DeviceRowBlocks blocks, T* grad_x, float* partials) {
   const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
   const Eight scale = load_eight(gamma + column, count);
   const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
   const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
   Eight gamma_sum, beta_sum;
-  const MeanOf mean_of(hidden);
+  const MeanOf mean(hidden);
   for (int64_t row = first; row < last; ++row) {
     const int64_t at = row * hidden + column;
     const Eight x_hat = source.x_hat(row, hidden, column, scale);
-    const Eight grad = norm_gradient(load_eight(grad_y + at, count), x_hat, scale, row, mean_of,
+    const Eight grad = norm_gradient(kind, load_eight(grad_y + at, count), x_hat, scale, row, mean,
                                      source.inverse_stddev[row], gamma_sum, beta_sum);
     store_eight(grad, grad_x + at, count);
   }
@@ -56,19 +74,24 @@ __global__ void backward(const T* grad_y, NormSource<T> source, const float* gam
   store_eight(beta_sum, sums + kBeta * hidden, count);
 }
 
+// A is LayerNormBackward or ResidualNormBackward, and `input` the norm's input, or empty.
+template <typename T, class A>
+NormSource<T> source_of(const A& a, const ConstView& input) {
+  return {pointer<T>(input), pointer<T>(a.y), input.empty() ? nullptr : mean_of(a),
+          a.inverse_stddev.template data<float>(), a.beta.template data<float>()};
+}
+
 }  // namespace
 
 void layer_norm(Context& context, const LayerNorm& a) {
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
   if (rows * hidden == 0) return;
   CudaStream& cuda = CudaStream::of(context);
-  const Parameters parameters{a.gamma.data<float>(), a.beta.data<float>(), a.mean.data<float>(),
-                              a.inverse_stddev.data<float>(), a.epsilon};
   const unsigned threads = row_threads(hidden, "layer_norm");
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     launch("layer_norm", cuda, static_cast<unsigned>(rows), threads, forward<T>, pointer<T>(a.x),
-           hidden, parameters, pointer<T>(a.y));
+           hidden, parameters_of(a), pointer<T>(a.y));
   });
 }
 
@@ -81,11 +104,9 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   const unsigned threads = row_threads(hidden, "layer_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const NormSource<T> source{pointer<T>(a.x), pointer<T>(a.y), a.mean.data<float>(),
-                               a.inverse_stddev.data<float>(), a.beta.data<float>()};
     launch("layer_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads, backward<T>,
-           pointer<T>(a.grad_y), source, a.gamma.data<float>(), hidden, blocks,
-           pointer<T>(a.grad_x), partials.data());
+           a.kind, pointer<T>(a.grad_y), source_of<T>(a, a.x), a.gamma.data<float>(), hidden,
+           blocks, pointer<T>(a.grad_x), partials.data());
   });
   partials.add_to({a.grad_gamma.data<float>(), a.grad_beta.data<float>()});
 }
@@ -96,10 +117,8 @@ template <typename T>
 struct ResidualForward {
   const T *residual, *x;
   float factor;
-  const float *gamma, *beta;
-  float epsilon;
-  T *sum, *y;                    // sum may be null
-  float *mean, *inverse_stddev;  // null in evaluation
+  Parameters norm;
+  T *sum, *y;  // sum may be null
 };
 
 // One thread block per row, eight columns per thread.
@@ -114,18 +133,17 @@ __global__ void residual_forward(ResidualForward<T> a, int64_t hidden, DropoutPl
     values.lane[i] = residual.lane[i] + values.lane[i] * a.factor;
   }
   if (a.sum != nullptr) store_eight(values, a.sum + at, count);
-  const RowStatistics statistics = row_statistics(values, count, hidden, a.epsilon);
-  const Eight gamma = load_eight(a.gamma + column, count);
-  const Eight beta = load_eight(a.beta + column, count);
+  const RowStatistics statistics =
+      row_statistics(a.norm.kind, values, count, hidden, a.norm.epsilon);
+  const Eight gamma = load_eight(a.norm.gamma + column, count);
+  const Eight beta = load_beta(a.norm.beta, column, hidden);
   store_eight(normalised(values, statistics, gamma, beta), a.y + at, count);
-  if (threadIdx.x == 0 && a.mean != nullptr) {
-    a.mean[row] = statistics.mean;
-    a.inverse_stddev[row] = statistics.inverse_stddev;
-  }
+  a.norm.store(row, statistics);
 }
 
 template <typename T>
 struct ResidualBackward {
+  NormKind kind;
   const T *grad_y, *grad_y_extra, *grad_sum_extra;  // the extras may be null
   NormSource<T> source;
   const float* gamma;
@@ -225,8 +243,8 @@ __global__ void __launch_bounds__(kBoundThreads<kWhole>)
     const auto [grad_y, norm, statistics, row_key] = reader.next();
     const int64_t end = kWhole ? column + kEight : hidden;  // all eight columns exist
     const Eight x_hat = a.source.x_hat(norm, statistics, end, column, gamma);
-    Eight grad = norm_gradient<kWarps>(grad_y, x_hat, gamma, row, mean, statistics.inverse_stddev,
-                                       gamma_sum, beta_sum);
+    Eight grad = norm_gradient<kWarps>(a.kind, grad_y, x_hat, gamma, row, mean,
+                                       statistics.inverse_stddev, gamma_sum, beta_sum);
     if (a.grad_sum_extra != nullptr) {
       const T* extra = a.grad_sum_extra + at;
       add_to(grad, kWhole ? load_whole(extra) : load_eight(extra, count));
@@ -274,13 +292,9 @@ void residual_norm(Context& context, const ResidualNorm& a) {
     const ResidualForward<T> call{.residual = pointer<T>(a.residual),
                                   .x = pointer<T>(a.x),
                                   .factor = a.factor,
-                                  .gamma = a.gamma.data<float>(),
-                                  .beta = a.beta.data<float>(),
-                                  .epsilon = a.epsilon,
+                                  .norm = parameters_of(a),
                                   .sum = pointer<T>(a.sum),
-                                  .y = pointer<T>(a.y),
-                                  .mean = a.mean.data<float>(),
-                                  .inverse_stddev = a.inverse_stddev.data<float>()};
+                                  .y = pointer<T>(a.y)};
     launch("residual_norm", cuda, static_cast<unsigned>(rows), threads, residual_forward<T>, call,
            hidden, plan);
   });
@@ -296,16 +310,15 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   const unsigned threads = row_threads(hidden, "residual_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const ResidualBackward<T> call{
-        .grad_y = pointer<T>(a.grad_y),
-        .grad_y_extra = pointer<T>(a.grad_y_extra),
-        .grad_sum_extra = pointer<T>(a.grad_sum_extra),
-        .source = {pointer<T>(a.sum), pointer<T>(a.y), a.mean.data<float>(),
-                   a.inverse_stddev.data<float>(), a.beta.data<float>()},
-        .gamma = a.gamma.data<float>(),
-        .factor = a.factor,
-        .grad_residual = pointer<T>(a.grad_residual),
-        .grad_x = pointer<T>(a.grad_x)};
+    const ResidualBackward<T> call{.kind = a.kind,
+                                   .grad_y = pointer<T>(a.grad_y),
+                                   .grad_y_extra = pointer<T>(a.grad_y_extra),
+                                   .grad_sum_extra = pointer<T>(a.grad_sum_extra),
+                                   .source = source_of<T>(a, a.sum),
+                                   .gamma = a.gamma.data<float>(),
+                                   .factor = a.factor,
+                                   .grad_residual = pointer<T>(a.grad_residual),
+                                   .grad_x = pointer<T>(a.grad_x)};
     launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,
            backward_for(call, hidden), call, hidden, blocks, plan, partials.data());
   });

@@ -93,10 +93,10 @@ void linear(Context& context, const Linear& a) {
 void linear_activation(Context& context, const LinearActivation& a) {
   const kernels::ArgumentCheck check(context, "linear_activation");
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
-  check.view("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
+  check.optional("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("pre_activation", a.pre_activation, a.x.dtype(), {rows, out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
-  if (a.kind == ActivationKind::kGeluTanh) {
+  if (a.kind == ActivationKind::kGeluTanh && !a.bias.empty()) {  // fused together with a bias
     kernels::MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
     whole.epilogue = kernels::Epilogue::kBiasGeluTanh;
     whole.pre_activation = a.pre_activation;

@@ -25,7 +25,7 @@ struct LinearActivation {
   ActivationKind kind;
   ConstView x;          // [rows, in]
   ConstView weight;     // [out, in]
-  ConstView bias;       // [out]
+  ConstView bias;       // [out], or empty
   View pre_activation;  // [rows, out]  overwritten
   View y;               // [rows, out]  overwritten, other memory than pre_activation
 };
