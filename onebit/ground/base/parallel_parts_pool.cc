@@ -1,6 +1,8 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -11,16 +13,19 @@
 namespace onebit {
 namespace {
 
-// A thread that waits looks this often before it sleeps: loops follow each other in microseconds.
-// Between two looks it leaves the processor to other programs, if they want it.
-constexpr int kLooks = 200;
+// A thread that waits watches this long before it sleeps: loops follow each other in microseconds.
+constexpr std::chrono::microseconds kWatch{50};
+constexpr int kLooks = 20;  // between two readings of the clock
 
-// Waits until `value` is no longer `old`.
+// Waits until `value` is no longer `old`. To yield instead would let programs that share the
+// processors run for milliseconds at every look, where a thread that wakes up comes before them.
 void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (int look = 0; look < kLooks; ++look) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    std::this_thread::yield();
-  }
+  const auto end = std::chrono::steady_clock::now() + kWatch;
+  do {
+    for (int look = 0; look < kLooks; ++look) {
+      if (value.load(std::memory_order_acquire) != old) return;
+    }
+  } while (std::chrono::steady_clock::now() < end);
   value.wait(old, std::memory_order_acquire);
 }
 
