@@ -276,7 +276,7 @@ struct StepBatch {
 void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences, int64_t length,
                 int64_t masked) {
   Context& context = bench.context();
-  const model::BertConfig config = model::preset(preset);
+  const model::EncoderConfig config = model::preset(preset);
   ParameterTable table;
   model::PreTrainingModel model(config, table, model::PreTrainingHeads::kBoth);
   table.allocate(context.device(), DType::kBF16);

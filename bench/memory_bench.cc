@@ -19,7 +19,7 @@ using namespace onebit;
 // context.
 constexpr int64_t kMomentBytes = 8, kDriverBytes = int64_t{600} << 20;
 
-int64_t bytes_of(const model::BertConfig& config, int64_t batch, int64_t tokens,
+int64_t bytes_of(const model::EncoderConfig& config, int64_t batch, int64_t tokens,
                  const model::MemoryOptions& options, DType compute) {
   const int64_t masked = tokens * 15 / 100;
   const auto rows = model::memory_report(
@@ -35,7 +35,7 @@ int64_t bytes_of(const model::BertConfig& config, int64_t batch, int64_t tokens,
   return model::total_bytes(rows) + elements * kMomentBytes + scratch + kDriverBytes;
 }
 
-int64_t largest_batch(const model::BertConfig& config, int64_t tokens,
+int64_t largest_batch(const model::EncoderConfig& config, int64_t tokens,
                       const model::MemoryOptions& options, DType compute, int64_t budget_bytes) {
   int64_t batch = 0;
   while (bytes_of(config, batch + 1, tokens, options, compute) <= budget_bytes) ++batch;
@@ -50,7 +50,7 @@ int main(int count, char** arguments) {
   app.add_option("--preset", preset);
   app.add_option("--compute", compute)->check(CLI::IsMember({"bf16", "f32"}));
   CLI11_PARSE(app, count, arguments);
-  const model::BertConfig config = model::preset(preset);
+  const model::EncoderConfig config = model::preset(preset);
   const DType type = compute == "bf16" ? DType::kBF16 : DType::kF32;
   struct Choice {
     const char* name;

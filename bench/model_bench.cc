@@ -28,7 +28,7 @@
 namespace {
 
 using namespace onebit;
-using model::BertConfig;
+using model::EncoderConfig;
 
 struct Settings {
   std::string preset = "bert-base", compute = "f32", device = "cpu";
@@ -158,7 +158,7 @@ Rates rates(double flops, Seconds seconds) {
 // The matrix products of a layer, measured alone, each with its best time over the rounds.
 class Products {
  public:
-  Products(const Settings& settings, const BertConfig& config) {
+  Products(const Settings& settings, const EncoderConfig& config) {
     const DType type = compute_type(settings.compute);
     const int64_t rows = settings.batch * settings.tokens;
     const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
@@ -226,7 +226,7 @@ class Products {
 
 class TrainingStep {
  public:
-  TrainingStep(Device device, const Settings& settings, const BertConfig& config)
+  TrainingStep(Device device, const Settings& settings, const EncoderConfig& config)
       : settings_(settings),
         batch_(device, settings, config.vocab_size),
         model_(config, table_, model::PreTrainingHeads::kBoth) {
@@ -335,7 +335,7 @@ double median_wall(std::vector<Seconds> steps) {
   return middle->wall;
 }
 
-void compare(const Settings& settings, const BertConfig& config) {
+void compare(const Settings& settings, const EncoderConfig& config) {
   require(settings.steps >= 1 && settings.rounds >= 1, "--steps and --rounds must be at least 1");
   Context context = context_on(settings.device, settings.threads);
   const bool on_cpu = context.device().is_cpu();
@@ -388,7 +388,7 @@ int main(int argc, char** argv) {
   app.add_flag("--full-recomputation", settings.memory.full_recomputation);
   CLI11_PARSE(app, argc, argv);
   try {
-    BertConfig config = model::preset(settings.preset);
+    EncoderConfig config = model::preset(settings.preset);
     if (settings.layers > 0) config.layers = settings.layers;
     compare(settings, config);
   } catch (const Error& error) {

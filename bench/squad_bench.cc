@@ -104,8 +104,8 @@ class Bench {
   double tokens_per_window = 0;
 
  private:
-  static model::BertConfig config_of(const Settings& settings, const squad::Features& features) {
-    model::BertConfig config = model::preset(settings.preset);
+  static model::EncoderConfig config_of(const Settings& settings, const squad::Features& features) {
+    model::EncoderConfig config = model::preset(settings.preset);
     config.vocab_size = features.vocabulary().size();
     if (settings.layers > 0) config.layers = settings.layers;
     return config;

@@ -7,7 +7,7 @@ from cpp_source import without_comments
 
 MAX_FLOOR_FILES = 45
 # Floors that have more, with the number that they may not exceed.
-CROWDED_FLOORS = {"ops": 51, "optim": 59, "text": 46}
+CROWDED_FLOORS = {"optim": 59, "formats": 49, "ops": 51}
 
 # A header that only one other file of its floor includes is a part of that file, unless its contract
 # is longer than this, in lines that are neither blank nor of the preprocessor.
@@ -15,6 +15,8 @@ SHORT_CONTRACT_LINES = 20
 PRIVATE_HEADERS = {
     "exchange/engine/replicas": "engine.cc is full",
     "program/cli/training_words": "launch_command.cc is full",
+    "data/formats/family_names": "families.cc is full",
+    "data/formats/config_choices": "encoder_config_file.cc is full",
     "data/text/unicode_classes": "the interface of a generated source",
 }
 

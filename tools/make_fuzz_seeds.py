@@ -28,6 +28,7 @@ LABELS = {"numbers": {"id2label": {"0": 0, "1": True}}, "list": {"id2label": ["a
           "ids": {"label2id": {"a": 1, "b": "0"}}, "count": {"num_labels": 3}}
 
 
+FAMILIES = "families.json"
 TOKENIZER = ["vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
              "added_tokens.json"]
 WORDS = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\n"
@@ -158,6 +159,22 @@ def folder_seeds():
         yield "sentence_folder", str(number), b"\0".join(files)
 
 
+def family_seeds():
+    """Yields configs of families of encoders, and files of small tensors with their names."""
+    for name, golden in json.loads((GOLDEN / FAMILIES).read_text()).items():
+        yield "json", name, json.dumps(golden["config"]).encode()
+        if not name.endswith("ForMaskedLM"):
+            continue
+        header, end = {}, 0
+        for tensor, extents in golden["tensors"].items():
+            shape = [12, 2][:len(extents)]
+            size = 4 * shape[0] * (shape[1] if len(shape) == 2 else 1)
+            header[tensor] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+            end += size
+        text = json.dumps(header).encode()
+        yield "safetensors", name, struct.pack("<Q", len(text)) + text + bytes(end)
+
+
 def text_seeds():
     """Yields files of texts, tags and settings."""
     for target, contents in (("sentences", SENTENCES), ("records", RECORDS),
@@ -170,13 +187,14 @@ def seeds():
     """Yields (target, name, content)."""
     yield from sample_seeds()
     yield from folder_seeds()
+    yield from family_seeds()
     yield from text_seeds()
     for path in sorted(GOLDEN.rglob("*")):
         name = "_".join(path.relative_to(GOLDEN).parts)
         data = path.read_bytes() if path.is_file() else b""
         if path.suffix == ".safetensors":
             yield "safetensors", name, data
-        elif path.suffix == ".json":
+        elif path.suffix == ".json" and path.name != FAMILIES:
             yield "json", name, data
         elif path.suffix == ".index":
             yield "tensor_bundle", name, b"r" + data

@@ -123,7 +123,7 @@ TEST_P(HuggingFaceClassifier, LogitsLossAndGradient) {
   const Json golden = read_json(golden_folder() / "classification.json");
   const Json& expected = golden.at("problems").at(GetParam().name);
   Keys section(golden.at("config"), "classification.json", "config");
-  const model::BertConfig config = model::read_config(section, 0);
+  const model::EncoderConfig config = model::read_config(section, 0);
   model::TinyBatch batch = batch_from(golden.at("batch"));
   if (GetParam().kind == model::LabelKind::kClass) {
     batch.classes = expected.at("targets").get<std::vector<int32_t>>();
@@ -165,10 +165,10 @@ TEST(ClassificationModel, HeadsHaveKnownNames) {
 
 // The compute copy has the biases in the type that cuBLASLt adds, which needs rows of a multiple of
 // 16 bytes, such as those of eight labels.
-std::map<std::string, int64_t> operations_with(Context& cuda, ops::ActivationKind activation) {
+std::map<std::string, int64_t> operations_with(Context& cuda, ChosenActivation activation) {
   return operations(
       cuda,
-      [](const model::BertConfig& config, ParameterTable& table) {
+      [](const model::EncoderConfig& config, ParameterTable& table) {
         return ClassificationModel(config, {.outputs = 8}, table);
       },
       [&](ClassificationModel& model, const model::DeviceBatch& batch) {
@@ -180,7 +180,7 @@ std::map<std::string, int64_t> operations_with(Context& cuda, ops::ActivationKin
 TEST(CudaClassification, NoPassRoundsBiases) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);
-  const auto calls = operations_with(cuda, ops::ActivationKind::kGeluErf);
+  const auto calls = operations_with(cuda, ChosenActivation::kGeluErf);
   EXPECT_GT(calls.at("matrix_product"), 0);
   EXPECT_EQ(calls.count("cast"), 0);
 }
@@ -189,8 +189,8 @@ TEST(CudaClassification, NoPassRoundsBiases) {
 TEST(CudaClassification, TanhGeluNeedsNoPassForTheBias) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);
-  EXPECT_EQ(operations_with(cuda, ops::ActivationKind::kGeluTanh)["column_sum"],
-            operations_with(cuda, ops::ActivationKind::kGeluErf)["column_sum"]);
+  EXPECT_EQ(operations_with(cuda, ChosenActivation::kGeluTanh)["column_sum"],
+            operations_with(cuda, ChosenActivation::kGeluErf)["column_sum"]);
 }
 
 }  // namespace

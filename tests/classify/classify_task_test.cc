@@ -1,7 +1,7 @@
 #include "onebit/apps/classify/classify_task.h"
 
 #include "onebit/apps/classify/classify_prediction.h"
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -71,7 +71,7 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "accuracy"), 1);
   EXPECT_EQ(best(summary, "f1_macro"), 1);
   EXPECT_EQ(best(summary, "examples"), 27);
-  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertForSequenceClassification");
   EXPECT_THAT(config.labels, ElementsAre("court", "home", "nature"));
   EXPECT_EQ(config.problem_type, "single_label_classification");
@@ -113,7 +113,7 @@ TEST_F(ClassifyTest, LearnsSeveralLabels) {
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "f1_micro"), 1);
   EXPECT_EQ(best(summary, "accuracy"), 1);
-  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
   EXPECT_THAT(config.labels, ElementsAre("outside", "people", "power"));
   EXPECT_EQ(config.problem_type, "multi_label_classification");
 }
@@ -128,7 +128,7 @@ TEST_F(ClassifyTest, LearnsNumbers) {
   const training::RunSummary summary = train(given);
   EXPECT_LT(best(summary, "mse"), 0.01);
   EXPECT_GT(best(summary, "pearson"), 0.99);
-  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.problem_type, "regression");
   EXPECT_EQ(config.labels.size(), 1u);
   // The model that is kept has the smallest error of all evaluations.
@@ -266,7 +266,7 @@ TEST_F(ClassifyTest, AClassifierOfTheSameLabelsIsTrainedOn) {
                             [](size_t topic, int) { return topic == 0 ? "a" : "b"; });
   other.dev.clear();
   train(other);
-  EXPECT_THAT(formats::read_bert_config(other.output / "config.json").labels,
+  EXPECT_THAT(formats::read_encoder_config(other.output / "config.json").labels,
               ElementsAre("a", "b"));
 }
 

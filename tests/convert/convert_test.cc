@@ -63,7 +63,7 @@ TEST_P(ConvertEvery, GivesTheSameModel) {
       lines, HasSubstr("absent; a task that needs them initializes them at random: qa_outputs., "));
   expect_model(folder / "out", test.pre_layer_norm ? kPre : kPost, test.half);
   const auto model = formats::read_hugging_face_folder(folder / "out");
-  EXPECT_EQ(model.config.pre_layer_norm, test.pre_layer_norm);
+  EXPECT_EQ(model.config.choices.norm_before, test.pre_layer_norm);
   EXPECT_EQ(model.config.architecture, "BertForPreTraining");
   EXPECT_EQ(model.config.torch_dtype, test.half ? DType::kF16 : DType::kF32);
   EXPECT_EQ(model.config.num_attention_heads, 2);
@@ -121,7 +121,7 @@ TEST(Convert, WithoutAConfigHeadsAreRequired) {
   EXPECT_THAT(lines, HasSubstr("hidden_act gelu_new (what DeepSpeed's fused layer computes)"));
   const auto model = formats::read_hugging_face_folder(folder / "out");
   EXPECT_EQ(model.config.vocab_size, 31);
-  EXPECT_EQ(model.config.hidden_act, formats::GeluForm::kTanh);
+  EXPECT_EQ(model.config.choices.activation, ChosenActivation::kGeluTanh);
   EXPECT_EQ(model.config.intermediate_size, 16);
   const formats::SafetensorsFile written(folder / "out/model.safetensors");
   const formats::SafetensorsFile golden(kPre);
@@ -155,7 +155,7 @@ TEST(Convert, OtherTypes) {
   options.dtype = DType::kF32;
   convert(options);
   expect_model(folder / "f32", kPost, true);
-  EXPECT_EQ(formats::read_bert_config(folder / "f32/config.json").torch_dtype, DType::kF32);
+  EXPECT_EQ(formats::read_encoder_config(folder / "f32/config.json").torch_dtype, DType::kF32);
   options = options_for(kGolden / "bert", folder / "bf16");
   options.dtype = DType::kBF16;
   convert(options);
@@ -207,7 +207,7 @@ TEST(Convert, HeadsMakeTheArchitecture) {
     static int number = 0;
     const Path out = folder / fmt::format("out{}", ++number);
     convert(options_for(model.write(folder / "m.safetensors"), out));
-    return formats::read_bert_config(out / "config.json");
+    return formats::read_encoder_config(out / "config.json");
   };
   Changed model;
   model.erase("cls.seq_relationship.");

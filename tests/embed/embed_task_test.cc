@@ -1,7 +1,7 @@
 #include "onebit/apps/embed/embed_task.h"
 
 #include "onebit/apps/embed/text_encoder.h"
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/sentence_files.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -85,7 +85,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "accuracy"), 1);
   EXPECT_EQ(best(summary, "mrr"), 1);
   EXPECT_EQ(best(summary, "examples"), 24);
-  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertModel");
   for (const Path& folder : {given.output, given.output / "global_step60/model"}) {
     const auto sentence = formats::read_sentence_files(folder);

@@ -36,7 +36,7 @@ class TextEncoderTest : public ::testing::Test {
   }
 
   finetune::SmallCorpus corpus_;
-  model::BertConfig shape_;
+  model::EncoderConfig shape_;
   Context context_ = Context::cpu(1);
 };
 

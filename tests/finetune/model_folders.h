@@ -12,20 +12,21 @@
 namespace onebit::finetune {
 
 // A small shape that differs from all presets, with non-default arithmetic.
-inline model::BertConfig odd_shape(int64_t vocab_size) {
+inline model::EncoderConfig odd_shape(int64_t vocab_size) {
   return {.vocab_size = vocab_size,
           .hidden_size = 24,
           .layers = 3,
           .heads = 3,
           .intermediate_size = 40,
           .max_positions = 40,
-          .activation = ops::ActivationKind::kGeluTanh,
           .initializer_range = 0.1,
-          .layer_norm_eps = 1e-7};
+          .layer_norm_eps = 1e-7,
+          .choices = {.activation = ChosenActivation::kGeluTanh,
+                      .head_activation = ChosenActivation::kGeluTanh}};
 }
 
 // BertForPreTraining with values drawn from a seed.
-inline void write_model(const Path& folder, const model::BertConfig& config,
+inline void write_model(const Path& folder, const model::EncoderConfig& config,
                         std::shared_ptr<const text::Vocabulary> vocabulary,
                         text::Casing casing = text::Casing::kUncased) {
   ParameterTable table;

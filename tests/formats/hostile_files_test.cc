@@ -4,7 +4,7 @@
 #include <fstream>
 #include <random>
 
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/formats/tokenizer_files.h"
@@ -135,7 +135,7 @@ TEST(HostileText, ConfigAndTokenizer) {
       damaged.resize(random() % 2 == 0 ? damaged.size() : random() % damaged.size());
       put(folder / name, damaged);
       try {
-        read_bert_config(folder / name);
+        read_encoder_config(folder / name);
       } catch (const Error&) {
       }
       try {

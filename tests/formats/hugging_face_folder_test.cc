@@ -68,7 +68,7 @@ TEST(HuggingFaceFolder, WhatIsMissingIsNamed) {
               HasSubstr("no such folder"));
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
               HasSubstr("config.json"));
-  put(folder / "config.json", bert_config_text(small().config));
+  put(folder / "config.json", encoder_config_text(small().config));
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
               HasSubstr("neither vocab.txt nor"));
   EXPECT_THAT(message_of([&] { open_hugging_face_tensors(folder.path()); }),

@@ -250,6 +250,43 @@ TEST_F(TokenizerFilesTest, ClassesOfOtherModels) {
   EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"WhisperTokenizer\""));
 }
 
+// MPNet has WordPiece, other special tokens, and two separators between the texts of a pair.
+TEST_F(TokenizerFilesTest, Mpnet) {
+  Json json = combined();
+  const char* names[] = {"<s>", "<pad>", "</s>", "[UNK]", "<mask>"};
+  json["model"]["vocab"] = Json::object();
+  for (int id = 0; id < 5; ++id) {
+    json["added_tokens"][static_cast<size_t>(id)]["content"] = names[id];
+    json["model"]["vocab"][names[id]] = id;
+  }
+  json["model"]["vocab"]["a"] = 5;
+  json["model"]["vocab"]["b"] = 6;
+  json["post_processor"] = {{"type", "RobertaProcessing"},
+                            {"sep", {"</s>", 2}},
+                            {"cls", {"<s>", 0}},
+                            {"trim_offsets", true},
+                            {"add_prefix_space", false}};
+  write_json("tokenizer.json", json);
+  write_json("tokenizer_config.json", {{"tokenizer_class", "MPNetTokenizer"},
+                                       {"do_lower_case", true},
+                                       {"cls_token", "<s>"},
+                                       {"pad_token", "<pad>"},
+                                       {"sep_token", "</s>"},
+                                       {"unk_token", "[UNK]"},
+                                       {"mask_token", "<mask>"}});
+  const text::Vocabulary words = vocabulary();
+  EXPECT_EQ(words.cls_id(), 0);
+  EXPECT_EQ(words.pad_id(), 1);
+  EXPECT_EQ(words.mask_id(), 4);
+  EXPECT_EQ(words.pair_template(), (text::PairTemplate{.separators = 2, .second_segment = 0}));
+  TemporaryFolder written;
+  for (const TextFile& file : tokenizer_files({words.parts(), read().config})) {
+    std::ofstream(written / file.name, std::ios::binary) << file.text;
+  }
+  EXPECT_EQ(read_json(written / "tokenizer_config.json").at("tokenizer_class"), "MPNetTokenizer");
+  EXPECT_EQ(read_tokenizer(written.path()).vocabulary, words.parts());
+}
+
 TEST_F(TokenizerFilesTest, Config) {
   write("vocab.txt", kWords);
   EXPECT_FALSE(read().config.has_value());

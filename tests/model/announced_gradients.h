@@ -17,7 +17,7 @@
 
 namespace onebit::model {
 
-// The parameter is BertConfig::pre_layer_norm.
+// The parameter is EncoderChoices::norm_before.
 class GradientsAnnounced : public ::testing::TestWithParam<bool> {
  protected:
   GradientsAnnounced() : config_(tiny_config(GetParam())) {
@@ -89,7 +89,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
     check_begin_of_update(run);
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   TinyBatch batch_;
   BatchLimits limits_;  // of the batch as drawn
   ParameterTable table_;

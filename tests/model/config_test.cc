@@ -9,36 +9,36 @@
 namespace onebit::model {
 namespace {
 
-BertConfig read(const std::string& text, int64_t vocab_size = 1000) {
+EncoderConfig read(const std::string& text, int64_t vocab_size = 1000) {
   Keys section(parse_json(text, "recipe.json"), "recipe.json", "model");
-  const BertConfig config = read_config(section, vocab_size);
+  const EncoderConfig config = read_config(section, vocab_size);
   read_memory_options(section);
   section.check();
   return config;
 }
 
-TEST(BertConfig, PresetsHaveTheirShapes) {
-  const BertConfig tiny = preset("bert-tiny");
+TEST(EncoderConfig, PresetsHaveTheirShapes) {
+  const EncoderConfig tiny = preset("bert-tiny");
   EXPECT_EQ(tiny.layers, 2);
   EXPECT_EQ(tiny.hidden_size, 128);
   EXPECT_EQ(tiny.heads, 2);
   EXPECT_EQ(tiny.intermediate_size, 512);
-  const BertConfig large = preset("bert-large");
+  const EncoderConfig large = preset("bert-large");
   EXPECT_EQ(large.layers, 24);
   EXPECT_EQ(large.heads, 16);
-  EXPECT_EQ(preset("bert-base"), BertConfig());
+  EXPECT_EQ(preset("bert-base"), EncoderConfig());
   for (const std::string& name : preset_names()) EXPECT_NO_THROW(validate(preset(name), name));
 }
 
 // tests/pretrain/pretraining_task_start_test.cc has the messages.
-TEST(BertConfig, ComesFromTheModelThatARunStartsFrom) {
+TEST(EncoderConfig, ComesFromTheModelThatARunStartsFrom) {
   StartingModel start = {.config = preset("bert-mini"), .place = "bert"};
   start.config.vocab_size = 77;
   start.config.hidden_dropout = 0;
   start.config.max_positions = 99;
   const auto read_with = [&](const std::string& text) {
     Keys section(parse_json(text, "recipe.json"), "recipe.json", "model");
-    const BertConfig config = read_config(section, 1000, &start);
+    const EncoderConfig config = read_config(section, 1000, &start);
     section.check();
     return config;
   };
@@ -56,20 +56,21 @@ TEST(BertConfig, ComesFromTheModelThatARunStartsFrom) {
   }
 }
 
-TEST(BertConfig, UnknownPresetNamesTheNearest) {
+TEST(EncoderConfig, UnknownPresetNamesTheNearest) {
   EXPECT_NE(message_of([] { preset("bert-bse"); }).find("did you mean \"bert-base\"?"),
             std::string::npos);
 }
 
-TEST(BertConfig, SectionStartsFromAPresetAndOverridesIt) {
-  const BertConfig config = read(R"({"preset": "bert-mini", "hidden_act": "gelu_new",
+TEST(EncoderConfig, SectionStartsFromAPresetAndOverridesIt) {
+  const EncoderConfig config = read(R"({"preset": "bert-mini", "hidden_act": "gelu_new",
                                      "hidden_dropout_prob": 0, "num_hidden_layers": 3,
                                      "pre_layer_norm": true, "gelu_checkpoint": true})");
   EXPECT_EQ(config.hidden_size, 256);
   EXPECT_EQ(config.layers, 3);
   EXPECT_EQ(config.hidden_dropout, 0);
-  EXPECT_EQ(config.activation, ops::ActivationKind::kGeluTanh);
-  EXPECT_TRUE(config.pre_layer_norm);
+  EXPECT_EQ(config.choices.activation, ChosenActivation::kGeluTanh);
+  EXPECT_EQ(config.choices.head_activation, ChosenActivation::kGeluTanh);
+  EXPECT_TRUE(config.choices.norm_before);
   EXPECT_EQ(config.vocab_size, 1000);
   EXPECT_EQ(read(R"({"vocab_size": 50})").vocab_size, 50);
 }
@@ -87,7 +88,7 @@ TEST(MemoryOptions, EachKeySetsItsOwnMember) {
   EXPECT_EQ(options("full_recomputation"), MemoryOptions{.full_recomputation = true});
 }
 
-TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
+TEST(EncoderConfig, ErrorsNameTheKeyAndTheWayOut) {
   EXPECT_EQ(message_of([] { read(R"({"num_attention_heads": 7})"); }),
             "recipe.json: key `model.*`: hidden_size 768 is not divisible by 7 attention heads; "
             "choose a divisor of hidden_size as num_attention_heads");
@@ -110,7 +111,7 @@ TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
   EXPECT_NE(message_of([] { read(R"({"hidden_act": "gelu_neww"})"); }).find("\"gelu_new\""),
             std::string::npos);
   EXPECT_NE(
-      message_of([] { read(R"({"hidden_act": "relu"})"); }).find("must be one of gelu, gelu_new"),
+      message_of([] { read(R"({"hidden_act": "selu"})"); }).find("must be one of gelu, gelu_new"),
       std::string::npos);
 }
 

@@ -27,10 +27,10 @@ struct Trained {
 };
 
 Trained train(Context& context, DType compute, size_t steps,
-              ops::ActivationKind activation = ops::ActivationKind::kGeluErf,
+              ChosenActivation activation = ChosenActivation::kGeluErf,
               const MemoryOptions& memory = {}) {
-  BertConfig config = small_config();
-  config.activation = activation;
+  EncoderConfig config = small_config();
+  config.choices.activation = config.choices.head_activation = activation;
   ParameterTable table;
   PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   table.allocate(context.device(), compute);
@@ -79,7 +79,7 @@ TEST(CudaParity, LossesOfFiftyStepsAreTheCpus) {
 TEST(CudaParity, KeptBitsOfDropoutChangeNothing) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cuda = Context::cuda(0);
-  constexpr auto kGelu = ops::ActivationKind::kGeluErf;
+  constexpr auto kGelu = ChosenActivation::kGeluErf;
   const Trained kept = train(cuda, DType::kBF16, kStepsOfEachType, kGelu);
   for (const MemoryOptions& options : {MemoryOptions{.attention_dropout_checkpoint = true},
                                        MemoryOptions{.full_recomputation = true}}) {
@@ -95,7 +95,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
   Context cuda = Context::cuda(0);
   const auto pretraining = operations(
       cuda,
-      [](const BertConfig& config, ParameterTable& table) {
+      [](const EncoderConfig& config, ParameterTable& table) {
         return PreTrainingModel(config, table, PreTrainingHeads::kBoth);
       },
       [&](PreTrainingModel& model, const DeviceBatch& batch) {
@@ -109,7 +109,7 @@ TEST(CudaParity, NoPassRoundsBiases) {
 TEST(CudaParity, TwoRunsGiveTheSameBits) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   // Tanh-GELU is part of the product in 16-bit types.
-  for (const auto activation : {ops::ActivationKind::kGeluErf, ops::ActivationKind::kGeluTanh}) {
+  for (const auto activation : {ChosenActivation::kGeluErf, ops::ActivationKind::kGeluTanh}) {
     for (const DType compute : {DType::kF32, DType::kBF16, DType::kF16}) {
       Context first = Context::cuda(0), second = Context::cuda(0);
       const Trained one = train(first, compute, kStepsOfEachType, activation);

@@ -14,8 +14,8 @@
 
 namespace onebit::model {
 
-inline BertConfig small_config() {
-  BertConfig config = tiny_config(false);
+inline EncoderConfig small_config() {
+  EncoderConfig config = tiny_config(false);
   config.vocab_size = 300;
   config.hidden_size = 128;
   config.heads = 2;  // of 64 columns, as the tensor-core kernels want them
@@ -55,9 +55,9 @@ class Placed {
 template <class Make, class Pass>
 std::map<std::string, int64_t> operations(
     Context& context, const Make& make, const Pass& pass, DeviceBatch (TinyBatch::*view)() const,
-    ops::ActivationKind activation = ops::ActivationKind::kGeluErf) {
-  BertConfig config = small_config();
-  config.activation = activation;
+    ChosenActivation activation = ChosenActivation::kGeluErf) {
+  EncoderConfig config = small_config();
+  config.choices.activation = config.choices.head_activation = activation;
   ParameterTable table;
   auto model = make(config, table);
   table.allocate(context.device(), DType::kBF16);

@@ -29,7 +29,7 @@ class ModelDropout : public ::testing::Test {
     model_->plan(context_, batch_.limits(), {}, true);
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   TinyBatch batch_;
   ParameterTable table_;
   Context context_ = Context::cpu(1);

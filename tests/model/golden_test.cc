@@ -68,7 +68,7 @@ class HuggingFace : public ::testing::TestWithParam<std::string> {
   }
 
   Json golden_, expected_;
-  BertConfig config_;
+  EncoderConfig config_;
   std::vector<TinyBatch> batches_;
   BatchLimits limits_;
   Context context_ = Context::cpu(2);

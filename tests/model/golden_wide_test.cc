@@ -52,7 +52,7 @@ class WideModel : public ::testing::TestWithParam<DType> {
   }
 
   Json golden_;
-  BertConfig config_;
+  EncoderConfig config_;
   Context context_ = Context::cpu(2);
 };
 

@@ -184,7 +184,7 @@ class LayersLeftOut : public ::testing::TestWithParam<std::vector<float>> {
     return gradients;
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   TinyBatch batch_;
   PreTrainingModel::LossWeights weights_{.masked_lm = 0.3, .next_sentence = 0.7};
   Context context_ = Context::cpu(2);
@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Model, LayersLeftOut, ::testing::Values(kLastLeftOut, k
 // The mean of the losses over all patterns, weighted with their probabilities, is close to the loss
 // of the evaluation, because the factor preserves the expected output of layers.
 TEST(LayerDrop, KeepsTheExpectationOfWhatLayersAdd) {
-  BertConfig config = tiny_config(true);
+  EncoderConfig config = tiny_config(true);
   config.layers = 4;
   TinyBatch batch = random_batch(config, {9, 9, 9, 8}, 5);
   Context context = Context::cpu(2);

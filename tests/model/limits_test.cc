@@ -16,7 +16,7 @@ class PlannedModel : public ::testing::Test {
     batch_ = random_batch(config_, {5, 9}, 3);
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   ParameterTable table_;
   PreTrainingModel model_;
   TinyBatch batch_;

@@ -14,7 +14,7 @@ struct Outcome {
 };
 
 Outcome run(bool pre_layer_norm, const MemoryOptions& options) {
-  BertConfig config = tiny_config(pre_layer_norm);
+  EncoderConfig config = tiny_config(pre_layer_norm);
   config.layers = 3;
   config.hidden_dropout = 0.1;
   config.attention_dropout = 0.1;

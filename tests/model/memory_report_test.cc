@@ -39,7 +39,7 @@ TEST(MemoryReport, EveryOptionSavesMemory) {
 // 4 + 4 around the activation. The last layer keeps only 3 + 1 of them for every row.
 TEST(MemoryReport, CountsWhatALayerKeeps) {
   const BatchLimits limits{.rows = 32 * 128, .sequences = 32, .labelled = 32 * 20};
-  BertConfig config = preset("bert-base");
+  EncoderConfig config = preset("bert-base");
   const auto saved = [&](int64_t layers) {
     config.layers = layers;
     return bytes_of(memory_report(config, limits, {}, DType::kBF16, PreTrainingHeads::kBoth),
@@ -52,7 +52,7 @@ TEST(MemoryReport, CountsWhatALayerKeeps) {
 
 // A bit for each score, in words of 64 keys, where a GPU's kernels keep them.
 TEST(MemoryReport, CountsTheBitsOfAttentionsDropout) {
-  BertConfig config = preset("bert-base");
+  EncoderConfig config = preset("bert-base");
   BatchLimits limits{.rows = 32 * 130, .sequences = 32, .longest = 130, .labelled = 32 * 20};
   const auto saved = [&](DeviceType device, DType compute, const MemoryOptions& options) {
     return bytes_of(
@@ -83,7 +83,7 @@ TEST(MemoryReport, CountsTheLogitsOfAChunk) {
                             Case{30522, DeviceType::kCuda, DType::kBF16, 4352},
                             Case{30522, DeviceType::kCuda, DType::kF32, 2176},
                             Case{250002, DeviceType::kCuda, DType::kF32, 1024}}) {
-    BertConfig config = preset("bert-base");
+    EncoderConfig config = preset("bert-base");
     config.vocab_size = given.vocab;
     const auto heads = [&](int64_t masked) {
       const BatchLimits limits{.rows = 64 * 128, .sequences = 64, .labelled = masked};
@@ -111,7 +111,7 @@ TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
 }
 
 TEST(MemoryReport, IsOfTheModelThatRuns) {
-  const BertConfig config = tiny_config(false);
+  const EncoderConfig config = tiny_config(false);
   const BatchLimits limits{.rows = 60, .sequences = 2, .labelled = 4};
   Context context = Context::cpu(1);
   ParameterTable table;
@@ -128,7 +128,7 @@ TEST(TrainingFlops, AreTheReferenceFigures) {
 }
 
 TEST(PreTrainingModel, ReservesNoBuffersAfterItsPlan) {
-  const BertConfig config = tiny_config(false);
+  const EncoderConfig config = tiny_config(false);
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);
   ParameterTable table;

@@ -17,7 +17,7 @@ namespace onebit::model {
 struct GradientCase {
   std::string name;
   bool pre_layer_norm = false;
-  ops::ActivationKind activation = ops::ActivationKind::kGeluErf;
+  ChosenActivation activation = ChosenActivation::kGeluErf;
   double dropout = 0;
   DType compute = DType::kF32;
 };
@@ -37,7 +37,7 @@ inline double tolerance(DType compute) {
 class ModelGradient : public ::testing::TestWithParam<GradientCase> {
  protected:
   ModelGradient() : config_(tiny_config(GetParam().pre_layer_norm)) {
-    config_.activation = GetParam().activation;
+    config_.choices.activation = config_.choices.head_activation = GetParam().activation;
     config_.hidden_dropout = GetParam().dropout;
     config_.attention_dropout = GetParam().dropout;
     batch_ = random_batch(config_, {4, 7, 2}, 7);
@@ -64,7 +64,7 @@ class ModelGradient : public ::testing::TestWithParam<GradientCase> {
     }
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   TinyBatch batch_;
   ParameterTable table_;
   Context context_ = Context::cpu(2);
@@ -74,7 +74,7 @@ class ModelGradient : public ::testing::TestWithParam<GradientCase> {
 inline auto gradient_cases() {
   return ::testing::Values(
       GradientCase{.name = "PostLn"}, GradientCase{.name = "PreLn", .pre_layer_norm = true},
-      GradientCase{.name = "PostLnTanh", .activation = ops::ActivationKind::kGeluTanh},
+      GradientCase{.name = "PostLnTanh", .activation = ChosenActivation::kGeluTanh},
       GradientCase{.name = "PostLnDropout", .dropout = 0.2},
       GradientCase{.name = "PreLnDropout", .pre_layer_norm = true, .dropout = 0.2},
       GradientCase{.name = "PostLnBf16", .compute = DType::kBF16},

@@ -21,7 +21,7 @@ class Packing : public ::testing::TestWithParam<bool> {
     batch_ = random_batch(config_, {5, 2, 9, 4}, 11);
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   TinyBatch batch_;
   ParameterTable table_;
   Context context_ = Context::cpu(2);

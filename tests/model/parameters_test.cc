@@ -10,9 +10,9 @@ namespace onebit::model {
 namespace {
 
 int64_t pretraining_parameters(const std::string& name, bool pre_layer_norm) {
-  BertConfig config = preset(name);
+  EncoderConfig config = preset(name);
   config.vocab_size = 30528;
-  config.pre_layer_norm = pre_layer_norm;
+  config.choices.norm_before = pre_layer_norm;
   ParameterTable table;
   const PreTrainingModel model(config, table, PreTrainingHeads::kBoth);
   return table.parameter_count();
@@ -72,7 +72,7 @@ double stddev_of(const ParameterTable& table, const std::string& name) {
 }
 
 TEST(Parameters, AreDrawnAsTheConfigRequires) {
-  BertConfig config = preset("bert-tiny");
+  EncoderConfig config = preset("bert-tiny");
   config.vocab_size = 500;
   config.residual_scaled_init = true;
   ParameterTable table;

@@ -40,7 +40,7 @@ double cross_entropy(const Vector& logits, int32_t target) {
 
 }  // namespace
 
-ReferenceBert::ReferenceBert(const BertConfig& config, const ParameterTable& table)
+ReferenceBert::ReferenceBert(const EncoderConfig& config, const ParameterTable& table)
     : config_(config) {
   for (const ParameterEntry& entry : table.entries()) {
     const View values = table.value_of(entry);
@@ -73,7 +73,7 @@ Vector ReferenceBert::norm(const Vector& x, const std::string& name) const {
 
 Vector ReferenceBert::activate(Vector x) const {
   for (double& value : x) {
-    if (config_.activation == ops::ActivationKind::kGeluErf) {
+    if (config_.choices.activation == ChosenActivation::kGeluErf) {
       value *= 0.5 * (1 + std::erf(value / std::numbers::sqrt2));
     } else {
       const double inner = value + 0.044715 * value * value * value;
@@ -135,7 +135,7 @@ ReferenceBert::Matrix ReferenceBert::attention(const Matrix& x, int64_t layer,
 ReferenceBert::Matrix ReferenceBert::layer(const Matrix& x, int64_t index, const TinyBatch& batch,
                                            DropoutSeed seed) const {
   const std::string name = fmt::format("bert.encoder.layer.{}.", index);
-  const bool pre = config_.pre_layer_norm;
+  const bool pre = config_.choices.norm_before;
   Matrix input = x;
   if (pre) {
     for (Vector& row : input) row = norm(row, name + "PreAttentionLayerNorm");
@@ -177,7 +177,7 @@ ReferenceBert::Matrix ReferenceBert::hidden(const TinyBatch& batch, DropoutSeed 
   for (int64_t index = 0; index < config_.layers; ++index) {
     if (factor(index) != 0) x = layer(x, index, batch, seed);
   }
-  if (config_.pre_layer_norm) {
+  if (config_.choices.norm_before) {
     for (Vector& row : x) row = norm(row, "bert.encoder.FinalLayerNorm");
   }
   return x;

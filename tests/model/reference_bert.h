@@ -22,7 +22,7 @@ class ReferenceBert {
   using Matrix = std::vector<std::vector<double>>;
 
   // Takes the values of every parameter of the table.
-  ReferenceBert(const BertConfig& config, const ParameterTable& table);
+  ReferenceBert(const EncoderConfig& config, const ParameterTable& table);
 
   // Like TrainingPass::layer_factors: multiplies the output of a layer's two parts by its factor. A
   // layer with factor 0 is the identity. Empty: 1 everywhere.
@@ -93,7 +93,7 @@ class ReferenceBert {
     return layer_factors_.empty() ? 1 : double{layer_factors_[static_cast<size_t>(layer)]};
   }
 
-  BertConfig config_;
+  EncoderConfig config_;
   std::vector<float> layer_factors_;
   std::unordered_map<std::string, Vector> values_;
 };

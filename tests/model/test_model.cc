@@ -37,8 +37,8 @@ double hashed(uint32_t seed, uint32_t element) {
   return static_cast<double>(x >> 8) / 16777216.0 - 0.5;
 }
 
-BertConfig tiny_config(bool pre_layer_norm) {
-  BertConfig config;
+EncoderConfig tiny_config(bool pre_layer_norm) {
+  EncoderConfig config;
   config.vocab_size = 19;
   config.hidden_size = 8;
   config.layers = 2;
@@ -47,7 +47,7 @@ BertConfig tiny_config(bool pre_layer_norm) {
   config.max_positions = 9;
   config.hidden_dropout = 0;
   config.attention_dropout = 0;
-  config.pre_layer_norm = pre_layer_norm;
+  config.choices.norm_before = pre_layer_norm;
   return config;
 }
 

@@ -13,7 +13,7 @@
 namespace onebit::model {
 
 // Small enough for finite differences over every parameter.
-BertConfig tiny_config(bool pre_layer_norm);
+EncoderConfig tiny_config(bool pre_layer_norm);
 
 // The drawing of tools/make_model_goldens.py: a seed from a name, then uniform in [-1/2, 1/2).
 uint32_t hash_of(std::string_view name);

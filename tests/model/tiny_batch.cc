@@ -101,7 +101,7 @@ DeviceBatch TinyBatch::view_of_tags() const {
   return batch;
 }
 
-TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,
+TinyBatch random_batch(const EncoderConfig& config, const std::vector<int64_t>& lengths,
                        uint64_t seed) {
   RandomSequence random(seed, 1, 0), random_values(seed, 2, 0), random_tags(seed, 3, 0);
   const auto below = [&](int64_t bound) {

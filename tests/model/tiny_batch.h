@@ -36,7 +36,7 @@ struct TinyBatch {
 };
 
 // Random tokens and labels, the same for the same arguments. Row keys depend on `seed` too.
-TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,
+TinyBatch random_batch(const EncoderConfig& config, const std::vector<int64_t>& lengths,
                        uint64_t seed);
 
 }  // namespace onebit::model

@@ -148,7 +148,7 @@ TEST_F(StartTest, RanksThatAreStartedDifferentlyAreRefused) {
   EXPECT_THAT(error_of_two([](auto& given) { given.valid.clear(); }),
               HasSubstr("the data of rank 1 differs from that of rank 0: `held_out_checksums"));
   const Path other = corpus_.folder("longer");
-  model::BertConfig shape = finetune::odd_shape(vocabulary_->size());
+  model::EncoderConfig shape = finetune::odd_shape(vocabulary_->size());
   shape.layers += 1;
   finetune::write_model(other, shape, vocabulary_);
   EXPECT_THAT(error_of_two([&](auto& given) { given.initialize_from = other; }),
@@ -261,7 +261,7 @@ TEST_F(StartTest, PaddedEmbeddingsStayAsTheyAre) {
 
 TEST_F(StartTest, OneTokenTypeIsEnoughForMaskedWordsAlone) {
   std::filesystem::remove_all(model());
-  model::BertConfig config = finetune::odd_shape(vocabulary_->size());
+  model::EncoderConfig config = finetune::odd_shape(vocabulary_->size());
   config.segments = 1;
   finetune::write_model(model(), config, vocabulary_);
   EXPECT_THAT(error_of(options("bad")),

@@ -62,7 +62,7 @@ TEST_P(GradientsAnnounced, ByQuestionAnswering) {
 INSTANTIATE_TEST_SUITE_P(Model, GradientsAnnounced, ::testing::Bool(), name_of_order);
 
 TEST(QuestionAnsweringModel, HasNoPooler) {
-  model::BertConfig config = model::preset("bert-large");
+  model::EncoderConfig config = model::preset("bert-large");
   config.vocab_size = 30528;
   ParameterTable table;
   // The published total counts the pooler, which this model has no use for.
@@ -73,7 +73,7 @@ TEST(QuestionAnsweringModel, HasNoPooler) {
 
 // Answers are read off every row, masked words off a few.
 TEST(QuestionAnsweringModel, SavesActivationsOfEveryRow) {
-  const model::BertConfig config = model::tiny_config(false);
+  const model::EncoderConfig config = model::tiny_config(false);
   const model::BatchLimits limits{.rows = 60, .sequences = 2, .labelled = 4};
   Context context = Context::cpu(1);
   ParameterTable table;

@@ -3,7 +3,7 @@
 #include "onebit/apps/squad/squad_config.h"
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/apps/squad/squad_task.h"
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/run_fine_tuning.h"
@@ -76,7 +76,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "f1"), 100);
   EXPECT_EQ(best(summary, "questions"), 7);
   EXPECT_EQ(losses("run").size(), 100u);
-  EXPECT_EQ(formats::read_bert_config(given.output / "config.json").architecture,
+  EXPECT_EQ(formats::read_encoder_config(given.output / "config.json").architecture,
             "BertForQuestionAnswering");
 
   Context context = Context::cpu(1);

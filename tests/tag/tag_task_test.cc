@@ -1,7 +1,7 @@
 #include "onebit/apps/tag/tag_task.h"
 
 #include "onebit/apps/tag/tag_prediction.h"
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -59,7 +59,7 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "f1"), 1);
   EXPECT_EQ(best(summary, "f1_strict"), 1);
   EXPECT_EQ(best(summary, "words"), 24 * 5 + 12);
-  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertForTokenClassification");
   EXPECT_THAT(config.labels, ElementsAre("O", "B-LOC", "B-PER", "I-LOC", "I-PER"));
   EXPECT_EQ(config.problem_type, "");
@@ -120,7 +120,7 @@ TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
   }
   given.train = given.dev = write("names.jsonl", text);
   EXPECT_EQ(best(train(given), "f1"), 1);
-  EXPECT_THAT(formats::read_bert_config(given.output / "config.json").labels,
+  EXPECT_THAT(formats::read_encoder_config(given.output / "config.json").labels,
               ElementsAre("O", "B-LOC", "B-PER", "E-LOC", "E-PER"));
 }
 
@@ -238,7 +238,7 @@ TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
   other.model = given.output;
   other.recipe.values["tag"] = {{"scheme", "iobes"}};
   train(other);
-  EXPECT_EQ(formats::read_bert_config(other.output / "config.json").labels.size(), 7u);
+  EXPECT_EQ(formats::read_encoder_config(other.output / "config.json").labels.size(), 7u);
 }
 
 TEST_F(TagTest, WhatIsWrongIsNamed) {

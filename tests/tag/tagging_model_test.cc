@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Model, GradientsAnnounced, ::testing::Bool(), name_of_o
 TEST(HuggingFaceTagger, LogitsLossAndGradient) {
   const Json golden = read_json(golden_folder() / "tagging.json");
   Keys section(golden.at("config"), "tagging.json", "config");
-  const model::BertConfig config = model::read_config(section, 0);
+  const model::EncoderConfig config = model::read_config(section, 0);
   model::TinyBatch batch = batch_from(golden.at("batch"));
   batch.tagged_rows = golden.at("tagged_rows").get<std::vector<int32_t>>();
   batch.tags = golden.at("tags").get<std::vector<int32_t>>();
@@ -79,7 +79,7 @@ TEST(HuggingFaceTagger, LogitsLossAndGradient) {
 }
 
 TEST(TaggingModel, HasNoPooler) {
-  const model::BertConfig config = model::preset("bert-tiny");
+  const model::EncoderConfig config = model::preset("bert-tiny");
   ParameterTable encoder, tagging;
   const model::Bert bert(config, encoder);
   const TaggingModel model(config, {.outputs = 9}, tagging);

@@ -4,7 +4,7 @@
 
 namespace onebit::classify {
 
-ClassificationModel::ClassificationModel(const model::BertConfig& config, ClassifierHead head,
+ClassificationModel::ClassificationModel(const model::EncoderConfig& config, ClassifierHead head,
                                          ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

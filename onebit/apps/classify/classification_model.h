@@ -22,9 +22,10 @@ struct ClassifierHead {
 class ClassificationModel {
  public:
   // The encoder, the pooler and "classifier". `table` must outlive the model and must not move.
-  ClassificationModel(const model::BertConfig& config, ClassifierHead head, ParameterTable& table);
+  ClassificationModel(const model::EncoderConfig& config, ClassifierHead head,
+                      ParameterTable& table);
 
-  const model::BertConfig& config() const { return bert_.config(); }
+  const model::EncoderConfig& config() const { return bert_.config(); }
   const ClassifierHead& head() const { return head_; }
 
   // As in PreTrainingModel.

@@ -10,7 +10,7 @@
 
 namespace onebit::embed {
 
-EmbeddingModel::EmbeddingModel(const model::BertConfig& config, Pooling pooling,
+EmbeddingModel::EmbeddingModel(const model::EncoderConfig& config, Pooling pooling,
                                ParameterTable& table)
     : bert_(config, table), pooling_(pooling) {}
 

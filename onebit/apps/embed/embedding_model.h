@@ -20,9 +20,9 @@ enum class Pooling {
 class EmbeddingModel {
  public:
   // The encoder only. `table` must outlive the model and must not move.
-  EmbeddingModel(const model::BertConfig& config, Pooling pooling, ParameterTable& table);
+  EmbeddingModel(const model::EncoderConfig& config, Pooling pooling, ParameterTable& table);
 
-  const model::BertConfig& config() const { return bert_.config(); }
+  const model::EncoderConfig& config() const { return bert_.config(); }
   Pooling pooling() const { return pooling_; }
   int64_t hidden() const { return config().hidden_size; }
 

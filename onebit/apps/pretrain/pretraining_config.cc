@@ -24,7 +24,7 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
   if (!config.layer_drop.enabled) return;
   Keys section = recipe.section("progressive_layer_drop", "");
   section.require(
-      config.model.pre_layer_norm, "enabled",
+      config.model.choices.norm_before, "enabled",
       "is true, and the model is post-LN: its layers end with a norm and cannot be left "
       "out; set model.pre_layer_norm to true, or this to false");
   const engine::EngineConfig& engine = config.engine;

@@ -36,7 +36,7 @@ struct PretrainingData {
 struct PretrainingConfig {
   engine::EngineConfig engine;
   training::SessionConfig session;
-  model::BertConfig model;
+  model::EncoderConfig model;
   model::MemoryOptions memory;
   model::LayerDropOptions layer_drop;
   PretrainingData data;

@@ -151,7 +151,7 @@ namespace {
 
 // The section `data` of the recipe of the checkpoint that contains the model, with the overrides.
 PretrainingData data_of(const PretrainingEvaluationOptions& task, const Path& model_folder,
-                        const FoundHeads& heads, const model::BertConfig& shape) {
+                        const FoundHeads& heads, const model::EncoderConfig& shape) {
   const Path checkpoint = model_folder.parent_path();
   const bool is_in_run = std::filesystem::exists(checkpoint / run_files::kState);
   Recipe recipe =

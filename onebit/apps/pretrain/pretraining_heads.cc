@@ -28,7 +28,7 @@ const char* architecture_of(model::PreTrainingHeads heads) {
 }
 
 FoundHeads heads_in(const Path& model_folder) {
-  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  const auto source = formats::open_model(model_folder);
   const auto has = [&](const char* prefix) {
     const auto& entries = source->entries();
     return std::any_of(entries.begin(), entries.end(),

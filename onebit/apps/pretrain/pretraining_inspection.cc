@@ -55,7 +55,7 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
 
 // The bytes of f32 values without those of the vocabulary, whose size depends on the data.
 int64_t least_model_file(const PretrainingConfig& config) {
-  model::BertConfig least = config.model;
+  model::EncoderConfig least = config.model;
   least.vocab_size = 1;
   ParameterTable table;
   const model::PreTrainingModel model(least, table, config.data.heads());
@@ -64,7 +64,7 @@ int64_t least_model_file(const PretrainingConfig& config) {
 
 }  // namespace
 
-Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads) {
+Json model_sizes(const model::EncoderConfig& config, model::PreTrainingHeads heads) {
   ParameterTable table;
   const model::PreTrainingModel model(config, table, heads);
   return {{"layers", config.layers},
@@ -73,7 +73,7 @@ Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads)
           {"intermediate_size", config.intermediate_size},
           {"max_positions", config.max_positions},
           {"vocab_size", config.vocab_size},
-          {"pre_layer_norm", config.pre_layer_norm},
+          {"pre_layer_norm", config.choices.norm_before},
           {"parameters", table.parameter_count()}};
 }
 

@@ -7,7 +7,7 @@
 namespace onebit::pretrain {
 
 // Sizes of the encoder, and the number of parameters with these heads of pre-training.
-Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads);
+Json model_sizes(const model::EncoderConfig& config, model::PreTrainingHeads heads);
 
 training::RecipeFacts inspect_pretraining_recipe(const Recipe& recipe);
 

@@ -7,7 +7,7 @@
 
 namespace onebit::squad {
 
-QuestionAnsweringModel::QuestionAnsweringModel(const model::BertConfig& config,
+QuestionAnsweringModel::QuestionAnsweringModel(const model::EncoderConfig& config,
                                                ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

@@ -11,9 +11,9 @@ namespace onebit::squad {
 class QuestionAnsweringModel {
  public:
   // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and must not move.
-  QuestionAnsweringModel(const model::BertConfig& config, ParameterTable& table);
+  QuestionAnsweringModel(const model::EncoderConfig& config, ParameterTable& table);
 
-  const model::BertConfig& config() const { return bert_.config(); }
+  const model::EncoderConfig& config() const { return bert_.config(); }
 
   // As in PreTrainingModel.
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,

@@ -4,7 +4,7 @@
 
 namespace onebit::tag {
 
-TaggingModel::TaggingModel(const model::BertConfig& config, const TaggerHead& head,
+TaggingModel::TaggingModel(const model::EncoderConfig& config, const TaggerHead& head,
                            ParameterTable& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

@@ -20,9 +20,9 @@ struct TaggerHead {
 class TaggingModel {
  public:
   // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
-  TaggingModel(const model::BertConfig& config, const TaggerHead& head, ParameterTable& table);
+  TaggingModel(const model::EncoderConfig& config, const TaggerHead& head, ParameterTable& table);
 
-  const model::BertConfig& config() const { return bert_.config(); }
+  const model::EncoderConfig& config() const { return bert_.config(); }
   int64_t outputs() const { return head_.outputs; }
 
   // As in PreTrainingModel.

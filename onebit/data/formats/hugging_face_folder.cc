@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/text/vocabulary.h"
@@ -24,7 +25,7 @@ constexpr std::pair<const char*, uint64_t> kFiles[] = {
 
 std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
   std::vector<TextFile> files = tokenizer_files({content.vocabulary, content.tokenizer});
-  files.push_back({"config.json", bert_config_text(content.config)});
+  files.push_back({"config.json", encoder_config_text(content.config)});
   return files;
 }
 
@@ -58,6 +59,25 @@ FileMetadata checksums_of(const std::vector<TextFile>& descriptions) {
   return metadata;
 }
 
+// Tensors in memory.
+class MemorySource : public TensorSource {
+ public:
+  explicit MemorySource(const std::vector<NamedTensor>& tensors) : tensors_(tensors) {
+    std::vector<TensorEntry> entries;
+    for (const NamedTensor& tensor : tensors) entries.push_back(tensor.entry);
+    set_entries(kTensors, std::move(entries));
+  }
+
+ private:
+  std::span<const std::byte> readable_bytes(size_t index, std::vector<std::byte>&) const override {
+    const NamedTensor& tensor = tensors_[index];
+    return {static_cast<const std::byte*>(tensor.data),
+            static_cast<size_t>(tensor.entry.size_bytes())};
+  }
+
+  const std::vector<NamedTensor>& tensors_;
+};
+
 void write_descriptions(const Path& folder, const std::vector<TextFile>& descriptions) {
   for (const auto& [name, text] : descriptions) write_file_atomically(folder / name, text);
 }
@@ -75,7 +95,7 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
           folder.string());
   require_regular_files(folder);
   HuggingFaceFolder content;
-  content.config = read_bert_config(folder / "config.json");
+  content.config = read_encoder_config(folder / "config.json");
   TokenizerFiles tokenizer = read_tokenizer(folder);
   content.vocabulary = std::move(tokenizer.vocabulary);
   content.tokenizer = tokenizer.config;
@@ -127,15 +147,23 @@ void require_unchanged(const Path& folder) {
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors) {
+  if (!content.config.family().is_bert()) {
+    return write_hugging_face_folder(folder, content, std::make_shared<MemorySource>(tensors),
+                                     std::nullopt);
+  }
   const std::vector<TextFile> descriptions = descriptions_of(content);
   write_safetensors(folder / kTensors, std::move(tensors), checksums_of(descriptions));
   write_descriptions(folder, descriptions);
 }
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
-                               const TensorSource& source, std::optional<DType> dtype) {
+                               std::shared_ptr<const TensorSource> source,
+                               std::optional<DType> dtype) {
   const std::vector<TextFile> descriptions = descriptions_of(content);
-  write_safetensors(folder / kTensors, source, dtype, checksums_of(descriptions));
+  if (!content.config.family().is_bert()) {
+    source = under_own_names(std::move(source), names_of(content.config));
+  }
+  write_safetensors(folder / kTensors, *source, dtype, checksums_of(descriptions));
   write_descriptions(folder, descriptions);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/formats/tokenizer_files.h"
@@ -19,7 +19,7 @@ namespace onebit::formats {
 inline constexpr const char* kTensors = "model.safetensors";
 
 struct HuggingFaceFolder {
-  BertConfigFile config;
+  EncoderConfigFile config;
   text::VocabularyParts vocabulary;
   // Absent if no file specifies whether text is lower-cased: the user must then.
   std::optional<TokenizerConfigFile> tokenizer;
@@ -34,7 +34,7 @@ void require_regular_files(const Path& folder);
 // pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
-// The folder's tensors under the names they have there, from model.safetensors or
+// The folder's tensors under the names that they have there, from model.safetensors or
 // model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
 
@@ -45,14 +45,15 @@ std::vector<std::string> changed_files(const Path& folder);
 // Error: changed_files() is not empty.
 void require_unchanged(const Path& folder);
 
-// Writes all files into the existing, empty `folder`. Errors leave no file of ours half-written.
+// Writes all files into the existing, empty `folder`, the tensors, which have onebit's names, under
+// the names of the config's family. Errors leave no file of ours half-written.
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors);
 
 // The same with every tensor of `source`, one at a time. Floating-point ones become `dtype`, or
-// stay
-// unchanged if it is absent.
+// stay unchanged if it is absent.
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
-                               const TensorSource& source, std::optional<DType> dtype);
+                               std::shared_ptr<const TensorSource> source,
+                               std::optional<DType> dtype);
 
 }  // namespace onebit::formats

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/data/formats/families.h"
 #include "onebit/data/formats/name_tables.h"
 #include "onebit/data/formats/tensor_source.h"
 
@@ -19,13 +20,21 @@ enum class MapOperation {
   kTranspose,   // [rows, columns] -> [columns, rows]
   kConcatRows,  // the sources one after the other
   kRows,        // rows [first_row, first_row + target rows) of the source
+  kPickedRows,  // `picked`, row by row
+};
+
+// A row of one of a step's sources.
+struct PickedRow {
+  size_t source = 0;  // an index into MapStep::sources
+  int64_t row = 0;
 };
 
 struct MapStep {
   TensorEntry target;
   MapOperation operation = MapOperation::kCopy;
-  std::vector<size_t> sources;  // indices of the entries given: one, or three for kConcatRows
+  std::vector<size_t> sources;  // indices of the entries given: several for kConcatRows
   int64_t first_row = 0;
+  std::vector<PickedRow> picked = {};  // of all target rows, for kPickedRows
 };
 
 struct NamePlan {
@@ -40,16 +49,19 @@ struct NamePlan {
   std::string prefix_report = {};
 };
 
-// Recognises a naming by names that are unique to it. Error: no BERT is recognised. The message
-// lists some names.
-Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place);
+// Recognises a naming by names that are unique to it. Error: no BERT, or no encoder of the family,
+// is recognised. The message lists some names.
+Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place,
+                     const Family& family = bert_family());
 
 // Plans the renaming to our names. Also accepts: a prefix of the names (plain_names.h), a bare
 // encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers, tied copies of
 // the word embeddings, and variables of optimizers. A name without a row is kept, so that it shows
 // up as unexpected in the match. Errors: the errors of plain_names(), two tensors for one name, a
-// fused tensor that does not divide by three, a transposed tensor that is not a matrix.
-NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
+// fused tensor that does not divide by three, a transposed tensor that is not a matrix, a gate
+// without the other factor. `names`: the family of a naming kHuggingFace.
+NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place,
+                      const ModelNames& names = {});
 
 // Leaves out the tensors whose names begin with `prefix`, and keeps the names of the others.
 NamePlan plan_without(std::span<const TensorEntry> entries, const std::string& prefix);
@@ -60,7 +72,8 @@ void cut_vocabulary(NamePlan& plan, int64_t rows);
 
 // Plans the renaming from our names. Errors: a tensor without a name in that naming (pre-layer-norm
 // to kGoogle), or query, key and value of a layer that are incomplete or differ in shape or type.
-NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);
+NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place,
+                        const ModelNames& names = {});
 
 // A TensorSource under other names: carries out a NamePlan while tensors are read.
 class RenamedSource : public TensorSource {
@@ -84,6 +97,10 @@ class RenamedSource : public TensorSource {
 
 // The source under our names, with its naming detected. `naming` (optional) receives it.
 std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
-                                               Naming* naming = nullptr);
+                                               Naming* naming = nullptr,
+                                               const ModelNames& names = {});
+// The source, which has our names, under the family's own.
+std::shared_ptr<RenamedSource> under_own_names(std::shared_ptr<const TensorSource> source,
+                                               const ModelNames& names);
 
 }  // namespace onebit::formats

@@ -219,4 +219,18 @@ std::string fill_pattern(std::string_view pattern, int index) {
                      pattern.substr(mark + kIndexMark.size()));
 }
 
+std::vector<RowMatch> matching_rows(std::span<const NameRow> rows, std::string_view NameRow::*side,
+                                    std::string_view name) {
+  std::vector<RowMatch> found;
+  int index = 0;
+  for (const NameRow& row : rows) {
+    if (matches_pattern(row.*side, name, index)) found.push_back({&row, index});
+  }
+  return found;
+}
+
+std::string filled(std::string_view pattern, const RowMatch& match) {
+  return fill_pattern(pattern, match.index).append(match.leaf);
+}
+
 }  // namespace onebit::formats

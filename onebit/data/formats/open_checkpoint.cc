@@ -196,16 +196,23 @@ OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind>
   return result;
 }
 
-std::optional<ListedTensors> list_tensors(const Path& folder) {
+std::optional<ListedTensors> list_tensors(const Path& folder, const ModelNames& names) {
   if (candidates_in(folder).empty()) return std::nullopt;
   const auto tensors = open_folder(folder, std::nullopt).tensors;
   ListedTensors listed{tensors->place(), {}};
   const auto& entries = tensors->entries();
-  const Naming naming = detect_naming(entries, listed.place);
-  for (MapStep& step : plan_to_ours(entries, naming, listed.place).steps) {
+  const Naming naming = detect_naming(entries, listed.place, *names.family);
+  for (MapStep& step : plan_to_ours(entries, naming, listed.place, names).steps) {
     listed.ours.push_back(std::move(step.target));
   }
   return listed;
+}
+
+std::shared_ptr<RenamedSource> open_model(const Path& folder) {
+  const Path config = folder / "config.json";
+  const ModelNames names =
+      files::exists(config) ? names_of(read_encoder_config(config)) : ModelNames();
+  return under_our_names(open_checkpoint(folder).tensors, nullptr, names);
 }
 
 }  // namespace onebit::formats

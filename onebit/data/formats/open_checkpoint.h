@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "onebit/data/formats/families.h"
+#include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/ground/base/file.h"
 
@@ -35,12 +37,16 @@ struct OpenedCheckpoint {
 OpenedCheckpoint open_checkpoint(const Path& path,
                                  std::optional<CheckpointKind> wanted = std::nullopt);
 
+// The checkpoint of a folder under onebit's names, which its config.json tells. Errors: see
+// open_checkpoint(), read_encoder_config() and plan_to_ours().
+std::shared_ptr<RenamedSource> open_model(const Path& folder);
+
 // The names and shapes of a folder's tensors under onebit's names (plan_to_ours()), without reading
 // a value or a checksum. Empty: the folder has no checkpoint.
 struct ListedTensors {
   std::string place;
   std::vector<TensorEntry> ours;
 };
-std::optional<ListedTensors> list_tensors(const Path& folder);
+std::optional<ListedTensors> list_tensors(const Path& folder, const ModelNames& names);
 
 }  // namespace onebit::formats

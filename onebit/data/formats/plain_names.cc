@@ -1,7 +1,6 @@
 #include "onebit/data/formats/plain_names.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -20,22 +19,22 @@ constexpr std::string_view kWrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.",
 // TensorFlow 2 adds it to the names of a graph of objects.
 constexpr std::string_view kAttribute = "/.ATTRIBUTES/VARIABLE_VALUE";
 
-// Relatives of BERT whose tensors have BERT's names and another meaning.
-constexpr std::string_view kOtherModels[] = {
-    "albert",   "camembert", "convbert",   "deberta", "distilbert", "electra",    "ernie",
-    "flaubert", "layoutlm",  "mobilebert", "mpnet",   "roberta",    "xlm_roberta"};
+// Relatives of BERT whose tensors have BERT's names and another meaning. onebit knows some of them
+// by their config.json.
+constexpr std::string_view kOtherModels[] = {"albert",   "bert",       "camembert", "convbert",
+                                             "deberta",  "distilbert", "electra",   "ernie",
+                                             "flaubert", "gte",        "layoutlm",  "mobilebert",
+                                             "mpnet",    "nomic_bert", "roberta",   "xlm_roberta"};
 
 constexpr size_t kMaxShown = 3;
 
 // How a naming spells the parts of names.
 struct Spelling {
-  std::string_view bert, word_embeddings;
-  std::array<std::string_view, 3> parts;  // of an encoder, without "bert."
+  std::string_view encoder, word_embeddings;
+  std::span<const std::string_view> parts;  // of an encoder, without its prefix
 };
-constexpr Spelling kTorch = {
-    "bert.", "embeddings.word_embeddings.weight", {"embeddings.", "encoder.", "pooler."}};
-constexpr Spelling kTensorFlow = {
-    "bert/", "embeddings/word_embeddings", {"embeddings/", "encoder/", "pooler/"}};
+constexpr std::string_view kTensorFlowParts[] = {"embeddings/", "encoder/", "pooler/"};
+constexpr Spelling kTensorFlow = {"bert/", "embeddings/word_embeddings", kTensorFlowParts};
 
 // Whether `name` ends with `ending`, which begins a part of the name.
 bool ends_with_part(std::string_view name, std::string_view ending, char separator) {
@@ -57,30 +56,35 @@ void erase_wrappers(std::string& name) {
 
 // What precedes "bert." of each encoder in the file, or "embeddings." where that has no "bert.".
 std::set<std::string> prefixes_of(const std::vector<std::string>& names, const Spelling& spelling) {
-  const char separator = spelling.bert.back();
+  const char separator = spelling.encoder.back();
   std::set<std::string> prefixes;
   for (const std::string& name : names) {
     if (!ends_with_part(name, spelling.word_embeddings, separator)) continue;
     std::string_view before(name.data(), name.size() - spelling.word_embeddings.size());
-    if (ends_with_part(before, spelling.bert, separator)) {
-      before.remove_suffix(spelling.bert.size());
+    if (ends_with_part(before, spelling.encoder, separator)) {
+      before.remove_suffix(spelling.encoder.size());
     }
     prefixes.emplace(before);
   }
   return prefixes;
 }
 
-void refuse_other_model(const std::string& prefix, const std::string& place) {
+void refuse_other_model(const std::string& prefix, const std::string& place, const Family& family) {
   if (prefix.empty()) return;
   std::string_view last(prefix.data(), prefix.size() - 1);
   last.remove_prefix(std::min(last.size(), last.find_last_of("./") + 1));
-  const bool is_other =
+  const bool is_known =
       std::find(std::begin(kOtherModels), std::end(kOtherModels), last) != std::end(kOtherModels);
-  require(!is_other, "{}: its names begin with {}: this is another kind of model than BERT", place,
-          quote(prefix));
+  const bool is_other = is_known && fmt::format("{}.", last) != family.tensor_prefix;
+  require(
+      !is_other,
+      "{}: its names begin with {}: this is another kind of model than {}, which its config.json "
+      "names (without the file, it is BERT)",
+      place, quote(prefix), family.title);
 }
 
-std::string choose_prefix(const std::set<std::string>& prefixes, const std::string& place) {
+std::string choose_prefix(const std::set<std::string>& prefixes, const std::string& place,
+                          const Family& family) {
   if (prefixes.empty() || prefixes.contains("")) return "";
   std::vector<std::string> quoted;
   for (const std::string& prefix : prefixes) {
@@ -91,7 +95,7 @@ std::string choose_prefix(const std::set<std::string>& prefixes, const std::stri
           "convert --drop PREFIX)",
           place, prefixes.size(), fmt::join(quoted, ", "),
           prefixes.size() > kMaxShown ? ", ..." : "");
-  refuse_other_model(*prefixes.begin(), place);
+  refuse_other_model(*prefixes.begin(), place, family);
   return *prefixes.begin();
 }
 
@@ -106,26 +110,36 @@ std::string PlainNames::report() const {
 }
 
 PlainNames plain_names(std::span<const TensorEntry> entries, Naming naming,
-                       const std::string& place) {
-  const Spelling& spelling = naming == Naming::kGoogle ? kTensorFlow : kTorch;
+                       const std::string& place, const Family& family) {
+  const bool google = naming == Naming::kGoogle;
+  const Spelling torch = {family.tensor_prefix, family.word_embeddings, family.parts};
+  const Spelling& spelling = google ? kTensorFlow : torch;
   PlainNames plain;
   for (const TensorEntry& entry : entries) {
     std::string name = entry.name;
-    if (naming == Naming::kGoogle) {
+    if (google) {
       if (name.ends_with(kAttribute)) name.resize(name.size() - kAttribute.size());
     } else {
       erase_wrappers(name);
+      if (!family.other_prefix.empty() && name.starts_with(family.other_prefix)) {
+        name.replace(0, family.other_prefix.size(), family.tensor_prefix);
+      }
     }
     plain.names.push_back(std::move(name));
   }
-  plain.prefix = choose_prefix(prefixes_of(plain.names, spelling), place);
+  plain.prefix = choose_prefix(prefixes_of(plain.names, spelling), place, family);
+  const std::string_view ours = google ? kTensorFlow.encoder : bert_family().tensor_prefix;
   for (std::string& name : plain.names) {
     if (!name.starts_with(plain.prefix)) continue;
     ++plain.prefixed;
     name.erase(0, plain.prefix.size());
     const bool is_bare = std::any_of(spelling.parts.begin(), spelling.parts.end(),
                                      [&](std::string_view part) { return name.starts_with(part); });
-    if (is_bare) name.insert(0, spelling.bert);
+    if (is_bare) {
+      name.insert(0, ours);
+    } else if (name.starts_with(spelling.encoder)) {
+      name.replace(0, spelling.encoder.size(), ours);
+    }
   }
   return plain;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "onebit/data/formats/families.h"
 #include "onebit/data/formats/name_tables.h"
 #include "onebit/data/formats/tensor_source.h"
 
@@ -25,11 +26,12 @@ struct PlainNames {
 };
 
 // The prefix is what precedes the name of the word embeddings, and is removed from every name that
-// begins with it. An encoder without "bert." gets it. Without word embeddings no prefix is known,
-// and nothing is removed. Errors: several encoders, all of them with a prefix, or a prefix that
-// names another kind of model, for example "roberta.".
+// begins with it. An encoder without "bert." gets it, and one of another family instead of the
+// family's prefix. Without word embeddings no prefix is known, and nothing is removed. Errors:
+// several encoders, all of them with a prefix, or a prefix that names another kind of model than
+// `family`.
 PlainNames plain_names(std::span<const TensorEntry> entries, Naming naming,
-                       const std::string& place);
+                       const std::string& place, const Family& family = bert_family());
 
 // A few names for an error, in quotes, names of embeddings first, or "none" if there are none.
 std::string some_names(std::span<const TensorEntry> entries);

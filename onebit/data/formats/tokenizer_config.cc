@@ -40,14 +40,15 @@ constexpr const char* kBertClasses[] = {"BertTokenizer",
 constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend",
                                            "PreTrainedTokenizer"};
 
-// Classes of byte pairs and unigram models, which take their rules from tokenizer.json as well.
+// Classes of byte pairs and unigram models, and of WordPiece with other special tokens than BERT's.
+// They take their rules from tokenizer.json as well.
 constexpr const char* kPipelineClasses[] = {
     "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
     "XLMRobertaTokenizerFast", "CamembertTokenizer",   "CamembertTokenizerFast",
     "GPT2Tokenizer",           "GPT2TokenizerFast",    "GemmaTokenizer",
     "GemmaTokenizerFast",      "LongformerTokenizer",  "LongformerTokenizerFast",
     "AlbertTokenizer",         "AlbertTokenizerFast",  "T5Tokenizer",
-    "T5TokenizerFast"};
+    "T5TokenizerFast",         "MPNetTokenizer",       "MPNetTokenizerFast"};
 
 // Members that change no id of a text that is not cut: what transformers stores of the calls that
 // made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
@@ -213,11 +214,13 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   };
   members.is_bert = is_in(kBertClasses);
   members.is_generic = is_in(kGenericClasses) || is_in(kPipelineClasses);
-  require(members.is_bert || members.is_generic,
-          "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
-          "RobertaTokenizer, XLMRobertaTokenizer, CamembertTokenizer and their like, and "
-          "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
-          reader.place("tokenizer_class"), quote(given));
+  require(
+      members.is_bert || members.is_generic,
+      "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
+      "MPNetTokenizer, RobertaTokenizer, XLMRobertaTokenizer, CamembertTokenizer and their like, "
+      "and "
+      "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
+      reader.place("tokenizer_class"), quote(given));
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
   json["never_split"] = nullptr;
   json["strip_accents"] = config.strip_accents ? nlohmann::json(*config.strip_accents) : nullptr;
   json["tokenize_chinese_chars"] = config.tokenize_chinese_chars;
-  json["tokenizer_class"] = "BertTokenizer";
+  // The class that puts two separators between the texts of a pair.
+  const bool is_mpnet = vocabulary.pair_template().separators == 2;
+  json["tokenizer_class"] = is_mpnet ? "MPNetTokenizer" : "BertTokenizer";
   if (!vocabulary.is_plain()) {
     for (const AddedToken& token : vocabulary.added()) {
       json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);

@@ -13,7 +13,7 @@ namespace onebit::model {
 namespace {
 
 int declare_embedding(ParameterTable& table, const std::string& name, int64_t rows,
-                      const BertConfig& config, int64_t storage_rows = 0) {
+                      const EncoderConfig& config, int64_t storage_rows = 0) {
   return table.add({.name = "bert.embeddings." + name + ".weight",
                     .shape = {rows, config.hidden_size},
                     .init = InitialValue::kNormal,
@@ -25,7 +25,7 @@ int declare_embedding(ParameterTable& table, const std::string& name, int64_t ro
 
 }  // namespace
 
-Embeddings::Embeddings(const BertConfig& config, ParameterTable& table)
+Embeddings::Embeddings(const EncoderConfig& config, ParameterTable& table)
     : config_(config),
       table_(&table),
       word_(declare_embedding(table, "word_embeddings", config.vocab_size, config,
@@ -92,16 +92,16 @@ void Embeddings::backward(Context& context, const DeviceBatch& batch, const Trai
 
 namespace {
 
-const BertConfig& valid(const BertConfig& config) {
+const EncoderConfig& valid(const EncoderConfig& config) {
   validate(config, "model");
   return config;
 }
 
 }  // namespace
 
-Bert::Bert(const BertConfig& config, ParameterTable& table)
+Bert::Bert(const EncoderConfig& config, ParameterTable& table)
     : config_(valid(config)), table_(&table), embeddings_(config, table) {
-  if (config.pre_layer_norm) {
+  if (config.choices.norm_before) {
     first_norm_ =
         declare_norm(table, "bert.encoder.layer.0.PreAttentionLayerNorm", config.hidden_size);
   }
@@ -162,7 +162,7 @@ void Bert::reserve_scratch(MemoryPlan& memory, int64_t most_rows) {
   const bool all_sums = plan_.training && !plan_.memory.normalize_invertible;
   scratch_ = {};
   if (!all_sums) scratch_.branch = scratch(most_rows, hidden);
-  if (!all_sums && config_.pre_layer_norm) scratch_.residual = scratch(rows, hidden);
+  if (!all_sums && config_.choices.norm_before) scratch_.residual = scratch(rows, hidden);
   if (!plan_.training || plan_.memory.gelu_checkpoint)
     scratch_.activated = scratch(most_rows, wide);
   if (output > 0) {
@@ -198,8 +198,8 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {
-    const bool embedded = index == 0 && !config_.pre_layer_norm;
-    const bool needed_again = config_.pre_layer_norm && options.full_recomputation;
+    const bool embedded = index == 0 && !config_.choices.norm_before;
+    const bool needed_again = config_.choices.norm_before && options.full_recomputation;
     const bool keep_sum =
         plan.training && !embedded && (!options.normalize_invertible || needed_again);
     const bool last = plan.training && index == config_.layers;
@@ -266,7 +266,7 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
           plan_.output_rows);
   ONEBIT_INVARIANT(!output_rows.empty() || plan_.output_rows == 0);
   if (pass == nullptr || pass->layer_factors.empty()) return;
-  ONEBIT_INVARIANT(config_.pre_layer_norm);
+  ONEBIT_INVARIANT(config_.choices.norm_before);
   ONEBIT_INVARIANT(static_cast<int64_t>(pass->layer_factors.size()) == config_.layers);
   ONEBIT_INVARIANT(pass->layer_factors.front() != 0);
   // Any layer may be the last one computed, but only the model's last layer has room for more rows.
@@ -279,7 +279,7 @@ void Bert::embed(Context& context, const DeviceBatch& batch, const TrainingPass*
   const PhaseSpan phase(context, kEmbeddingsForward);
   const NormBuffers& first = stream(0);
   const int64_t rows = batch.rows();
-  if (!config_.pre_layer_norm) {
+  if (!config_.choices.norm_before) {
     embeddings_.forward(context, batch, pass, rows_of(first.y, rows));
     return;
   }
@@ -317,7 +317,7 @@ void Bert::embed_backward(Context& context, const DeviceBatch& batch, const Trai
   const int64_t rows = batch.rows();
   const View grad = rows_of(scratch_.grad_y, rows);
   const View grad_residual = rows_of(scratch_.grad_residual, rows);
-  if (config_.pre_layer_norm) {
+  if (config_.choices.norm_before) {
     ops::residual_norm_backward(context, {.grad_y = grad,
                                           .grad_sum_extra = grad_residual,
                                           .sum = rows_of(first.sum, rows),

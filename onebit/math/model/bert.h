@@ -19,7 +19,7 @@ namespace onebit::model {
 // Word, position and segment embeddings with their layer norm and dropout.
 class Embeddings {
  public:
-  Embeddings(const BertConfig& config, ParameterTable& table);
+  Embeddings(const EncoderConfig& config, ParameterTable& table);
 
   int word() const { return word_; }
 
@@ -34,7 +34,7 @@ class Embeddings {
  private:
   kernels::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
 
-  BertConfig config_;
+  EncoderConfig config_;
   ParameterTable* table_;
   int word_, position_, segment_;
   NormParameters norm_;
@@ -59,9 +59,9 @@ class Bert {
   // Declares the parameters under Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
   // pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm). `table`
   // must outlive the model and must not move.
-  Bert(const BertConfig& config, ParameterTable& table);
+  Bert(const EncoderConfig& config, ParameterTable& table);
 
-  const BertConfig& config() const { return config_; }
+  const EncoderConfig& config() const { return config_; }
   ParameterTable& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
@@ -97,7 +97,7 @@ class Bert {
                        const TrainingPass& pass);
   void embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass);
 
-  BertConfig config_;
+  EncoderConfig config_;
   ParameterTable* table_;
   Embeddings embeddings_;
   NormParameters first_norm_;  // pre-LN only

@@ -1,5 +1,9 @@
 #include "onebit/math/model/config.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/wording.h"
 
@@ -19,16 +23,65 @@ constexpr Preset kPresets[] = {
     {"bert-medium", 8, 512}, {"bert-base", 12, 768}, {"bert-large", 24, 1024},
 };
 
+// Names of transformers.
+constexpr std::initializer_list<std::pair<const char*, ChosenActivation>> kActivations = {
+    {"gelu", ChosenActivation::kGeluErf},       {"gelu_new", ChosenActivation::kGeluTanh},
+    {"gelu_tanh", ChosenActivation::kGeluTanh}, {"gelu_pytorch_tanh", ChosenActivation::kGeluTanh},
+    {"gelu_fast", ChosenActivation::kGeluTanh}, {"gelu_python", ChosenActivation::kGeluErf},
+    {"relu", ChosenActivation::kRelu},          {"silu", ChosenActivation::kSwish},
+    {"swish", ChosenActivation::kSwish}};
+
 }  // namespace
 
-void validate(const BertConfig& config, const std::string& source) {
+ops::ActivationKind kind_of(ChosenActivation activation) {
+  using ops::ActivationKind;
+  switch (activation) {
+    case ChosenActivation::kGeluErf:
+      return ActivationKind::kGeluErf;
+    case ChosenActivation::kGeluTanh:
+      return ActivationKind::kGeluTanh;
+    case ChosenActivation::kRelu:
+      return ActivationKind::kRelu;
+    case ChosenActivation::kSwish:
+      return ActivationKind::kSwish;
+    case ChosenActivation::kTanh:
+      return ActivationKind::kTanh;
+  }
+  ONEBIT_INVARIANT(false);
+}
+
+namespace {
+
+void validate_choices(const EncoderConfig& config, const std::string& source) {
+  const EncoderChoices& choices = config.choices;
+  require(choices.activation != ChosenActivation::kTanh &&
+              choices.head_activation != ChosenActivation::kTanh,
+          "{}: the activation of the feed-forward part and of the masked-word head cannot be tanh",
+          source);
+  require(choices.rotary_theta == 0 || config.head_size() % 2 == 0,
+          "{}: a head has {} columns; rotary positions turn pairs of them. Choose an even "
+          "hidden_size / num_attention_heads",
+          source, config.head_size());
+  require(choices.rotary_theta >= 0 && choices.window_theta >= 0 && choices.window >= 0 &&
+              choices.full_attention_every >= 1,
+          "{}: the angles of rotary positions and the window of attention must be at least 0",
+          source);
+  require(choices.full_attention_every == 1 || choices.window > 0,
+          "{}: every layer but each {}th attends to a window, and the window has no size", source,
+          choices.full_attention_every);
+}
+
+}  // namespace
+
+void validate(const EncoderConfig& config, const std::string& source) {
   const auto flaw = find_size_flaw({.vocab_size = config.vocab_size,
                                     .hidden_size = config.hidden_size,
                                     .layers = config.layers,
                                     .heads = config.heads,
                                     .intermediate_size = config.intermediate_size,
                                     .positions = config.max_positions,
-                                    .segments = config.segments});
+                                    // A family may have no table of segments.
+                                    .segments = std::max<int64_t>(1, config.segments)});
   require(!flaw, "{}: the model's {} {}", source, flaw ? flaw->key : "", flaw ? flaw->reason : "");
   require(config.hidden_size % config.heads == 0,
           "{}: hidden_size {} is not divisible by {} attention heads; choose a divisor of "
@@ -40,14 +93,11 @@ void validate(const BertConfig& config, const std::string& source) {
   };
   probability(config.hidden_dropout, config_keys::kHiddenDropout);
   probability(config.attention_dropout, config_keys::kAttentionDropout);
-  require(config.activation == ops::ActivationKind::kGeluErf ||
-              config.activation == ops::ActivationKind::kGeluTanh,
-          "{}: hidden_act must be a form of GELU: gelu, or gelu_new (its tanh approximation)",
-          source);
   require(config.initializer_range > 0, "{}: initializer_range is {}; it must be above 0", source,
           config.initializer_range);
   require(config.layer_norm_eps > 0, "{}: layer_norm_eps is {}; it must be above 0", source,
           config.layer_norm_eps);
+  validate_choices(config, source);
 }
 
 const std::vector<std::string>& preset_names() {
@@ -59,10 +109,10 @@ const std::vector<std::string>& preset_names() {
   return names;
 }
 
-BertConfig preset(const std::string& name) {
+EncoderConfig preset(const std::string& name) {
   for (const Preset& entry : kPresets) {
     if (name != entry.name) continue;
-    BertConfig config;
+    EncoderConfig config;
     config.layers = entry.layers;
     config.hidden_size = entry.hidden_size;
     config.heads = entry.hidden_size / 64;
@@ -76,13 +126,11 @@ BertConfig preset(const std::string& name) {
 
 namespace {
 
-using ops::ActivationKind;
-
 Limits limits_of(const char* name) {
   return at_least(1).up_to(static_cast<double>(largest_size(name)));
 }
 
-void read_sizes(Keys& section, BertConfig& config) {
+void read_sizes(Keys& section, EncoderConfig& config) {
   const auto size = [&](const char* name, int64_t& value, const char* meaning) {
     section.integer(name, value, limits_of(name), {meaning, "the model's or the preset's"});
   };
@@ -98,12 +146,13 @@ void read_sizes(Keys& section, BertConfig& config) {
                   "segments (token types): the two sentences of a pair");
 }
 
-void read_arithmetic(Keys& section, BertConfig& config) {
-  bool exact = config.activation == ActivationKind::kGeluErf;
-  section.choice(config_keys::kActivation, exact, config_keys::kExactGelu,
-                 "activation of the feed-forward part. gelu and gelu_python are exact, the others "
-                 "use the tanh approximation");
-  config.activation = exact ? ActivationKind::kGeluErf : ActivationKind::kGeluTanh;
+void read_arithmetic(Keys& section, EncoderConfig& config) {
+  ChosenActivation& activation = config.choices.activation;
+  const bool same_in_head = config.choices.head_activation == activation;
+  section.choice(config_keys::kActivation, activation, kActivations,
+                 "activation of the feed-forward part. gelu and gelu_python are exact, the other "
+                 "forms of gelu use the tanh approximation");
+  if (same_in_head) config.choices.head_activation = activation;
   section.number(config_keys::kHiddenDropout, config.hidden_dropout, at_least(0).below(1),
                  "dropout after embeddings and sublayers");
   section.number(config_keys::kAttentionDropout, config.attention_dropout, at_least(0).below(1),
@@ -112,27 +161,29 @@ void read_arithmetic(Keys& section, BertConfig& config) {
                  "standard deviation of initial weights");
   section.number(config_keys::kLayerNormEps, config.layer_norm_eps, above(0),
                  "added to the variance in layer norms");
-  section.boolean(config_keys::kPreLayerNorm, config.pre_layer_norm,
+  section.boolean(config_keys::kPreLayerNorm, config.choices.norm_before,
                   "layer norm before each sublayer instead of after it, and one at the end");
   section.boolean("residual_scaled_init", config.residual_scaled_init,
                   "initialize the last matrix of each sublayer with a standard deviation smaller "
                   "by sqrt(2 * layers)");
 }
 
-void take_sizes(const std::string& preset_name, BertConfig& config) {
-  const BertConfig sizes = preset(preset_name);
+void take_sizes(const std::string& preset_name, EncoderConfig& config) {
+  const EncoderConfig sizes = preset(preset_name);
   config.layers = sizes.layers;
   config.hidden_size = sizes.hidden_size;
   config.heads = sizes.heads;
   config.intermediate_size = sizes.intermediate_size;
 }
 
-const char* word_of(ActivationKind kind) {
-  return kind == ActivationKind::kGeluErf ? "gelu" : "gelu_new";
+const char* word_of(ChosenActivation activation) {
+  const auto* found = std::find_if(kActivations.begin(), kActivations.end(),
+                                   [&](const auto& word) { return word.second == activation; });
+  return found == kActivations.end() ? "tanh" : found->first;
 }
 
 // Checks the keys without which the values of a model are meaningless.
-void require_as_started(Keys& section, const std::string& preset_name, const BertConfig& config,
+void require_as_started(Keys& section, const std::string& preset_name, const EncoderConfig& config,
                         const StartingModel& start) {
   const auto same = [&](const char* name, const auto& here, const auto& there) {
     constexpr const char* kFix = "remove the key; the model's value is used";
@@ -145,21 +196,21 @@ void require_as_started(Keys& section, const std::string& preset_name, const Ber
                       preset_name, name, here, start.place, there, kFix);
     }
   };
-  const BertConfig& model = start.config;
+  const EncoderConfig& model = start.config;
   for (const auto& [name, size] : kSizeKeys) same(name, config.*size, model.*size);
-  same(config_keys::kActivation, std::string(word_of(config.activation)),
-       std::string(word_of(model.activation)));
+  same(config_keys::kActivation, std::string(word_of(config.choices.activation)),
+       std::string(word_of(model.choices.activation)));
   same(config_keys::kLayerNormEps, config.layer_norm_eps, model.layer_norm_eps);
-  same(config_keys::kPreLayerNorm, config.pre_layer_norm, model.pre_layer_norm);
+  same(config_keys::kPreLayerNorm, config.choices.norm_before, model.choices.norm_before);
 }
 
 }  // namespace
 
-BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
-                       const StartingModel* start) {
+EncoderConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
+                          const StartingModel* start) {
   std::string name = start == nullptr ? "bert-base" : "";
   section.word("preset", name, preset_names(), "default sizes if no model is given");
-  BertConfig config = start == nullptr ? BertConfig() : start->config;
+  EncoderConfig config = start == nullptr ? EncoderConfig() : start->config;
   section.attempt([&] {
     if (!name.empty()) take_sizes(name, config);
   });

@@ -16,18 +16,18 @@ std::string layer_name(int64_t index) {
   return fmt::format("bert.encoder.layer.{}", index);
 }
 
-std::string attention_norm_name(const BertConfig& config, int64_t index) {
+std::string attention_norm_name(const EncoderConfig& config, int64_t index) {
   return layer_name(index) +
-         (config.pre_layer_norm ? ".PostAttentionLayerNorm" : ".attention.output.LayerNorm");
+         (config.choices.norm_before ? ".PostAttentionLayerNorm" : ".attention.output.LayerNorm");
 }
 
-std::string output_norm_name(const BertConfig& config, int64_t index) {
-  if (!config.pre_layer_norm) return layer_name(index) + ".output.LayerNorm";
+std::string output_norm_name(const EncoderConfig& config, int64_t index) {
+  if (!config.choices.norm_before) return layer_name(index) + ".output.LayerNorm";
   const bool last = index + 1 == config.layers;
   return last ? "bert.encoder.FinalLayerNorm" : layer_name(index + 1) + ".PreAttentionLayerNorm";
 }
 
-double residual_stddev(const BertConfig& config) {
+double residual_stddev(const EncoderConfig& config) {
   const double layers = static_cast<double>(config.layers);
   return config.residual_scaled_init ? config.initializer_range / std::sqrt(2 * layers)
                                      : config.initializer_range;
@@ -55,8 +55,11 @@ void scatter(Context& context, std::span<const ConstView> lists, ConstView from,
 
 }  // namespace
 
-EncoderLayer::EncoderLayer(const BertConfig& config, ParameterTable& table, int64_t index)
-    : config_(config), table_(&table), index_(index) {
+EncoderLayer::EncoderLayer(const EncoderConfig& config, ParameterTable& table, int64_t index)
+    : config_(config),
+      table_(&table),
+      index_(index),
+      activation_(kind_of(config.choices.activation)) {
   const std::string name = layer_name(index);
   const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
   const double stddev = config.initializer_range;
@@ -92,7 +95,7 @@ View EncoderLayer::running_sum(const LayerPass& pass) const {
 }
 
 View EncoderLayer::residual_after(const LayerPass& pass, const NormBuffers& norm) const {
-  if (!config_.pre_layer_norm) return rows_of(norm.y, pass.output_count);
+  if (!config_.choices.norm_before) return rows_of(norm.y, pass.output_count);
   return norm.sum.empty() ? running_sum(pass) : rows_of(norm.sum, pass.output_count);
 }
 
@@ -105,7 +108,7 @@ void EncoderLayer::add_and_norm(Context& context, const LayerPass& pass, Dropout
                                 const NormParameters& parameters) const {
   const int64_t rows = pass.output_count;
   View sum = rows_of(norm.sum, rows);
-  if (norm.sum.empty() && config_.pre_layer_norm) sum = running_sum(pass);
+  if (norm.sum.empty() && config_.choices.norm_before) sum = running_sum(pass);
   ops::residual_norm(context, {.residual = residual,
                                .x = branch_of(pass, norm),
                                .dropout = dropout(pass, place),
@@ -134,8 +137,8 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
   const View grad_branch = drop.probability > 0 || pass.factor != 1 ? grad_y : View();
   ops::residual_norm_backward(context,
                               {.grad_y = grad_y,
-                               .grad_y_extra = config_.pre_layer_norm ? ConstView() : extra,
-                               .grad_sum_extra = config_.pre_layer_norm ? extra : ConstView(),
+                               .grad_y_extra = config_.choices.norm_before ? ConstView() : extra,
+                               .grad_sum_extra = config_.choices.norm_before ? extra : ConstView(),
                                .sum = rows_of(norm.sum, rows),
                                .y = rows_of(norm.y, rows),
                                .gamma = table_->value(parameters.gamma),
@@ -256,7 +259,7 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
   const View pre_activation = rows_of(saved.pre_activation, rows);
   const View activated =
       rows_of(saved.activated.empty() ? pass.scratch->activated : saved.activated, rows);
-  ops::linear_activation(context, {.kind = config_.activation,
+  ops::linear_activation(context, {.kind = activation_,
                                    .x = rows_of(saved.attention_norm.y, rows),
                                    .weight = table_->compute_value(intermediate_.weight),
                                    .bias = bias_to_add(context, *table_, intermediate_.bias),
@@ -281,7 +284,7 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
   View activated = rows_of(saved.activated, rows);
   if (activated.empty()) {
     activated = rows_of(scratch.activated, rows);
-    ops::activation(context, {.kind = config_.activation, .x = pre_activation, .y = activated});
+    ops::activation(context, {.kind = activation_, .x = pre_activation, .y = activated});
   }
   ops::linear_backward_weight(context,
                               weight_gradient(*table_, output_.weight, grad_branch, activated));
@@ -289,9 +292,9 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
   // On CUDA devices the gradient of tanh-GELU is part of a product, after which the bias's would be
   // a pass of its own over grad_wide; the next product sums it for nothing.
   const bool sums_bias_later =
-      !context.device().is_cpu() && config_.activation == ops::ActivationKind::kGeluTanh;
+      !context.device().is_cpu() && activation_ == ops::ActivationKind::kGeluTanh;
   const View grad_bias = table_->gradient(intermediate_.bias);
-  ops::linear_backward_activation(context, {.kind = config_.activation,
+  ops::linear_backward_activation(context, {.kind = activation_,
                                             .grad_y = grad_branch,
                                             .weight = table_->compute_value(output_.weight),
                                             .saved = pre_activation,

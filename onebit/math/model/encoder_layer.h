@@ -73,7 +73,7 @@ struct LayerPass {
 
 class EncoderLayer {
  public:
-  EncoderLayer(const BertConfig& config, ParameterTable& table, int64_t index);
+  EncoderLayer(const EncoderConfig& config, ParameterTable& table, int64_t index);
 
   const NormParameters& output_norm() const { return output_norm_; }
   // The end of the layer's parameters in the flat buffers.
@@ -112,9 +112,10 @@ class EncoderLayer {
   // The memory that the matrix product before `norm` writes to.
   View branch_of(const LayerPass& pass, const NormBuffers& norm) const;
 
-  BertConfig config_;
+  EncoderConfig config_;
   ParameterTable* table_;
   int64_t index_;
+  ops::ActivationKind activation_;
   LinearParameters qkv_, attention_output_;
   NormParameters attention_norm_;
   LinearParameters intermediate_, output_;

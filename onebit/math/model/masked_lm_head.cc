@@ -18,7 +18,7 @@ constexpr int64_t kChunkBytes = int64_t{256} << 20;
 
 }  // namespace
 
-MaskedLmHead::MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings)
+MaskedLmHead::MaskedLmHead(const EncoderConfig& config, ParameterTable& table, int word_embeddings)
     : config_(config),
       table_(&table),
       word_(word_embeddings),
@@ -58,7 +58,7 @@ void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DT
 
 void MaskedLmHead::transform(Context& context, ConstView hidden) const {
   const int64_t rows = hidden.extent(0);
-  ops::linear_activation(context, {.kind = config_.activation,
+  ops::linear_activation(context, {.kind = kind_of(config_.choices.head_activation),
                                    .x = hidden,
                                    .weight = table_->compute_value(dense_.weight),
                                    .bias = bias_to_add(context, *table_, dense_.bias),
@@ -85,7 +85,7 @@ void MaskedLmHead::transform_backward(Context& context, ConstView hidden, View g
                                      .grad_x = grad,
                                      .grad_gamma = table_->gradient(norm_.gamma),
                                      .grad_beta = table_->gradient(norm_.beta)});
-  ops::activation_backward(context, {.kind = config_.activation,
+  ops::activation_backward(context, {.kind = kind_of(config_.choices.head_activation),
                                      .grad_y = grad,
                                      .saved = rows_of(pre_activation_, rows),
                                      .grad_x = grad,

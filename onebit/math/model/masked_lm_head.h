@@ -19,7 +19,7 @@ class MaskedLmHead {
   static int64_t most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size);
 
   // Declares "cls.predictions". `word_embeddings` is the shared matrix.
-  MaskedLmHead(const BertConfig& config, ParameterTable& table, int word_embeddings);
+  MaskedLmHead(const EncoderConfig& config, ParameterTable& table, int word_embeddings);
 
   void reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute);
 
@@ -44,7 +44,7 @@ class MaskedLmHead {
   void transform_backward(Context& context, ConstView hidden, View grad_hidden) const;
   View decode(Context& context, int64_t begin, int64_t end) const;
 
-  BertConfig config_;
+  EncoderConfig config_;
   int64_t chunk_rows_ = 0;
   ParameterTable* table_;
   int word_;

@@ -14,7 +14,7 @@ std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPl
   return rows;
 }
 
-std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
+std::vector<MemoryRow> memory_report(const EncoderConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute,
                                      PreTrainingHeads heads, DeviceType device) {
   ParameterTable table;
@@ -30,7 +30,7 @@ int64_t total_bytes(const std::vector<MemoryRow>& rows) {
   return total;
 }
 
-double training_flops(const BertConfig& config, int64_t tokens, int64_t masked) {
+double training_flops(const EncoderConfig& config, int64_t tokens, int64_t masked) {
   const double length = static_cast<double>(tokens), guessed = static_cast<double>(masked);
   const double hidden = static_cast<double>(config.hidden_size);
   const double wide = static_cast<double>(config.intermediate_size);

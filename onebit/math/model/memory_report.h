@@ -22,13 +22,13 @@ struct MemoryRow {
 std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPlan& reserved,
                                      DType compute);
 // The memory of a pre-training model with these options.
-std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
+std::vector<MemoryRow> memory_report(const EncoderConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute,
                                      PreTrainingHeads heads, DeviceType device = DeviceType::kCpu);
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
 // Operations of one training pass (forward, and backward at twice its cost) over one sequence of
 // `tokens` with `masked` masked tokens; a multiply-add of a matrix product counts as two.
-double training_flops(const BertConfig& config, int64_t tokens, int64_t masked);
+double training_flops(const EncoderConfig& config, int64_t tokens, int64_t masked);
 
 }  // namespace onebit::model

@@ -7,7 +7,7 @@
 
 namespace onebit::model {
 
-Pooler::Pooler(const BertConfig& config, ParameterTable& table)
+Pooler::Pooler(const EncoderConfig& config, ParameterTable& table)
     : config_(config),
       table_(&table),
       dense_(declare_linear(table, "bert.pooler.dense", config.hidden_size, config.hidden_size,

@@ -11,7 +11,7 @@ namespace onebit::model {
 class Pooler {
  public:
   // Declares "bert.pooler.dense".
-  Pooler(const BertConfig& config, ParameterTable& table);
+  Pooler(const EncoderConfig& config, ParameterTable& table);
 
   void reserve(MemoryPlan& memory, int64_t sequences, DType compute);
   // hidden, result: [sequences, hidden]; the result is valid until the next call.
@@ -20,7 +20,7 @@ class Pooler {
   void backward(Context& context, ConstView hidden, View grad_pooled, View grad_hidden) const;
 
  private:
-  BertConfig config_;
+  EncoderConfig config_;
   ParameterTable* table_;
   LinearParameters dense_;
   Tensor pooled_;

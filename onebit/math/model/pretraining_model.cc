@@ -21,7 +21,7 @@ PreTrainingModel::Result& PreTrainingModel::Result::operator+=(const Result& oth
   return *this;
 }
 
-PreTrainingModel::PreTrainingModel(const BertConfig& config, ParameterTable& table,
+PreTrainingModel::PreTrainingModel(const EncoderConfig& config, ParameterTable& table,
                                    PreTrainingHeads heads)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

@@ -24,9 +24,9 @@ class PreTrainingModel {
  public:
   // Declares the parameters of Hugging Face's class named at `heads`; the caller then allocates and
   // fills the table. `table` must outlive the model and must not move.
-  PreTrainingModel(const BertConfig& config, ParameterTable& table, PreTrainingHeads heads);
+  PreTrainingModel(const EncoderConfig& config, ParameterTable& table, PreTrainingHeads heads);
 
-  const BertConfig& config() const { return bert_.config(); }
+  const EncoderConfig& config() const { return bert_.config(); }
 
   // Reserves everything for micro-batches up to `limits` on the table's device and in its compute
   // type: no later pass allocates. With `training` false only evaluation is possible. Returns what

@@ -26,7 +26,7 @@ kernels::Dropout ClassifierDropout::of(Context& context, const DeviceBatch& batc
           .row_keys = row_keys};
 }
 
-SequenceClassifier::SequenceClassifier(const BertConfig& config, ParameterTable& table,
+SequenceClassifier::SequenceClassifier(const EncoderConfig& config, ParameterTable& table,
                                        const std::string& name, int64_t outputs)
     : hidden_(config.hidden_size),
       table_(&table),

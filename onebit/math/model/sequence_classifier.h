@@ -42,7 +42,7 @@ enum class LabelKind {
 class SequenceClassifier {
  public:
   // Declares NAME.weight [outputs, hidden] and NAME.bias.
-  SequenceClassifier(const BertConfig& config, ParameterTable& table, const std::string& name,
+  SequenceClassifier(const EncoderConfig& config, ParameterTable& table, const std::string& name,
                      int64_t outputs);
 
   void reserve(MemoryPlan& memory, int64_t sequences, bool training, DType compute);

@@ -7,11 +7,11 @@ namespace onebit::cli {
 
 namespace {
 
-model::BertConfig config_in(const Path& model_folder) {
-  return training::model_config(formats::read_bert_config(model_folder / "config.json"));
+model::EncoderConfig config_in(const Path& model_folder) {
+  return training::model_config(formats::read_encoder_config(model_folder / "config.json"));
 }
 
-Json with_sizes(Json recipe, const model::BertConfig& config) {
+Json with_sizes(Json recipe, const model::EncoderConfig& config) {
   if (recipe.contains("model") && !recipe["model"].is_object()) return recipe;
   for (const auto& [key, size] : model::kSizeKeys) {
     if (!recipe["model"].contains(key)) recipe["model"][key] = config.*size;

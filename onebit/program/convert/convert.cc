@@ -83,7 +83,7 @@ std::vector<formats::TensorEntry> targets_of(const NamePlan& plan) {
 }
 
 // Adds the facts about the heads that follow from the tensors to the config.
-void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
+void adopt_heads(formats::EncoderConfigFile& config, const TaskHeads& heads,
                  const std::string& place) {
   config.architecture = heads.architecture;
   if (heads.classes == 0) return;
@@ -125,18 +125,21 @@ class Conversion {
     std::vector<NamePlan::Skipped> dropped;
     const auto to_drop = drop_from_file(opened_.tensors, options_.drop, dropped);
     const auto& entries = opened_.tensors->entries();
-    source_.naming = formats::detect_naming(entries, source_.place);
-    plan_ = formats::plan_to_ours(entries, source_.naming, source_.place);
-    plan_.skipped.insert(plan_.skipped.end(), dropped.begin(), dropped.end());
-    drop_tensors(plan_, to_drop, source_.place);
-    source_.shape = formats::bert_shape_of(targets_of(plan_), source_.place);
     source_.folders = {opened_.folder};
     if (opened_.kind == formats::CheckpointKind::kDeepSpeed) {
       source_.folders.push_back(opened_.folder / "..");
     }
+    source_.names = names_of_source(options_, source_.folders);
+    source_.naming = formats::detect_naming(entries, source_.place, *source_.names.family);
+    plan_ = formats::plan_to_ours(entries, source_.naming, source_.place, source_.names);
+    plan_.skipped.insert(plan_.skipped.end(), dropped.begin(), dropped.end());
+    drop_tensors(plan_, to_drop, source_.place);
+    source_.ours = targets_of(plan_);
+    source_.shape = shape_of(source_.ours);
+    const formats::Family& family = *source_.names.family;
     lines_.push_back(fmt::format("{}: {}, {}, names of {}, layer norms {} sublayers", source_.place,
                                  formats::name_of(opened_.kind), found,
-                                 formats::name_of(source_.naming),
+                                 family.is_bert() ? formats::name_of(source_.naming) : family.title,
                                  source_.shape.pre_layer_norm ? "before" : "after"));
     if (!plan_.prefix_report.empty()) lines_.push_back("names: " + plan_.prefix_report);
     for (const Path& other : opened_.others) {
@@ -144,7 +147,14 @@ class Conversion {
     }
   }
 
-  void match(formats::BertConfigFile& config, const formats::TensorSource& tensors) {
+  formats::EncoderShape shape_of(const std::vector<formats::TensorEntry>& ours) const {
+    const formats::Family& family = *source_.names.family;
+    if (family.is_bert()) return formats::encoder_shape_of(ours, source_.place);
+    return {.word_rows = formats::word_rows_of(ours, source_.place),
+            .pre_layer_norm = family.choices.norm_before};
+  }
+
+  void match(formats::EncoderConfigFile& config, const formats::TensorSource& tensors) {
     const TaskHeads heads = find_heads(tensors.entries(), config.architecture);
     const auto wanted = all_tensors(config, heads);
     formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});
@@ -167,10 +177,11 @@ class Conversion {
   void write(PartialFolder& output, const formats::HuggingFaceFolder& model,
              std::shared_ptr<const formats::TensorSource> tensors) {
     if (options_.naming != formats::Naming::kHuggingFace) {
-      NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place);
+      NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place,
+                                              source_.names);
       tensors = std::make_shared<formats::RenamedSource>(std::move(tensors), std::move(plan));
     }
-    formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
+    formats::write_hugging_face_folder(output.path(), model, tensors, options_.dtype);
     const auto bytes = files::file_size(output.path() / formats::kTensors);
     take_sentence_files(output.path(), model.config.hidden_size);
     output.finish("config.json");

@@ -1,4 +1,5 @@
-// Converts a BERT checkpoint of any supported format to an ordinary Hugging Face folder.
+// Converts a checkpoint of any supported format, of a BERT or another family of encoders, to an
+// ordinary Hugging Face folder.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/name_tables.h"
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/text/casing.h"
@@ -20,7 +21,7 @@ struct ConvertOptions {
   // Absent: the file beside the checkpoint, else the tensors' shapes and `heads`.
   std::optional<Path> config;
   std::optional<int64_t> heads;
-  std::optional<formats::GeluForm> activation;  // absent: as in the config
+  std::optional<ChosenActivation> activation;  // absent: as in the config
   std::optional<Path> vocabulary;  // vocab.txt or tokenizer.json; absent: the one beside `input`
   std::optional<text::Casing> casing;  // absent: from tokenizer_config.json, else the vocabulary
   std::optional<DType> dtype;          // of the values; absent: unchanged

@@ -63,9 +63,9 @@ TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
   return heads;
 }
 
-std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
+std::vector<formats::WantedTensor> all_tensors(const formats::EncoderConfigFile& config,
                                                const TaskHeads& heads) {
-  const model::BertConfig shape = training::model_config(config);
+  const model::EncoderConfig shape = training::model_config(config);
   std::vector<formats::WantedTensor> wanted;
   std::set<std::string> names;
   const auto add = [&](const ParameterTable& table) {
@@ -87,8 +87,7 @@ std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& co
 
 namespace {
 
-using formats::BertConfigFile;
-using formats::GeluForm;
+using formats::EncoderConfigFile;
 using text::CasingEvidence;
 
 // Programs pad vocabularies to multiples of 8 or 64.
@@ -104,34 +103,49 @@ std::optional<Path> find_file(const std::vector<Path>& folders,
   return std::nullopt;
 }
 
-const char* name_of(GeluForm form) {
-  return form == GeluForm::kErf ? "gelu" : "gelu_new";
-}
-
 // An experiment file of DeepSpeed's BERT has the model under a key of its own; its vocabulary size
 // is a placeholder.
-BertConfigFile read_config(const Path& path, int64_t words) {
+EncoderConfigFile read_config(const Path& path, int64_t words) {
   const Json file = read_json(path, formats::kMaxConfigBytes);
   const Json* inner =
       file.is_object() && file.contains("bert_model_config") ? &file["bert_model_config"] : nullptr;
   if (inner == nullptr || !inner->is_object()) {
-    return formats::parse_bert_config(file, path.string());
+    return formats::parse_encoder_config(file, path.string());
   }
   Json config = *inner;
   config[config_keys::kVocabSize] = words;
-  return formats::parse_bert_config(config, path.string() + ": bert_model_config");
+  return formats::parse_encoder_config(config, path.string() + ": bert_model_config");
+}
+
+std::optional<Path> config_path(const ConvertOptions& options, const std::vector<Path>& folders) {
+  return options.config ? options.config : find_file(folders, {"config.json", "bert_config.json"});
+}
+
+// The sizes, without the vocabulary's: programs pad its rows.
+void require_sizes(const EncoderConfigFile& config, const Path& path, const ConvertSource& source) {
+  if (config.family().is_bert()) {
+    return formats::require_shape(config, path.string(), source.shape, source.place);
+  }
+  EncoderConfigFile with_rows = config;
+  with_rows.vocab_size = source.shape.word_rows;
+  formats::require_sizes_of_tensors(with_rows, path.string(), source.ours, source.place);
+}
+
+void set_activation(EncoderConfigFile& config, ChosenActivation activation) {
+  config.choices.activation = activation;
+  if (config.family().head_has_activation) config.choices.head_activation = activation;
 }
 
 // Derives a config from shapes, which do not determine heads and activation.
-BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSource& source,
-                               int64_t words, std::vector<std::string>& lines) {
-  const formats::BertShape& shape = source.shape;
+EncoderConfigFile inferred_config(const ConvertOptions& options, const ConvertSource& source,
+                                  int64_t words, std::vector<std::string>& lines) {
+  const formats::EncoderShape& shape = source.shape;
   require(options.heads.has_value(),
           "{}: there is no config.json or bert_config.json beside it, and the number of attention "
           "heads cannot be determined from tensors; give --config FILE, or --heads N (hidden size "
           "{}: {} heads if each has 64 columns, as in Google's models)",
           source.place, shape.hidden_size, shape.hidden_size / 64);
-  BertConfigFile config;
+  EncoderConfigFile config;
   config.vocab_size = words;
   config.hidden_size = shape.hidden_size;
   config.num_hidden_layers = shape.num_hidden_layers;
@@ -139,22 +153,25 @@ BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSourc
   config.intermediate_size = shape.intermediate_size;
   config.max_position_embeddings = shape.max_position_embeddings;
   config.type_vocab_size = shape.type_vocab_size;
-  if (source.naming == formats::Naming::kFused) config.hidden_act = GeluForm::kTanh;
+  if (source.naming == formats::Naming::kFused) {
+    set_activation(config, ChosenActivation::kGeluTanh);
+  }
   lines.push_back(
       fmt::format("config: none found; sizes from the tensors, heads as requested, hidden_act {}{}",
-                  name_of(options.activation.value_or(config.hidden_act)),
+                  formats::activation_name(options.activation.value_or(config.choices.activation)),
                   source.naming == formats::Naming::kFused && !options.activation
                       ? " (what DeepSpeed's fused layer computes)"
                       : ""));
   return config;
 }
 
-BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
-                                const ConvertSource& source, int64_t words,
-                                std::vector<std::string>& lines) {
-  BertConfigFile config = read_config(path, words);
-  formats::require_shape(config, path.string(), source.shape, source.place);
-  require(!config.pre_layer_norm || source.shape.pre_layer_norm,
+EncoderConfigFile config_from_file(const Path& path, const ConvertOptions& options,
+                                   const ConvertSource& source, int64_t words,
+                                   std::vector<std::string>& lines) {
+  EncoderConfigFile config = read_config(path, words);
+  require_sizes(config, path, source);
+  const bool is_bert = config.family().is_bert();
+  require(!is_bert || !config.choices.norm_before || source.shape.pre_layer_norm,
           "{} is a model with its layer norms before the sublayers, {} has none of their tensors",
           path.string(), source.place);
   require(!options.heads || *options.heads == config.num_attention_heads,
@@ -162,7 +179,7 @@ BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
           options.heads.value_or(0), path.string(), config.num_attention_heads);
   lines.push_back(fmt::format("config: {}", path.string()));
   const bool may_differ = source.naming == formats::Naming::kFused && !options.activation;
-  if (may_differ && config.hidden_act == GeluForm::kErf) {
+  if (may_differ && config.choices.activation == ChosenActivation::kGeluErf) {
     lines.emplace_back(
         "note: the config has hidden_act gelu; DeepSpeed's fused layer computes gelu_new "
         "regardless of its config: give --hidden-act gelu_new if this model was trained with it");
@@ -170,23 +187,25 @@ BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
   return config;
 }
 
-BertConfigFile decide_config(const ConvertOptions& options, const ConvertSource& source,
-                             int64_t words, std::vector<std::string>& lines) {
-  const auto path = options.config ? options.config
-                                   : find_file(source.folders, {"config.json", "bert_config.json"});
-  BertConfigFile config = path ? config_from_file(*path, options, source, words, lines)
-                               : inferred_config(options, source, words, lines);
+EncoderConfigFile decide_config(const ConvertOptions& options, const ConvertSource& source,
+                                int64_t words, std::vector<std::string>& lines) {
+  const auto path = config_path(options, source.folders);
+  EncoderConfigFile config = path ? config_from_file(*path, options, source, words, lines)
+                                  : inferred_config(options, source, words, lines);
   require(config.num_attention_heads > 0 && config.hidden_size % config.num_attention_heads == 0,
           "{} attention heads do not divide the hidden size {}", config.num_attention_heads,
           config.hidden_size);
   // Tensors without elements cost nothing, so a small file can list any number of layers.
   formats::require_possible_sizes(config, source.place);
-  config.pre_layer_norm = source.shape.pre_layer_norm;
-  if (options.activation) config.hidden_act = *options.activation;
+  if (config.family().is_bert() && source.shape.pre_layer_norm) {
+    config.model_type = "bert_pre_layer_norm";
+    config.choices.norm_before = true;
+  }
+  if (options.activation) set_activation(config, *options.activation);
   return config;
 }
 
-void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& vocabulary,
+void check_vocabulary(const EncoderConfigFile& config, int64_t words, const Path& vocabulary,
                       const ConvertSource& source, std::vector<std::string>& lines) {
   require(words <= config.vocab_size,
           "{} has {} words, the model has vocab_size {}: they do not match", vocabulary.string(),
@@ -252,6 +271,16 @@ text::Casing casing_of(const formats::TokenizerConfigFile& tokenizer) {
 
 }  // namespace
 
+formats::ModelNames names_of_source(const ConvertOptions& options,
+                                    const std::vector<Path>& folders) {
+  const auto path = config_path(options, folders);
+  if (!path) return {};
+  require_regular_file(*path, formats::kMaxConfigBytes);
+  const Json json = read_json(*path, formats::kMaxConfigBytes);
+  if (!json.is_object() || formats::family_in(json, path->string()).is_bert()) return {};
+  return formats::names_of(formats::parse_encoder_config(json, path->string()));
+}
+
 formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
                                           const ConvertSource& source,
                                           std::vector<std::string>& lines) {
@@ -267,9 +296,7 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   const auto vocabulary = text::Vocabulary::from_parts(model.vocabulary, path->string());
   model.config = decide_config(options, source, vocabulary.size(), lines);
   check_vocabulary(model.config, vocabulary.size(), *path, source, lines);
-  const bool from_config =
-      options.config || find_file(source.folders, {"config.json", "bert_config.json"});
-  if (!from_config) model.config.pad_token_id = vocabulary.pad_id();
+  if (!config_path(options, source.folders)) model.config.pad_token_id = vocabulary.pad_id();
   const auto& tokenizer = files.config;
   model.tokenizer = tokenizer.value_or(
       formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});

@@ -8,15 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/formats/bert_config_file.h"
-#include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/encoder_config_file.h"
+#include "onebit/data/formats/encoder_shape.h"
 #include "onebit/data/formats/hugging_face_folder.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/program/convert/convert.h"
 
 namespace onebit::convert {
 
-// The parts of a BERT in a checkpoint, and transformers' class of a model with these parts.
+// The parts of an encoder with heads in a checkpoint, and transformers' class of a model with these
+// parts.
 struct TaskHeads {
   std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are absent
   std::string architecture;          // "BertForQuestionAnswering"
@@ -30,15 +31,22 @@ TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
                      const std::string& config_architecture);
 
 // Every tensor that a model of this config may have, all heads included.
-std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
+std::vector<formats::WantedTensor> all_tensors(const formats::EncoderConfigFile& config,
                                                const TaskHeads& heads);
 
 struct ConvertSource {
   std::vector<Path> folders;  // where files of the model may be, nearest first
   std::string place;          // of the tensors
   formats::Naming naming{};
-  formats::BertShape shape;
+  formats::ModelNames names;
+  std::vector<formats::TensorEntry> ours;  // the tensors under onebit's names
+  formats::EncoderShape shape;  // of another family than BERT: only its first and last member
 };
+
+// Whose names the tensors have, according to the config given or found in `folders`. BERT's without
+// one. Errors: an unknown model_type, a config of another family that cannot be read.
+formats::ModelNames names_of_source(const ConvertOptions& options,
+                                    const std::vector<Path>& folders);
 
 // Returns config, vocabulary and tokenizer; appends decisions to `lines`. The config's vocab_size
 // is the number of rows to be written; its architecture is the one that the config names.

@@ -18,8 +18,8 @@ inline const std::map<std::string, formats::Naming> kNamings = {
     {"plain", formats::Naming::kPlain},
     {"fused", formats::Naming::kFused},
     {"google", formats::Naming::kGoogle}};
-inline const std::map<std::string, formats::GeluForm> kActivations = {
-    {"gelu", formats::GeluForm::kErf}, {"gelu_new", formats::GeluForm::kTanh}};
+inline const std::map<std::string, ChosenActivation> kActivations = {
+    {"gelu", ChosenActivation::kGeluErf}, {"gelu_new", ChosenActivation::kGeluTanh}};
 inline const std::map<std::string, DType> kTypes = {
     {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"f16", DType::kF16}};
 

@@ -19,7 +19,7 @@ using costs::PassParts;
 
 PassParts count(Context& context, const pretrain::PretrainingConfig& config, DType type,
                 int64_t layers) {
-  model::BertConfig model = config.model;
+  model::EncoderConfig model = config.model;
   model.layers = layers;
   const costs::PassShape shape{.model = model,
                                .heads = config.data.heads(),

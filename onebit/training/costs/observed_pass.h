@@ -43,7 +43,7 @@ struct ObservedPass {
 };
 
 struct PassShape {
-  model::BertConfig model;
+  model::EncoderConfig model;
   model::PreTrainingHeads heads = model::PreTrainingHeads::kBoth;
   model::MemoryOptions memory;
   int64_t sequences = 1, length = 128, masked = 20;  // full sequences; masked tokens of each

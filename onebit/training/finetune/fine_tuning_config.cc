@@ -72,7 +72,7 @@ Json epochs_shown(const FineTuningConfig& config) {
 training::ModelDescription with_recipe(const FineTuningConfig& config,
                                        training::ModelDescription checkpoint) {
   const std::string& place = config.engine.place;
-  model::BertConfig& shape = checkpoint.config;
+  model::EncoderConfig& shape = checkpoint.config;
   if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
   model::validate(shape, place + ": model");

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
-#include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/encoder_shape.h"
 #include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/exchange/checkpoint/checkpoint_folder.h"
@@ -21,27 +22,32 @@ namespace onebit::training {
 
 namespace {
 
-using ops::ActivationKind;
+constexpr std::string_view kBert = "bert", kPreLayerNormBert = "bert_pre_layer_norm";
 
-formats::BertConfigFile to_file(const ModelDescription& description) {
-  const model::BertConfig& config = description.config;
-  formats::BertConfigFile file;
+formats::EncoderConfigFile to_file(const ModelDescription& description) {
+  const model::EncoderConfig& config = description.config;
+  const bool is_bert = config.family == kBert;
+  formats::EncoderConfigFile file;
+  file.model_type = is_bert && config.choices.norm_before ? kPreLayerNormBert : config.family;
   file.architecture = description.architecture;
-  file.pre_layer_norm = config.pre_layer_norm;
   file.vocab_size = config.vocab_size;
   file.hidden_size = config.hidden_size;
   file.num_hidden_layers = config.layers;
   file.num_attention_heads = config.heads;
   file.intermediate_size = config.intermediate_size;
-  file.max_position_embeddings = config.max_positions;
+  file.max_position_embeddings = config.position_rows();
   file.type_vocab_size = config.segments;
-  file.hidden_act = config.activation == ActivationKind::kGeluTanh ? formats::GeluForm::kTanh
-                                                                   : formats::GeluForm::kErf;
+  file.choices = config.choices;
   file.hidden_dropout_prob = config.hidden_dropout;
   file.attention_probs_dropout_prob = config.attention_dropout;
   file.layer_norm_eps = config.layer_norm_eps;
   file.initializer_range = config.initializer_range;
   file.pad_token_id = description.vocabulary->pad_id();
+  if (file.family().positions_after_pad) file.pad_token_id = config.choices.first_position - 1;
+  if (!is_bert) {
+    file.cls_token_id = description.vocabulary->cls_id();
+    file.sep_token_id = description.vocabulary->sep_id();
+  }
   if (description.architecture == model::kClassifierArchitecture ||
       description.architecture == model::kTaggerArchitecture) {
     file.labels = description.classifier.labels;
@@ -69,18 +75,17 @@ std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntr
 
 }  // namespace
 
-model::BertConfig model_config(const formats::BertConfigFile& file) {
-  model::BertConfig config;
-  config.pre_layer_norm = file.pre_layer_norm;
+model::EncoderConfig model_config(const formats::EncoderConfigFile& file) {
+  model::EncoderConfig config;
+  config.family = file.model_type == kPreLayerNormBert ? kBert : std::string_view(file.model_type);
   config.vocab_size = file.vocab_size;
   config.hidden_size = file.hidden_size;
   config.layers = file.num_hidden_layers;
   config.heads = file.num_attention_heads;
   config.intermediate_size = file.intermediate_size;
-  config.max_positions = file.max_position_embeddings;
+  config.choices = file.choices;
+  config.max_positions = file.max_position_embeddings - config.choices.first_position;
   config.segments = file.type_vocab_size;
-  config.activation = file.hidden_act == formats::GeluForm::kTanh ? ActivationKind::kGeluTanh
-                                                                  : ActivationKind::kGeluErf;
   config.hidden_dropout = file.hidden_dropout_prob;
   config.attention_dropout = file.attention_probs_dropout_prob;
   config.layer_norm_eps = file.layer_norm_eps;
@@ -147,7 +152,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           ? "its tokenizer_config.json has no do_lower_case, and the vocabulary does not show it"
           : "there is no tokenizer_config.json");
   std::vector<std::string> labels = folder.config.labels;
-  if (const auto listed = formats::list_tensors(model_folder)) {
+  if (const auto listed = formats::list_tensors(model_folder, formats::names_of(folder.config))) {
     if (labels.empty()) labels = default_labels_of(listed->ours);
     formats::require_sizes_of_tensors(folder.config, (model_folder / "config.json").string(),
                                       listed->ours, listed->place);
@@ -169,7 +174,7 @@ formats::MatchReport load_values(ParameterTable& table, const Path& model_folder
     log_warning("{}: changed since the model was written: {}", model_folder.string(),
                 fmt::join(changed, ", "));
   }
-  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  const auto source = formats::open_model(model_folder);
   if (!source->prefix_report().empty()) {
     log_info("{}: {}", source->place(), source->prefix_report());
   }
@@ -259,6 +264,12 @@ const model::Architecture* with_head(const std::string& name) {
   return nullptr;
 }
 
+// The class as its family calls it.
+std::string own_architecture(const ModelDescription& description) {
+  return formats::own_class(formats::find_family(description.config.family, "the model's family"),
+                            description.architecture);
+}
+
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char letter : text) {
@@ -292,24 +303,26 @@ std::string block(const char* title, const Json& json) {
 std::string model_card_text(const ModelCard& card, const ModelDescription& description) {
   const model::Architecture* known = with_head(description.architecture);
   const bool has_vectors = description.sentence.has_value();
+  const bool in_transformers =
+      description.config.family != kBert || !description.config.choices.norm_before;
   std::string text = fmt::format("---\nlibrary_name: {}\n",
                                  has_vectors ? "sentence-transformers" : "transformers");
   if (has_vectors) text += "pipeline_tag: sentence-similarity\n";
   if (known != nullptr) text += fmt::format("pipeline_tag: {}\n", known->pipeline);
-  text += fmt::format("tags:\n- bert\n- onebit\n---\n\n# {}, {} layers of {}\n\n| | |\n|---|---|\n",
-                      description.architecture, description.config.layers,
-                      description.config.hidden_size);
+  text += fmt::format("tags:\n- {}\n- onebit\n---\n\n# {}, {} layers of {}\n\n| | |\n|---|---|\n",
+                      description.config.family, own_architecture(description),
+                      description.config.layers, description.config.hidden_size);
   for (const auto& [name, value] : rows_of(card, description)) {
     text += fmt::format("| {} | {} |\n", cell(name), cell(value));
   }
-  if (known != nullptr && !description.config.pre_layer_norm) {
+  if (known != nullptr && in_transformers) {
     text += fmt::format(
         "\n```python\nfrom transformers import AutoTokenizer, {0}\n\n"
         "tokenizer = AutoTokenizer.from_pretrained(\"FOLDER\")\n"
         "model = {0}.from_pretrained(\"FOLDER\")\n```\n",
         known->loader);
   }
-  if (has_vectors && !description.config.pre_layer_norm) {
+  if (has_vectors && in_transformers) {
     text +=
         "\n```python\nfrom sentence_transformers import SentenceTransformer\n\n"
         "model = SentenceTransformer(\"FOLDER\")\n"

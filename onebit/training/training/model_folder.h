@@ -32,8 +32,8 @@ struct ClassifierDescription {
 
 // The contents of a model folder besides its tensors.
 struct ModelDescription {
-  model::BertConfig config;
-  std::string architecture;  // transformers' class, e.g. "BertForPreTraining"
+  model::EncoderConfig config;
+  std::string architecture;  // transformers' class of a BERT, such as "BertForPreTraining"
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
   ClassifierDescription classifier = {};
@@ -46,7 +46,7 @@ struct ModelDescription {
 };
 
 // The model as config.json specifies it.
-model::BertConfig model_config(const formats::BertConfigFile& file);
+model::EncoderConfig model_config(const formats::EncoderConfigFile& file);
 
 // Resolves a model folder, a checkpoint (to its model/) or a run's folder (to the model of its
 // `latest` checkpoint); empty if `path` is none of these.

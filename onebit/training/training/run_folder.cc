@@ -123,7 +123,7 @@ void read_client_state(const checkpoint::SavedCheckpoint& saved,
   }
 }
 
-void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
+void require_same_shape(const model::EncoderConfig& wanted, const model::EncoderConfig& found,
                         const std::string& place) {
   const auto same = [&](const char* key, int64_t here, int64_t there) {
     require(
@@ -133,7 +133,8 @@ void require_same_shape(const model::BertConfig& wanted, const model::BertConfig
         place, key, here, there);
   };
   for (const auto& [key, size] : model::kSizeKeys) same(key, wanted.*size, found.*size);
-  same(config_keys::kPreLayerNorm, wanted.pre_layer_norm ? 1 : 0, found.pre_layer_norm ? 1 : 0);
+  same(config_keys::kPreLayerNorm, wanted.choices.norm_before ? 1 : 0,
+       found.choices.norm_before ? 1 : 0);
 }
 
 namespace {

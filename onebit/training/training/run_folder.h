@@ -43,7 +43,7 @@ std::optional<Recipe> stored_recipe(const Path& path);
 void read_client_state(const checkpoint::SavedCheckpoint& saved, const std::function<void()>& read);
 
 // Error: the models differ in a size; `place` names where `found` is from.
-void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
+void require_same_shape(const model::EncoderConfig& wanted, const model::EncoderConfig& found,
                         const std::string& place);
 
 // The disk space that the checkpoints of a run will take, computed before the first step: a run

@@ -41,10 +41,11 @@ std::string describe_compute(Context& context, const engine::EngineConfig& confi
 void add_model(Rows& rows, Context& context, const StartFacts& facts,
                const engine::EngineConfig& config) {
   const DType compute = config.compute;
-  const model::BertConfig& shape = facts.model;
-  rows.push_back({"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}",
-                                       shape.layers, shape.hidden_size, shape.heads,
-                                       shape.pre_layer_norm ? "pre" : "post", shape.vocab_size)});
+  const model::EncoderConfig& shape = facts.model;
+  rows.push_back(
+      {"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}", shape.layers,
+                            shape.hidden_size, shape.heads,
+                            shape.choices.norm_before ? "pre" : "post", shape.vocab_size)});
   rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
   rows.push_back({"compute", describe_compute(context, config)});
   const int64_t head_size = shape.hidden_size / shape.heads;

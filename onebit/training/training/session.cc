@@ -86,7 +86,7 @@ void Session::require_same_start(const RunOptions& options) {
       "recipe to all of them, or use onebit launch)");
   const ModelDescription& model = task_.description();
   Json sizes = {{"vocabulary_checksum", model.vocabulary->checksum()},
-                {"pre_layer_norm", model.config.pre_layer_norm},
+                {"pre_layer_norm", model.config.choices.norm_before},
                 {"labels", model.classifier.labels}};
   for (const auto& [key, size] : model::kSizeKeys) sizes[key] = model.config.*size;
   require_same_on_all(communicator_, sizes, "the model",

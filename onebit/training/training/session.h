@@ -22,7 +22,7 @@ namespace onebit::training {
 
 // What the start table reports about a run.
 struct StartFacts {
-  const model::BertConfig& model;
+  const model::EncoderConfig& model;
   std::vector<model::MemoryRow> memory;  // without the optimizer's
   const ParameterTable& table;
   std::string sequences;       // "sequences of 128"

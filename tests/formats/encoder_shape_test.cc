@@ -1,4 +1,4 @@
-#include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/encoder_shape.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,12 +20,12 @@ std::vector<TensorEntry> tensors() {
 }
 
 std::string shape_error(const std::vector<TensorEntry>& entries) {
-  return message_of([&] { bert_shape_of(entries, "m.bin"); });
+  return message_of([&] { encoder_shape_of(entries, "m.bin"); });
 }
 
-TEST(BertShape, IsReadFromTheTensors) {
+TEST(EncoderShape, IsReadFromTheTensors) {
   auto entries = tensors();
-  BertShape shape = bert_shape_of(entries, "m.bin");
+  EncoderShape shape = encoder_shape_of(entries, "m.bin");
   EXPECT_EQ(shape.word_rows, 30);
   EXPECT_EQ(shape.hidden_size, 8);
   EXPECT_EQ(shape.num_hidden_layers, 2);
@@ -34,10 +34,10 @@ TEST(BertShape, IsReadFromTheTensors) {
   EXPECT_EQ(shape.type_vocab_size, 2);
   EXPECT_FALSE(shape.pre_layer_norm);
   entries.push_back({"bert.encoder.FinalLayerNorm.bias", DType::kF32, {8}});
-  EXPECT_TRUE(bert_shape_of(entries, "m.bin").pre_layer_norm);
+  EXPECT_TRUE(encoder_shape_of(entries, "m.bin").pre_layer_norm);
 }
 
-TEST(BertShape, WhatIsNoEncoder) {
+TEST(EncoderShape, WhatIsNoEncoder) {
   auto entries = tensors();
   entries[0].shape = {30};
   EXPECT_THAT(shape_error(entries), HasSubstr("has shape [30]; a matrix was expected"));
@@ -52,9 +52,9 @@ TEST(BertShape, WhatIsNoEncoder) {
   EXPECT_THAT(shape_error(entries), HasSubstr("the highest of 2 encoder layers has the number 2"));
 }
 
-TEST(BertShape, AnotherConfigIsRefused) {
-  const BertShape shape = bert_shape_of(tensors(), "m.bin");
-  BertConfigFile config;
+TEST(EncoderShape, AnotherConfigIsRefused) {
+  const EncoderShape shape = encoder_shape_of(tensors(), "m.bin");
+  EncoderConfigFile config;
   config.hidden_size = 8;
   config.num_hidden_layers = 2;
   config.intermediate_size = 16;
@@ -68,8 +68,8 @@ TEST(BertShape, AnotherConfigIsRefused) {
                     HasSubstr("intermediate_size 32, the tensors have 16")));
 }
 
-TEST(BertShape, SizesOfAFolderAreThoseOfItsTensors) {
-  BertConfigFile config;
+TEST(EncoderShape, SizesOfAFolderAreThoseOfItsTensors) {
+  EncoderConfigFile config;
   config.vocab_size = 30;
   config.hidden_size = 8;
   config.num_hidden_layers = 2;

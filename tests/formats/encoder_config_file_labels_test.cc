@@ -1,4 +1,4 @@
-#include "onebit/data/formats/bert_config_file.h"
+#include "onebit/data/formats/encoder_config_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "onebit/data/formats/bert_shape.h"
+#include "onebit/data/formats/encoder_shape.h"
 
 #include <algorithm>
 #include <set>
@@ -28,7 +28,7 @@ const TensorEntry& matrix_named(std::span<const TensorEntry> ours, std::string_v
             to_string(entry.shape));
     return entry;
   }
-  fail("{}: tensor {} is missing; a BERT's encoder has it; there are {}", place, quote(name),
+  fail("{}: tensor {} is missing; every encoder has it; there are {}", place, quote(name),
        some_names(ours));
 }
 
@@ -54,8 +54,12 @@ int64_t count_layers(std::span<const TensorEntry> ours, const std::string& place
 
 }  // namespace
 
-BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place) {
-  BertShape shape;
+int64_t word_rows_of(std::span<const TensorEntry> ours, const std::string& place) {
+  return matrix_named(ours, kWords, place).shape[0];
+}
+
+EncoderShape encoder_shape_of(std::span<const TensorEntry> ours, const std::string& place) {
+  EncoderShape shape;
   const Shape words = matrix_named(ours, kWords, place).shape;
   shape.word_rows = words[0];
   shape.hidden_size = words[1];
@@ -69,36 +73,40 @@ BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& pl
   return shape;
 }
 
-void require_sizes_of_tensors(const BertConfigFile& config, const std::string& config_place,
+void require_sizes_of_tensors(const EncoderConfigFile& config, const std::string& config_place,
                               std::span<const TensorEntry> ours, const std::string& place) {
+  const Family& family = config.family();
   std::vector<std::string> wrong;
   int64_t layers = 0;
   const auto compare = [&](std::string_view key, int64_t said, int64_t found) {
     if (said != found) wrong.push_back(fmt::format("{} {}, the tensors have {}", key, said, found));
   };
+  const int64_t width = config.choices.embedding_size;
+  const int64_t factors = config.choices.gated ? 2 : 1;
   for (const TensorEntry& entry : ours) {
     if (entry.shape.rank() != 2) continue;
     if (entry.name == kWords) {
       compare(config_keys::kVocabSize, config.vocab_size, entry.shape[0]);
-      compare(config_keys::kHiddenSize, config.hidden_size, entry.shape[1]);
-    } else if (entry.name == kPositions) {
-      compare(config_keys::kPositions, config.max_position_embeddings, entry.shape[0]);
-    } else if (entry.name == kSegments) {
-      compare(config_keys::kSegments, config.type_vocab_size, entry.shape[0]);
+      compare(width > 0 ? family.keys.embedding_size : family.keys.hidden_size,
+              width > 0 ? width : config.hidden_size, entry.shape[1]);
+    } else if (entry.name == kPositions && config.choices.position_table) {
+      compare(family.keys.positions, config.max_position_embeddings, entry.shape[0]);
+    } else if (entry.name == kSegments && !family.keys.segments.empty()) {
+      compare(family.keys.segments, config.type_vocab_size, entry.shape[0]);
     } else if (entry.name == kFirstIntermediate) {
-      compare(config_keys::kIntermediateSize, config.intermediate_size, entry.shape[0]);
+      compare(family.keys.intermediate_size, factors * config.intermediate_size, entry.shape[0]);
     }
     if (int layer = 0; matches_pattern(kIntermediate, entry.name, layer)) {
       layers = std::max(layers, int64_t{layer} + 1);
     }
   }
-  if (layers > 0) compare(config_keys::kLayers, config.num_hidden_layers, layers);
+  if (layers > 0) compare(family.keys.layers, config.num_hidden_layers, layers);
   require(wrong.empty(), "{} does not match {}: it has {}", config_place, place,
           fmt::join(wrong, "; "));
 }
 
-void require_shape(const BertConfigFile& config, const std::string& config_place,
-                   const BertShape& shape, const std::string& place) {
+void require_shape(const EncoderConfigFile& config, const std::string& config_place,
+                   const EncoderShape& shape, const std::string& place) {
   std::vector<std::string> wrong;
   const auto compare = [&](std::string_view key, int64_t said, int64_t found) {
     if (said != found) wrong.push_back(fmt::format("{} {}, the tensors have {}", key, said, found));
