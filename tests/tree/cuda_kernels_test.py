@@ -30,6 +30,21 @@ class Limit:
 # The first matching limit applies. Kernels with few registers hide the latency of memory by many
 # warps, the others by many loads per warp.
 LIMITS = [
+    # Windows and biases of scores: other instances, so that those for whole sequences stay as they
+    # are.
+    Limit("attention_cuda.cu", "WarpgroupProducts<64>, ops::cuda::WindowOrBias", registers=128,
+          instructions=1700),
+    Limit("attention_cuda.cu", "WarpgroupProducts<32>, ops::cuda::WindowOrBias", registers=128,
+          instructions=1500),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts<64>, ops::cuda::WindowOrBias",
+          registers=128, local_bytes=48, instructions=2200),
+    Limit("attention_backward_cuda.cu", "WarpgroupProducts<128>, ops::cuda::WindowOrBias",
+          registers=248),
+    Limit("attention_backward_cuda.cu", "WarpProducts<128>, ops::cuda::WindowOrBias",
+          registers=255, local_bytes=64),
+    Limit("attention_backward_cuda.cu", "WarpProducts<64>, ops::cuda::WindowOrBias",
+          registers=168, local_bytes=48),
+    Limit("attention_plain_cuda.cu", "WindowOrBias", registers=80),
     # Heads of 128 columns: one block of 8 warps, or two of 4, on a multiprocessor.
     Limit("attention_cuda.cu", "Products<128>", registers=232),
     Limit("attention_backward_cuda.cu", "WarpgroupProducts<128>", registers=224),

@@ -191,6 +191,7 @@ __global__ void gated_backward(Function function, GatedBackward<T> a) {
     const Eight grad = load_eight(a.grad_y + row * a.columns + column, count);
     Eight gate, factor;
     load_eight_of_both(a.x + at, a.x + at + a.columns, count, gate, factor);
+#pragma unroll
     for (int i = 0; i < kEight; ++i) {
       const float value = function.value(gate.lane[i]);
       gate.lane[i] = grad.lane[i] * factor.lane[i] * function.slope_at(gate.lane[i]);

@@ -68,8 +68,6 @@ void check_heads(const kernels::ArgumentCheck& check, const ConstView& qkv, int6
 template <class A>
 void check_scores(const kernels::ArgumentCheck& check, const A& a) {
   check.that(a.window >= -1, "window must be -1 or a number of tokens");
-  require(a.qkv.device().is_cpu() || (a.window < 0 && a.score_bias.empty()),
-          "attention: windows and a bias of scores are computed on a CPU alone");
   if (a.score_bias.empty()) return;
   check.leading("score_bias", a.score_bias, 2);
   const int64_t columns = a.score_bias.extent(1), longest = a.sequence_starts.longest();

@@ -6,6 +6,7 @@
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_place_cuda.h"
 #include "onebit/math/ops/attention_products_cuda.h"
+#include "onebit/math/ops/attention_scores_cuda.h"
 #include "onebit/math/ops/attention_tile_cuda.h"
 #include "onebit/math/ops/reduce.h"
 
@@ -116,14 +117,15 @@ __device__ void start_own_queries(QueryShared<T, Products>& shared, const Attent
 }
 
 // Gradients of a block's queries.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __device__ void query_rows(const AttentionCall<T>& a) {
   using Memory = QueryShared<T, Products>;
   auto& shared = block_shared<Memory>();
   const TilePlace at(a.starts, Memory::kRows);
   if (!at.exists()) return write_no_sums<Products::kHead>(a, 0, at.head);
   start_own_queries(shared, a, at);
-  start_keys(shared, a, at, 0, 0);
+  const int first = Scores::first_tile(a, at), end = Scores::template end<Memory::kRows>(a, at);
+  start_keys(shared, a, at, first, 0);
   const bool draws = a.dropout.threshold > 0 && !a.has_kept;
   if (draws) shared.row_keys.load(a, at, at.begin);
   float2 row_sums[2];
@@ -134,17 +136,17 @@ __device__ void query_rows(const AttentionCall<T>& a) {
   }
   typename Products::template Rows<T> query, grad;
   float sum[Products::kHead / 8][4] = {};
-  for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
+  for (int key = first, slot = 0; key < end; key += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
     __syncthreads();
-    if (key == 0) {
+    if (key == first) {
       const int own = Products::own_tile(at.group());
       query = Products::rows(shared.key[own], at.warp, at.lane);
       grad = Products::rows(shared.value[own], at.warp, at.lane);
       if (Products::kOwnTileIsFreed) __syncthreads();
     }
-    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
+    if (key + kTile < end) start_keys(shared, a, at, key + kTile, 1 - slot);
     typename KeptKeys<Memory::kRows>::Mine kept;
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
@@ -159,7 +161,10 @@ __device__ void query_rows(const AttentionCall<T>& a) {
       }
       if (part == 0 && a.dropout.threshold > 0) kept = shared.kept[slot].mine(at);
       Products::finish(score, grad_score);
+      const TilePairs<Scores, true, kBlocks> pairs(at, key + part * kHalf);
+      pairs.add_bias(a, score);
       query_scores(a, at, key + part * kHalf, row_sums, kept, part * kBlocks, score, grad_score);
+      pairs.set_unseen(a, 0, grad_score);
       Quad left[kBlocks / 2];
       pack<T>(grad_score, left);
       Products::begin_products();
@@ -170,16 +175,15 @@ __device__ void query_rows(const AttentionCall<T>& a) {
   }
   store_rows(sum, a.scale, a.scale, a.grad_qkv + a.place(at.first + at.begin, 0, at.head),
              3 * a.hidden, at.length - at.begin, at.warp, at.lane);
-  if (a.bias_sums == nullptr) return;
-  shared.sums().write(sum, a.scale, at, a.bias_place(0, at.head));
+  if (a.bias_sums != nullptr) shared.sums().write(sum, a.scale, at, a.bias_place(0, at.head));
 }
 
 // The gradient of queries: a thread block owns rows of queries of one head and passes by the tiles
 // of keys.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kQueryBlocks)
     tiled_queries(AttentionCall<T> a) {
-  if constexpr (Products::kExists) query_rows<T, Products>(a);
+  if constexpr (Products::kExists) query_rows<T, Products, Scores>(a);
 }
 
 template <typename T, class Products>
@@ -266,7 +270,7 @@ __device__ void start_own_keys(KeyShared<T, Products>& shared, const AttentionCa
 }
 
 // Gradients of a block's keys and values.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __device__ void key_rows(const AttentionCall<T>& a) {
   auto& shared = block_shared<KeyShared<T, Products>>();
   const TilePlace at(a.starts, kRowsOf<Products>);
@@ -275,21 +279,22 @@ __device__ void key_rows(const AttentionCall<T>& a) {
     return write_no_sums<Products::kHead>(a, 2, at.head);
   }
   start_own_keys(shared, a, at);
-  start_queries(shared, a, at, 0, 0);
+  const int first = Scores::first_tile(a, at), end = Scores::template end<kRowsOf<Products>>(a, at);
+  start_queries(shared, a, at, first, 0);
   typename Products::template Rows<T> key, value;
   constexpr int kHeadBlocks = Products::kHead / 8;
   float grad_key[kHeadBlocks][4] = {}, grad_value[kHeadBlocks][4] = {};
-  for (int query = 0, slot = 0; query < at.length; query += kTile, slot = 1 - slot) {
+  for (int query = first, slot = 0; query < end; query += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
     __syncthreads();
-    if (query == 0) {
+    if (query == first) {
       const int own = Products::own_tile(at.group());
       key = Products::rows(shared.query[own], at.warp, at.lane);
       value = Products::rows(shared.grad[own], at.warp, at.lane);
       if (Products::kOwnTileIsFreed) __syncthreads();
     }
-    if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
+    if (query + kTile < end) start_queries(shared, a, at, query + kTile, 1 - slot);
 #pragma unroll
     for (int part = 0; part < 2; ++part) {
       float weight[kBlocks][4], gradient[kBlocks][4];
@@ -300,7 +305,11 @@ __device__ void key_rows(const AttentionCall<T>& a) {
       uint32_t kept[kBlocks];
       shared.load_kept(at, slot, part * kHalf, a.dropout.threshold > 0, kept);
       Products::finish(weight, gradient);
+      const TilePairs<Scores, false, kBlocks> pairs(at, query + part * kHalf);
+      pairs.add_bias(a, weight);
       key_scores(shared, a, at, slot, part, kept, weight, gradient);
+      pairs.set_unseen(a, 0, weight);
+      pairs.set_unseen(a, 0, gradient);
       Quad left[kBlocks / 2], grad_left[kBlocks / 2];
       pack<T>(weight, left);
       pack<T>(gradient, grad_left);
@@ -322,10 +331,10 @@ __device__ void key_rows(const AttentionCall<T>& a) {
 
 // The gradients of keys and values: a thread block owns rows of keys of one head and passes by the
 // tiles of queries.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kKeyBlocks)
     tiled_keys(AttentionCall<T> a) {
-  if constexpr (Products::kExists) key_rows<T, Products>(a);
+  if constexpr (Products::kExists) key_rows<T, Products, Scores>(a);
 }
 
 template <typename T, class Products>
@@ -351,10 +360,13 @@ void run_tiles(CudaStream& cuda, const AttentionBackward& a) {
   const bool sums_bias = !a.grad_bias.empty();
   DevicePartials bias_sums(cuda, sums_bias ? int64_t{grid.x} * grid.z : 0, a.qkv.extent(1), 1);
   if (sums_bias) call.bias_sums = bias_sums.data();
-  launch_sharing<QueryShared<T, Products>>("tiled_queries", cuda, grid, kThreadsOf<Products>,
-                                           tiled_queries<T, Products>, call);
-  launch_sharing<KeyShared<T, Products>>("tiled_keys", cuda, grid, kThreadsOf<Products>,
-                                         tiled_keys<T, Products>, call);
+  with_scores(a, [&](auto scores) {
+    using Scores = decltype(scores);
+    launch_sharing<QueryShared<T, Products>>("tiled_queries", cuda, grid, kThreadsOf<Products>,
+                                             tiled_queries<T, Products, Scores>, call);
+    launch_sharing<KeyShared<T, Products>>("tiled_keys", cuda, grid, kThreadsOf<Products>,
+                                           tiled_keys<T, Products, Scores>, call);
+  });
   if (sums_bias) bias_sums.add_to({pointer<float>(a.grad_bias)});
 }
 
@@ -364,6 +376,7 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   const int64_t rows = a.qkv.extent(0), head_size = a.qkv.extent(1) / 3 / a.heads;
   if (rows * head_size == 0) return;
   CudaStream& cuda = CudaStream::of(context);
+  if (!a.grad_score_bias.empty()) score_bias_backward(cuda, a);
   if (suits_tiles(a.qkv, a.grad_context, a.heads) && suits_tiles(a.qkv, a.context, a.heads)) {
     return with_products(cuda, a.qkv.dtype(), head_size, [&](auto type, auto products) {
       run_tiles<decltype(type), decltype(products)>(cuda, a);

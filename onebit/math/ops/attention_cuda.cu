@@ -7,6 +7,7 @@
 #include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/attention_place_cuda.h"
 #include "onebit/math/ops/attention_products_cuda.h"
+#include "onebit/math/ops/attention_scores_cuda.h"
 #include "onebit/math/ops/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
@@ -32,7 +33,8 @@ __device__ float quad_sum(float value) {
 
 // Turns products into exp(score - maximum), where the tile has `keys` keys. Rescales the earlier
 // sums, which are zero before the first tile.
-template <int kHeadBlocks>
+// kMayBeUnseen: a query may see no key of the tile, all of whose scores are -infinity then.
+template <bool kMayBeUnseen, int kHeadBlocks>
 __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_first, int lane,
                         Running& running, float (&context)[kHeadBlocks][4]) {
   if (keys < kTile) {
@@ -54,6 +56,7 @@ __device__ void softmax(float (&score)[8][4], float factor, int keys, bool is_fi
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     best[half] = fmaxf(running.maximum[half], quad_max(best[half]) * factor);
+    if constexpr (kMayBeUnseen) best[half] = fmaxf(best[half], -1e30f);  // no NaN below
     const float shrink = approximate_exp2(running.maximum[half] - best[half]);
     running.maximum[half] = best[half];
     running.sum[half] *= shrink;
@@ -112,7 +115,7 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
 }
 
 // The context of a block's queries: loops over the tiles of keys and prefetches the next one.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __device__ void forward_rows(const AttentionCall<T>& a) {
   using Memory = Shared<T, Products>;
   auto& shared = block_shared<Memory>();
@@ -124,17 +127,18 @@ __device__ void forward_rows(const AttentionCall<T>& a) {
                                      a.qkv + a.place(at.first + begin, 0, at.head), 3 * a.hidden,
                                      at.length - begin);
   }
-  start_keys(shared, a, at, 0, 0);
+  const int first = Scores::first_tile(a, at), end = Scores::template end<Memory::kRows>(a, at);
+  start_keys(shared, a, at, first, 0);
   if (a.dropout.threshold > 0) shared.row_keys.load(a, at, at.begin);
   Running running;
   typename Products::template Rows<T> query;
   float context[Products::kHead / 8][4] = {};
-  for (int key = 0, slot = 0; key < at.length; key += kTile, slot = 1 - slot) {
+  for (int key = first, slot = 0; key < end; key += kTile, slot = 1 - slot) {
     wait_for_copies();
     Products::publish_copies();
     __syncthreads();
-    if (key == 0) query = Products::rows(shared.query[at.group()], at.warp, at.lane);
-    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
+    if (key == first) query = Products::rows(shared.query[at.group()], at.warp, at.lane);
+    if (key + kTile < end) start_keys(shared, a, at, key + kTile, 1 - slot);
     float score[8][4];
     Products::begin_products();
     Products::start_product(query, shared.key[slot], 0, at.lane, score);
@@ -146,7 +150,11 @@ __device__ void forward_rows(const AttentionCall<T>& a) {
       if (a.kept_words != nullptr) shared.kept.store(a, at, key);
     }
     Products::finish(score);
-    softmax(score, a.scale * kLog2E, at.length - key, key == 0, at.lane, running, context);
+    const TilePairs<Scores, true, 8> pairs(at, key);
+    pairs.add_bias(a, score);
+    pairs.set_unseen(a, -INFINITY, score);
+    softmax<Scores::kChangesScores>(score, a.scale * kLog2E, at.length - key, key == first, at.lane,
+                                    running, context);
     if (a.dropout.threshold > 0) {
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
@@ -164,18 +172,20 @@ __device__ void forward_rows(const AttentionCall<T>& a) {
 }
 
 // A thread block owns rows of queries of one head and passes by the tiles of keys and values.
-template <typename T, class Products>
+template <typename T, class Products, class Scores>
 __global__ void __launch_bounds__(kThreadsOf<Products>, Products::kForwardBlocks)
     tiled_forward(AttentionCall<T> a) {
-  if constexpr (Products::kExists) forward_rows<T, Products>(a);
+  if constexpr (Products::kExists) forward_rows<T, Products, Scores>(a);
 }
 
 template <typename T, class Products>
 void run_tiles(CudaStream& cuda, const Attention& a) {
   using Memory = Shared<T, Products>;
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, Memory::kRows);
-  launch_sharing<Memory>("tiled_attention", cuda, grid, kThreadsOf<Products>,
-                         tiled_forward<T, Products>, attention_call<T>(a));
+  with_scores(a, [&](auto scores) {
+    launch_sharing<Memory>("tiled_attention", cuda, grid, kThreadsOf<Products>,
+                           tiled_forward<T, Products, decltype(scores)>, attention_call<T>(a));
+  });
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ struct AttentionCall {
   int64_t rows, hidden;
   int heads, head_size;
   float scale;  // 1 / sqrt(head_size)
+  int window;   // more than the tokens of any sequence if queries see all keys
+  // [heads, score_bias_row], with distance 0 in the middle. Null without a bias of scores.
+  const float* score_bias;
+  int64_t score_bias_row;
   kernels::DropoutPlan dropout;
   T* context;          // forward: written, backward: read
   float* log_sum_exp;  // [heads, rows], may be null in the forward pass
@@ -48,6 +52,13 @@ struct AttentionCall {
   __device__ uint64_t* kept_word(int64_t row, int head, int tile) const {
     return kept_words + (head * rows + row) * kept_words_of_row + tile;
   }
+  // What is added to the scaled score of a query and a key so many tokens after it.
+  __device__ float bias(int head, int distance) const {
+    return score_bias[head * score_bias_row + score_bias_row / 2 + distance];
+  }
+  // The tokens of a sequence that tokens [begin, end) see, or are seen by.
+  __device__ int first_seen(int begin) const { return max(0, begin - window); }
+  __device__ int end_of_seen(int end, int length) const { return min(length, end + window); }
   __device__ float kept(uint32_t bits, int bit) const {
     return (bits >> bit & 1u) != 0 ? dropout.scale : 0.0f;
   }
@@ -64,6 +75,8 @@ struct AttentionCall {
   }
 };
 
+inline constexpr int64_t kNoWindow = 1 << 20;  // tokens
+
 // A is Attention or AttentionBackward.
 template <typename T, class A>
 AttentionCall<T> attention_call(const A& a) {
@@ -76,6 +89,9 @@ AttentionCall<T> attention_call(const A& a) {
           .heads = static_cast<int>(a.heads),
           .head_size = static_cast<int>(head_size),
           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
+          .window = static_cast<int>(a.window < 0 ? kNoWindow : std::min(a.window, kNoWindow)),
+          .score_bias = a.score_bias.template data<float>(),
+          .score_bias_row = a.score_bias.empty() ? 0 : a.score_bias.extent(1),
           .dropout = kernels::DropoutPlan(a.dropout),
           .context = const_cast<T*>(kernels::cuda::pointer<T>(ConstView(a.context))),
           .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
@@ -168,7 +184,9 @@ __device__ void store_rows(const float (&sum)[kBlocks][4], float first, float se
 // Attention without tensor cores (attention_plain_cuda.cu): for f32, and for head sizes that the
 // tiled kernels do not support.
 void plain_attention(CudaStream& cuda, const Attention& a);
-// Does not read or write the bits of dropout and the bias's gradient.
+// Does not read or write the bits of dropout and biases' gradients.
 void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a);
+// Adds to grad_score_bias, for either kind of kernels.
+void score_bias_backward(CudaStream& cuda, const AttentionBackward& a);
 
 }  // namespace onebit::ops::cuda
