@@ -19,7 +19,7 @@ import network_lab  # noqa: E402
 from network_lab import Link, NetworkLab  # noqa: E402
 
 SLOW = Link(rate_bits=100e6)
-ENOUGH_SECONDS = 120
+ENOUGH_SECONDS = 600
 RECIPE = {
     "train_batch_size": 4,
     "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 3}},
@@ -137,7 +137,7 @@ class Lab(unittest.TestCase):
                     self.assertEqual(len(networks), 3)
                     lab.send_signal(number)
                     lab.wait(30)
-                    until = time.monotonic() + 30  # the guard of a killed lab needs some time
+                    until = time.monotonic() + 300  # the guard of a killed lab needs some time
                     while left_over(lab.pid, networks) and time.monotonic() < until:
                         time.sleep(0.05)
                     self.assertEqual(left_over(lab.pid, networks), [])

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-ENOUGH_SECONDS = 240
+ENOUGH_SECONDS = 1200
 RECIPE = {
     "train_batch_size": 16,
     "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 60}},
@@ -184,7 +184,7 @@ class LaunchedRun(RunFolder):
                 raise AssertionError(f"step {step} was not reached:\n{self.text()}")
             time.sleep(0.01)
 
-    def rank_pid(self, rank, timeout=30):
+    def rank_pid(self, rank, timeout=ENOUGH_SECONDS):
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             own = [pid for pid, one in self.pids(self.ids()[-1:]).items() if one == rank]

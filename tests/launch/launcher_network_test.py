@@ -157,7 +157,7 @@ class Launching(HostsTest):
         done = subprocess.run(
             [*hosts.before, self.program, "doctor", "--agent", hosts.agent, "--interface",
              "10.77.0.0/24", "--hosts", ",".join(hosts.names), *options], capture_output=True,
-            text=True, check=False, stdin=subprocess.DEVNULL, timeout=120)
+            text=True, check=False, stdin=subprocess.DEVNULL, timeout=600)
         return done.returncode, done.stdout + done.stderr
 
     def test_closed_ports_are_found_before_the_start(self):

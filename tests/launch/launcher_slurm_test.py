@@ -24,7 +24,7 @@ RUN = {"steps": 240, "checkpoint_every": 100}
 # Slurm sends the signal at its last check before the requested time. With a limit of a minute that
 # is the first check after the job's fifth second.
 SIGNAL = "--signal=B:USR1@25"
-ENOUGH_SECONDS = 200
+ENOUGH_SECONDS = 600
 
 
 class Slurm(unittest.TestCase):

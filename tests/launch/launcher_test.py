@@ -282,7 +282,7 @@ class Documents(launched_run.FolderTest):
                     "onebit doctor", f"{self.program} doctor{agent}").replace(
                         "onebit launch", f"{self.program} launch --dry-run --no-checks{agent}")
                 done = subprocess.run(["bash", "-c", words], capture_output=True, text=True,
-                                      check=False, cwd=self.folder, timeout=60)
+                                      check=False, cwd=self.folder, timeout=600)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 if "launch" in line:
                     self.assertIn("mpirun", done.stdout)

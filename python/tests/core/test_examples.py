@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 def python(*words, cwd):
     done = subprocess.run([sys.executable, *map(str, words)], cwd=cwd, capture_output=True, text=True,
-                          check=False, timeout=300)
+                          check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -96,7 +96,7 @@ def ranks_of(words, count, tmp_path):
         env=os.environ | {"ONEBIT_TRANSPORT": "tcp", "RANK": str(rank), "WORLD_SIZE": str(count),
                           "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1",
                           "MASTER_PORT": str(number)}) for rank in range(count)]
-    outputs = [rank.communicate(timeout=120) for rank in ranks]
+    outputs = [rank.communicate(timeout=600) for rank in ranks]
     return [(rank.returncode, *output) for rank, output in zip(ranks, outputs)]
 
 
@@ -238,7 +238,7 @@ def test_control_c_during_the_computation_saves_the_step(folder, pretrained, tmp
             print("interrupted")
         assert before == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
         """)
-    done = subprocess.run([sys.executable, code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, code], capture_output=True, text=True, timeout=600)
     assert done.stdout == "interrupted\n", done.stderr
     last = [line["step"] for line in lines_of(tmp_path / "run") if isinstance(line, dict)][-1]
     assert (tmp_path / "run/latest").read_text().strip() == f"global_step{last}"
