@@ -4,6 +4,7 @@
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "tests/finetune/cuda_runs.h"
+#include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
 #include "tests/finetune/run_fine_tuning.h"
@@ -71,7 +72,8 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "accuracy"), 1);
   EXPECT_EQ(best(summary, "f1_macro"), 1);
   EXPECT_EQ(best(summary, "examples"), 27);
-  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
+  const formats::EncoderConfigFile config =
+      formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertForSequenceClassification");
   EXPECT_THAT(config.labels, ElementsAre("court", "home", "nature"));
   EXPECT_EQ(config.problem_type, "single_label_classification");
@@ -113,7 +115,8 @@ TEST_F(ClassifyTest, LearnsSeveralLabels) {
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "f1_micro"), 1);
   EXPECT_EQ(best(summary, "accuracy"), 1);
-  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
+  const formats::EncoderConfigFile config =
+      formats::read_encoder_config(given.output / "config.json");
   EXPECT_THAT(config.labels, ElementsAre("outside", "people", "power"));
   EXPECT_EQ(config.problem_type, "multi_label_classification");
 }
@@ -128,7 +131,8 @@ TEST_F(ClassifyTest, LearnsNumbers) {
   const training::RunSummary summary = train(given);
   EXPECT_LT(best(summary, "mse"), 0.01);
   EXPECT_GT(best(summary, "pearson"), 0.99);
-  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
+  const formats::EncoderConfigFile config =
+      formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.problem_type, "regression");
   EXPECT_EQ(config.labels.size(), 1u);
   // The model that is kept has the smallest error of all evaluations.
@@ -153,6 +157,12 @@ TEST_F(ClassifyTest, LearnsPairs) {
   given.dev = {{given.train, ""}};
   given.recipe.values["data"]["label"] = "same";
   EXPECT_EQ(best(train(given), "f1"), 1);
+}
+
+TEST_F(ClassifyTest, ModelsOfEveryFamilyTrain) {
+  finetune::expect_every_family_trains(
+      folder_.path(), [&](const std::string& name) { return options(name); },
+      [](const auto& given) { train(given, 2); });
 }
 
 TEST_F(ClassifyTest, ResumesBitForBit) {

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "onebit/data/formats/families.h"
 #include "onebit/data/formats/safetensors.h"
+#include "onebit/math/model/head_names.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -38,6 +40,35 @@ inline void write_model(const Path& folder, const model::EncoderConfig& config,
                                                 .architecture = "BertForPreTraining",
                                                 .vocabulary = std::move(vocabulary),
                                                 .casing = casing});
+}
+
+// A small model with masked words of a family, with values drawn from a seed. Returns its shape.
+inline model::EncoderConfig write_model_of(const formats::Family& family, const Path& folder,
+                                           std::shared_ptr<const text::Vocabulary> vocabulary) {
+  const bool is_bert = family.is_bert();
+  model::EncoderConfig config = {.family = std::string(is_bert ? "bert" : family.model_type),
+                                 .vocab_size = vocabulary->size(),
+                                 .hidden_size = 32,
+                                 .layers = 4,
+                                 .heads = 2,
+                                 .intermediate_size = 64,
+                                 .max_positions = 128,
+                                 .segments = family.segments,
+                                 .hidden_dropout = family.hidden_dropout,
+                                 .attention_dropout = family.attention_dropout,
+                                 .initializer_range = 0.1,
+                                 .layer_norm_eps = family.epsilon,
+                                 .choices = family.choices};
+  if (config.choices.window > 0) config.choices.window = 4;
+  ParameterTable table;
+  const model::PreTrainingModel model(config, table, model::PreTrainingHeads::kMaskedWords);
+  table.allocate(Device{}, DType::kF32);
+  table.initialize(1);
+  std::filesystem::create_directories(folder);
+  training::ValueSnapshot(table).write(folder, {.config = config,
+                                                .architecture = model::kMaskedWordArchitecture,
+                                                .vocabulary = std::move(vocabulary)});
+  return config;
 }
 
 // Removes the tensors whose names start with one of `prefixes` from a model folder.

@@ -13,8 +13,14 @@ model::EncoderConfig config_in(const Path& model_folder) {
 
 Json with_sizes(Json recipe, const model::EncoderConfig& config) {
   if (recipe.contains("model") && !recipe["model"].is_object()) return recipe;
+  // A preset gives the family of ModernBERT. No key gives another family.
+  constexpr const char* kModern = "modern-base";
+  Json& section = recipe["model"];
+  if (config.family == model::preset(kModern).family && !section.contains("preset")) {
+    section["preset"] = kModern;
+  }
   for (const auto& [key, size] : model::kSizeKeys) {
-    if (!recipe["model"].contains(key)) recipe["model"][key] = config.*size;
+    if (!section.contains(key) && config.*size > 0) section[key] = config.*size;
   }
   return recipe;
 }
