@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "onebit/data/corpus/vocabulary_trainer.h"
 #include "onebit/data/text/sentence_splitter.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/data/text/utf8.h"
-#include "onebit/data/text/vocabulary_trainer.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/philox.h"
 
@@ -55,7 +55,7 @@ std::shared_ptr<const Vocabulary> bench_vocabulary() {
     if (const char* path = std::getenv("ONEBIT_BENCH_VOCAB")) {
       return std::make_shared<const Vocabulary>(Vocabulary::load(path));
     }
-    VocabularyTrainer trainer(Casing::kUncased);
+    corpus::VocabularyTrainer trainer(Casing::kUncased);
     trainer.add_text(bench_text());
     return std::make_shared<const Vocabulary>(
         Vocabulary::from_tokens(trainer.train(30522, 1), "trained vocabulary"));
@@ -135,7 +135,7 @@ BENCHMARK(validate_utf8)->Unit(benchmark::kMillisecond);
 
 void train_vocabulary(benchmark::State& state) {
   for (auto _ : state) {
-    VocabularyTrainer trainer(Casing::kUncased);
+    corpus::VocabularyTrainer trainer(Casing::kUncased);
     trainer.add_text(bench_text());
     benchmark::DoNotOptimize(trainer.train(30522, 1));
   }

@@ -1,10 +1,20 @@
+# For packages that need no library of the machine but those of its C library (tools/wheel/build_libraries.sh,
+# whose folder it names): the C++ runtime becomes a part of programs, too. libgcc_s.so.1 does not, because the C
+# library itself needs it, and the static one of a compiler needs a C library as new as the compiler's. But what
+# it has for 16-bit numbers is newer than other systems', so that comes from the static one (-lgcc).
+set(ONEBIT_STATIC_LIBRARIES "" CACHE PATH "The folder of static libraries that programs are to contain")
+if(ONEBIT_STATIC_LIBRARIES)
+  list(PREPEND CMAKE_PREFIX_PATH ${ONEBIT_STATIC_LIBRARIES})
+  set(ENV{PKG_CONFIG_LIBDIR} ${ONEBIT_STATIC_LIBRARIES}/lib/pkgconfig)
+  add_link_options(-static-libstdc++ LINKER:--gc-sections LINKER:--exclude-libs,ALL)
+  string(APPEND CMAKE_CXX_STANDARD_LIBRARIES " -lgcc")
+endif()
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(dnnl CONFIG)
 if(NOT dnnl_FOUND)
   message(FATAL_ERROR "oneDNN was not found: install libdnnl-dev, or name the folder of its "
@@ -14,7 +24,15 @@ if(dnnl_VERSION VERSION_LESS 2.6 OR dnnl_VERSION VERSION_GREATER_EQUAL 4)
   message(FATAL_ERROR "oneDNN ${dnnl_VERSION} (${dnnl_DIR}) cannot be used: onebit needs 2.6 or "
     "later, or 3. Name the folder of another's dnnl-config.cmake with -Ddnnl_DIR=FOLDER")
 endif()
-find_package(ICU 70 REQUIRED COMPONENTS uc i18n)
+# Loops run on OpenMP's threads beside a oneDNN that does, and otherwise on a pool of onebit's own, which
+# oneDNN then shares (base/parallel_parts_pool.cc).
+set(ONEBIT_OWN_POOL OFF)
+if(DNNL_CPU_RUNTIME STREQUAL "THREADPOOL" OR ONEBIT_SANITIZE MATCHES "thread")
+  set(ONEBIT_OWN_POOL ON)
+else()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()
+find_package(ICU 70 REQUIRED COMPONENTS uc)
 find_package(ZLIB REQUIRED)
 find_package(LibArchive REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
@@ -66,4 +84,4 @@ endif()
 if(ONEBIT_BENCH)
   find_package(benchmark REQUIRED)
 endif()
-message(NOTICE "onebit: MPI ${ONEBIT_HAS_MPI}, CUDA ${ONEBIT_HAS_CUDA}, HDF5 ${ONEBIT_HAS_HDF5}")
+message(NOTICE "onebit: oneDNN ${dnnl_VERSION} (${DNNL_CPU_RUNTIME}), MPI ${ONEBIT_HAS_MPI}, CUDA ${ONEBIT_HAS_CUDA}, HDF5 ${ONEBIT_HAS_HDF5}")

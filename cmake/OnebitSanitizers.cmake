@@ -80,7 +80,7 @@ if(ONEBIT_SANITIZE)
     TSAN_OPTIONS=suppressions=${suppressions}/threads.txt:allocator_may_return_null=1:atexit_sleep_ms=0)
   if(ONEBIT_SANITIZE MATCHES "thread")
     # Inside libraries only: their OpenMP runtime is not instrumented (our own loops run on
-    # std::thread in this build).
+    # parallel_parts_pool.cc in this build).
     list(APPEND ONEBIT_TEST_ENVIRONMENT OMP_NUM_THREADS=1)
   endif()
 endif()

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Where a version stands that is not taken from PROJECT_VERSION, with what precedes it.
 PLACES = {
     "CITATION.cff": r"^version: ([0-9.]+)$",
+    "python/onebit/_core.pyi": r"^version: str = '([0-9.]+)'$",
     "docs/building.md": r"find_package\(onebit ([0-9.]+) REQUIRED\)",
     "tests/package/consumer/CMakeLists.txt": r"find_package\(onebit ([0-9.]+) REQUIRED\)",
 }

@@ -5,7 +5,7 @@ import numpy
 from numpy.typing import NDArray
 
 
-version: str = '0.1.0'
+version: str = '0.2.0'
 
 class Error(RuntimeError):
     """
@@ -196,7 +196,7 @@ class Batches:
 
     def build(self, number: int, padded: bool) -> dict: ...
 
-def prepare_text(inputs: Sequence[str], output: str, vocabulary_size: int | None, vocabulary: str | None, cased: bool | None, format: str, locale: str, threads: int, overwrite: bool, drops_duplicates: bool, skips_bad_records: bool, progress: object | None) -> str: ...
+def prepare_text(inputs: Sequence[str], output: str, vocabulary_size: int | None, vocabulary: str | None, vocabulary_kind: str, cased: bool | None, format: str, locale: str, threads: int, overwrite: bool, drops_duplicates: bool, skips_bad_records: bool, progress: object | None) -> str: ...
 
 def prepare_samples(inputs: Sequence[str], output: str, source: str, vocabulary: str, cased: bool | None, overwrite: bool, progress: object | None) -> str: ...
 

@@ -25,6 +25,7 @@ def prepare(
     *,
     vocab_size: int | None = None,
     vocab: Folder | None = None,
+    vocab_type: str = "wordpiece",
     source: str = "text",
     cased: bool | None = None,
     format: str = "auto",
@@ -37,8 +38,8 @@ def prepare(
 ) -> dict[str, Any]:
     """Turns text, or examples of other programs, into a store to train from.
 
-    Give `vocab_size` to learn a vocabulary from the text, or `vocab`, a vocab.txt or a model's
-    folder. `source` is "text", or "hdf5" or "tfrecord" for examples with pairs and masks of their
+    Give `vocab_size` to learn a vocabulary from the text, of `vocab_type` "wordpiece", "unigram" or
+    "bpe" (byte pairs), or `vocab`, a vocab.txt or a model's folder. `source` is "text", or "hdf5" or "tfrecord" for examples with pairs and masks of their
     own, which need `vocab`. The other options are the program's (docs/prepare.md). `progress` is
     called about once a second with a dict. An exception that it raises, or Ctrl-C, ends the work
     and leaves nothing behind.
@@ -49,6 +50,7 @@ def prepare(
     files, folder = arguments.paths(inputs, "inputs"), arguments.path(output, "output")
     words = arguments.maybe(arguments.path, vocab, "vocab")
     size = arguments.maybe(arguments.small, vocab_size, "vocab_size")
+    kind = arguments.text(vocab_type, "vocab_type")
     cased = arguments.maybe(arguments.flag, cased, "cased")
     report = _progress(progress)
     options = (
@@ -58,13 +60,14 @@ def prepare(
         arguments.flag(skip_bad_records, "skip_bad_records"))
     found: dict[str, Any]
     if arguments.text(source, "source") == "text":
-        found = json.loads(_core.prepare_text(files, folder, size, words, cased, *options, report))
+        found = json.loads(
+            _core.prepare_text(files, folder, size, words, kind, cased, *options, report))
         return found
     if words is None or size is not None:
         raise _core.Error(f"source {source!r} needs vocab, the vocabulary that the files were "
                           "written with, and no vocab_size")
-    if options[:2] != ("auto", "en") or drop_duplicates or skip_bad_records:
-        raise _core.Error(f"source {source!r}: format, locale, drop_duplicates and "
+    if options[:2] != ("auto", "en") or drop_duplicates or skip_bad_records or kind != "wordpiece":
+        raise _core.Error(f"source {source!r}: vocab_type, format, locale, drop_duplicates and "
                           "skip_bad_records are for text")
     found = json.loads(
         _core.prepare_samples(files, folder, source, words, cased, overwrite, report))

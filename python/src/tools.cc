@@ -91,6 +91,7 @@ Json to_json(const corpus::PrepareProgress& progress) {
 struct TextOptions {
   std::optional<int32_t> vocabulary_size;
   std::optional<std::string> vocabulary;
+  std::string vocabulary_kind;
   std::optional<bool> cased;
   std::string format, locale;
   int threads;
@@ -116,6 +117,9 @@ std::string prepare(const std::vector<std::string>& inputs, Text output, const T
   options.inputs.assign(inputs.begin(), inputs.end());
   options.output = output;
   options.vocabulary_size = given.vocabulary_size;
+  options.vocabulary_kind = corpus::vocabulary_kind_from_name(given.vocabulary_kind);
+  require(given.vocabulary_size || options.vocabulary_kind == corpus::VocabularyKind::kWordPiece,
+          "vocab_type is for vocab_size, and vocab was given");
   options.casing = casing_of(given.cased);
   options.format = checked_format(given.format);
   options.locale = given.locale;
@@ -138,12 +142,13 @@ std::string prepare(const std::vector<std::string>& inputs, Text output, const T
 
 std::string prepare_text(const std::vector<std::string>& inputs, Text output,
                          std::optional<int32_t> vocabulary_size, OptionalText vocabulary,
-                         std::optional<bool> cased, Text format, Text locale, int threads,
-                         bool overwrite, bool drops_duplicates, bool skips_bad_records,
+                         Text vocabulary_kind, std::optional<bool> cased, Text format, Text locale,
+                         int threads, bool overwrite, bool drops_duplicates, bool skips_bad_records,
                          const nb::object& progress) {
   return prepare(inputs, output,
                  {.vocabulary_size = vocabulary_size,
                   .vocabulary = vocabulary,
+                  .vocabulary_kind = vocabulary_kind,
                   .cased = cased,
                   .format = format,
                   .locale = locale,
@@ -162,7 +167,7 @@ std::string prepare_samples(const std::vector<std::string>& inputs, Text output,
   text.threads = 1;
   finetune::take_vocabulary(vocabulary, text);
   text.casing = casing_of(cased);
-  const corpus::ChosenVocabulary choice = corpus::choose_vocabulary(text, {});
+  const corpus::ChosenVocabulary choice = corpus::choose_vocabulary(text, {}, {});
   samples::ImportOptions options;
   options.inputs.assign(inputs.begin(), inputs.end());
   options.format = chosen<samples::SampleFormat>(
@@ -310,8 +315,9 @@ std::string info() {
 
 void bind_tools(nb::module_& module) {
   module.def("prepare_text", &prepare_text, "inputs"_a, "output"_a, "vocabulary_size"_a.none(),
-             "vocabulary"_a.none(), "cased"_a.none(), "format"_a, "locale"_a, "threads"_a,
-             "overwrite"_a, "drops_duplicates"_a, "skips_bad_records"_a, "progress"_a.none());
+             "vocabulary"_a.none(), "vocabulary_kind"_a, "cased"_a.none(), "format"_a, "locale"_a,
+             "threads"_a, "overwrite"_a, "drops_duplicates"_a, "skips_bad_records"_a,
+             "progress"_a.none());
   module.def("prepare_samples", &prepare_samples, "inputs"_a, "output"_a, "source"_a,
              "vocabulary"_a, "cased"_a.none(), "overwrite"_a, "progress"_a.none());
   module.def("convert", &convert_checkpoint, "input"_a, "output"_a, "source"_a.none(),

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -68,6 +70,42 @@ TEST(ParallelFor, WorksInAForkedChild) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+int64_t sum_of_numbers(int threads, int64_t count) {
+  std::vector<int64_t> sums(8);
+  std::atomic<size_t> parts{0};
+  parallel_for(threads, count, 1, [&](int64_t begin, int64_t end) {
+    int64_t& sum = sums[parts++];
+    for (int64_t i = begin; i < end; ++i) sum += i;
+  });
+  return std::accumulate(sums.begin(), sums.end(), int64_t{0});
+}
+
+TEST(ParallelFor, LoopsFollowEachOtherAtOnceAndAfterASleep) {
+  for (int loop = 0; loop < 300; ++loop) {
+    ASSERT_EQ(sum_of_numbers(1 + loop % 4, 100), 4950);
+    if (loop % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+TEST(ParallelFor, ThreadsRunLoopsOfTheirOwn) {
+  std::vector<int64_t> sums(3);
+  {
+    std::vector<std::jthread> callers;
+    for (int64_t& sum : sums) {
+      callers.emplace_back([&sum] {
+        for (int loop = 0; loop < 50; ++loop) sum += sum_of_numbers(3, 100);
+      });
+    }
+  }
+  for (const int64_t sum : sums) EXPECT_EQ(sum, 50 * 4950);
+}
+
+TEST(ParallelFor, ALoopInsideOfAPart) {
+  std::atomic<int64_t> sum{0};
+  parallel_for(3, 3, 1, [&](int64_t, int64_t) { sum += sum_of_numbers(4, 100); });
+  EXPECT_EQ(sum, 3 * 4950);
 }
 
 TEST(ParallelFor, NothingToDo) {

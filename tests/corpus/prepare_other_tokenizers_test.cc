@@ -88,5 +88,35 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PrepareOtherTokenizers,
                            return name;
                          });
 
+TEST(PrepareLearnedTokenizers, AreInTheStore) {
+  for (const VocabularyKind kind : {VocabularyKind::kUnigram, VocabularyKind::kBytePairs}) {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += fmt::format("The king said {}.\nThe queens\nwent.\n\n", i);
+    write_file_atomically(folder / "in.txt", text);
+    PrepareOptions given;
+    given.inputs = {folder / "in.txt"};
+    given.output = folder / "store";
+    given.vocabulary_size = 300;
+    given.vocabulary_kind = kind;
+    given.format = TextFormat::kDocuments;
+    given.threads = 3;
+    prepare(given);
+    const TokenStore store(given.output);
+    store.verify();
+    EXPECT_EQ(store.documents(), 40u);
+    ASSERT_NE(store.vocabulary()->pipeline(), nullptr);
+    EXPECT_FALSE(std::filesystem::exists(given.output / kVocabularyName));
+    // The end of a line is a blank.
+    std::vector<int32_t> expected;
+    text::Tokenizer(store.vocabulary(), text::Casing::kCased)
+        .encode("The king said 7. The queens went.", expected);
+    const uint64_t begin = store.sentence_begin(store.document_begin(7));
+    std::vector<int32_t> found(store.sentence_begin(store.document_begin(8)) - begin);
+    store.copy_tokens(begin, found.size(), found.data());
+    EXPECT_EQ(found, expected);
+  }
+}
+
 }  // namespace
 }  // namespace onebit::corpus

@@ -13,6 +13,7 @@ class Releases(unittest.TestCase):
     FILES = {
         "CMakeLists.txt": "project(onebit VERSION 1.2.3 LANGUAGES CXX)",
         "CITATION.cff": "version: 1.2.3\n",
+        "python/onebit/_core.pyi": "version: str = '1.2.3'\n",
         "docs/building.md": "find_package(onebit 1.2 REQUIRED)",
         "tests/package/consumer/CMakeLists.txt": "find_package(onebit 1.2 REQUIRED)",
         "CHANGELOG.md": "# Changes\n\n## 1.2.3 (2030-01-31)\n",
@@ -31,6 +32,8 @@ class Releases(unittest.TestCase):
 
     def test_files_that_name_another_version(self):
         self.assertIn("CITATION.cff", self.problems(**{"CITATION.cff": "version: 1.2.2\n"})[0])
+        self.assertIn("_core.pyi", self.problems(
+            **{"python/onebit/_core.pyi": "version: str = '1.2.2'\n"})[0])
         self.assertIn("building.md", self.problems(
             **{"docs/building.md": "find_package(onebit 1.1 REQUIRED)"})[0])
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tries an installed onebit, with ranks over tcp or openmpi.
-#   try_package.sh PROGRAM TRANSPORT
+# Tries an installed onebit, with ranks over tcp or openmpi, and with PYTHON its package for Python.
+#   try_package.sh PROGRAM TRANSPORT [PYTHON]
 set -euo pipefail
 tree="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
-program="$1" transport="$2"
+program="$1" transport="$2" python="${3:-}"
 version="$(sed -n 's/^project(onebit VERSION \([0-9.]*\).*/\1/p' "$tree/CMakeLists.txt")"
 folder="$(mktemp -d "${TMPDIR:-/tmp}/onebit-try-XXXXXX")"
 trap 'rm -rf "$folder"' EXIT
@@ -35,3 +35,12 @@ expect "2 ranks" "$program" launch --with "$transport" --ranks-per-host 2 -- \
 [ -s run/latest ] || { echo "try_package: two ranks left no checkpoint" >&2 && exit 1; }
 expect "%" "$program" fill run "the ranks of a [MASK]"
 echo "onebit $version trained with two ranks over $transport"
+[ -n "$python" ] || exit 0
+
+expect "$version" "$python" -m onebit --version
+"$python" -c '
+import time
+begun = time.perf_counter()
+import onebit
+print(f"import onebit: {time.perf_counter() - begun:.3f} s ({onebit.__file__})")'
+ONEBIT_PROGRAM="$program" "$python" -B -m pytest -q -p no:cacheprovider "$tree/python/tests/core"

@@ -12,6 +12,7 @@ run_release() {
   [ "${1:-}" != --check ] || return 0
   ./run lint
   ./run test --all
+  ./run wheel
   ./run package
   version="$(python3 -B tools/check_release.py --version)"
   say "onebit $version is ready. What is left for you:"
@@ -19,6 +20,6 @@ run_release() {
   1. ./run debian13, where a machine for it is free
   2. ./run gpu-check, on a machine with an NVIDIA GPU
   3. git tag -s v$version -m "onebit $version" and git push --tags
-  4. publish build/packages/* with the section of CHANGELOG.md
+  4. publish build-wheel/dist/*.whl and build/packages/* with the section of CHANGELOG.md
 TEXT
 }

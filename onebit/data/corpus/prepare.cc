@@ -42,17 +42,30 @@ struct Worker {
   text::Tokenizer tokenizer;
   SentenceReader reader;
   LeftOut rule;
+  bool is_word_piece;
   // A sentence that follows another one keeps the blank between them, as in running text.
   bool keeps_blanks;
   std::vector<int32_t> ids = {};
-  std::string with_blank = {};
+  std::string running = {};
 
   void encode(std::string_view sentence, bool is_first) {
     ids.clear();
-    if (is_first || !keeps_blanks) return tokenizer.encode(sentence, ids);
-    with_blank.assign(1, ' ');
-    with_blank += sentence;
-    tokenizer.encode(with_blank, ids);
+    if (!is_word_piece) sentence = in_running_text(sentence, is_first);
+    tokenizer.encode(sentence, ids);
+  }
+
+  // The end of a line is a blank: where lines of a paragraph end says nothing about the text.
+  std::string_view in_running_text(std::string_view sentence, bool is_first) {
+    const bool has_blank = keeps_blanks && !is_first;
+    if (!has_blank && sentence.find('\n') == std::string_view::npos) return sentence;
+    running.assign(has_blank ? 1 : 0, ' ');
+    while (true) {
+      const size_t end = sentence.find('\n');
+      running += stripped(sentence.substr(0, end));
+      if (end == std::string_view::npos) return running;
+      sentence.remove_prefix(end + 1);
+      running += ' ';
+    }
   }
 
   Tokenized tokenize(TextBlock& block, int token_size_bytes) {
@@ -96,10 +109,11 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
                     const ChosenVocabulary& vocabulary, StoreWriter& writer) {
   std::vector<Worker> workers;
   const text::Tokenizer tokenizer(vocabulary.vocabulary, vocabulary.casing);
+  const bool is_word_piece = !vocabulary.vocabulary->pipeline();
   const bool keeps_blanks = hears_blanks(tokenizer);
   for (int i = 0; i < options.threads; ++i) {
     workers.push_back({tokenizer, SentenceReader(options.locale, options.left_out),
-                       options.left_out, keeps_blanks});
+                       options.left_out, is_word_piece, keeps_blanks});
   }
   TextSource source(files, options.format);
   ProgressMeter meter("tokenizing", source.total_bytes(), options.progress);
@@ -168,7 +182,8 @@ PrepareReport prepare(const PrepareOptions& given) {
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();
   if (options.vocabulary_size) keep_standard_input(inputs.files, writer.partial_folder());
-  const ChosenVocabulary vocabulary = choose_vocabulary(options, inputs.files);
+  const ChosenVocabulary vocabulary =
+      choose_vocabulary(options, inputs.files, writer.partial_folder());
   report.decisions.insert(report.decisions.end(), vocabulary.decisions.begin(),
                           vocabulary.decisions.end());
   writer.set_vocabulary(*vocabulary.vocabulary, vocabulary.casing);

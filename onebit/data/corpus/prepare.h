@@ -11,6 +11,7 @@
 #include "onebit/data/corpus/left_out_records.h"
 #include "onebit/data/corpus/store_manifest.h"
 #include "onebit/data/corpus/text_source.h"
+#include "onebit/data/corpus/tokenizer_trainer.h"
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/clock.h"
@@ -85,7 +86,9 @@ struct PrepareOptions {
   std::optional<Path> vocabulary;  // vocab.txt
   std::optional<ModelVocabulary> model_vocabulary;
   std::optional<int32_t> vocabulary_size;  // of a vocabulary to be learned from the text
-  // Absent: the model's, or uncased, or for a vocab.txt cased if its tokens contain capitals.
+  VocabularyKind vocabulary_kind = VocabularyKind::kWordPiece;  // of that one
+  // Absent: the model's, or for a vocab.txt cased if its tokens contain capitals, or for a
+  // vocabulary to be learned uncased if it is WordPiece and cased if it is another kind.
   std::optional<text::Casing> casing;
   TextFormat format = TextFormat::kAuto;
   std::string locale = "en";             // for sentence splitting

@@ -4,8 +4,10 @@
 #include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/sentence_reader.h"
 #include "onebit/data/corpus/text_source.h"
+#include "onebit/data/corpus/tokenizer_trainer.h"
+#include "onebit/data/corpus/vocabulary_trainer.h"
+#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/casing.h"
-#include "onebit/data/text/vocabulary_trainer.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::corpus {
@@ -61,7 +63,8 @@ ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& 
   return chosen;
 }
 
-void add_text(const TextBlock& block, LeftOut rule, text::VocabularyTrainer& trainer) {
+template <typename Trainer>
+void add_text(const TextBlock& block, LeftOut rule, Trainer& trainer) {
   const bool is_jsonl = block.format == TextFormat::kJsonl;
   if (!is_jsonl || rule != LeftOut::kBad) check_utf8(block);
   if (!is_jsonl) return trainer.add_text(block.text);
@@ -69,10 +72,12 @@ void add_text(const TextBlock& block, LeftOut rule, text::VocabularyTrainer& tra
   for_each_json_text(block, left_out, [&](std::string_view text) { trainer.add_text(text); });
 }
 
-std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casing casing,
-                                      const std::vector<InputFile>& files) {
-  std::vector<text::VocabularyTrainer> trainers;
-  for (int i = 0; i < options.threads; ++i) trainers.emplace_back(casing);
+// Reads the text with one trainer a thread. Returns one that knows all of it.
+template <typename Make>
+auto read_words(const PrepareOptions& options, const Make& make_trainer,
+                const std::vector<InputFile>& files) {
+  std::vector<decltype(make_trainer())> trainers;
+  for (int i = 0; i < options.threads; ++i) trainers.push_back(make_trainer());
   TextSource source(files, options.format);
   ProgressMeter meter("learning the vocabulary", source.total_bytes(), options.progress);
   uint64_t text_bytes = 0, consumed_bytes = 0;
@@ -93,13 +98,30 @@ std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casin
           });
   meter.finish(consumed_bytes, text_bytes);
   for (size_t i = 1; i < trainers.size(); ++i) trainers[0].merge(trainers[i]);
-  return trainers[0].train(*options.vocabulary_size, options.threads);
+  return std::move(trainers[0]);
+}
+
+text::Vocabulary learned(const PrepareOptions& options, text::Casing casing,
+                         const std::vector<InputFile>& files, const Path& folder) {
+  const int32_t size = *options.vocabulary_size;
+  if (options.vocabulary_kind == VocabularyKind::kWordPiece) {
+    const auto trainer = read_words(
+        options, [&] { return VocabularyTrainer(casing); }, files);
+    return text::Vocabulary::from_tokens(trainer.train(size, options.threads),
+                                         "the learned vocabulary");
+  }
+  const auto trainer = read_words(
+      options, [&] { return TokenizerTrainer(options.vocabulary_kind, casing); }, files);
+  const Path path = folder / formats::kTokenizerJson;
+  write_file_atomically(path, trainer.train(size, options.threads));
+  write_file_atomically(folder / formats::kTokenizerConfigJson, trained_tokenizer_config());
+  return text::Vocabulary::from_parts(formats::read_tokenizer_with(path).vocabulary, path.string());
 }
 
 }  // namespace
 
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
-                                   const std::vector<InputFile>& files) {
+                                   const std::vector<InputFile>& files, const Path& folder) {
   if (options.vocabulary) {
     return with_evident_casing(
         options,
@@ -107,17 +129,20 @@ ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
         options.vocabulary->string());
   }
   if (options.model_vocabulary) return of_model(options, *options.model_vocabulary);
+  const bool is_word_piece = options.vocabulary_kind == VocabularyKind::kWordPiece;
+  const text::Casing casing =
+      options.casing.value_or(is_word_piece ? text::Casing::kUncased : text::Casing::kCased);
   ChosenVocabulary chosen;
-  chosen.casing = options.casing.value_or(text::Casing::kUncased);
-  const auto size = static_cast<size_t>(*options.vocabulary_size);
-  std::vector<std::string> tokens = learn_tokens(options, chosen.casing, files);
+  // Other tokenizers do themselves what `casing` says.
+  chosen.casing = is_word_piece ? casing : text::Casing::kCased;
+  chosen.vocabulary =
+      std::make_shared<const text::Vocabulary>(learned(options, casing, files, folder));
+  const int32_t size = chosen.vocabulary->size(), wanted = *options.vocabulary_size;
   chosen.decisions.push_back(
-      tokens.size() < size
+      size < wanted
           ? fmt::format("vocabulary: {} tokens learned, {}; the text yields no more ({} requested)",
-                        tokens.size(), name_of(chosen.casing), size)
-          : fmt::format("vocabulary: {} tokens learned, {}", size, name_of(chosen.casing)));
-  chosen.vocabulary = std::make_shared<const text::Vocabulary>(
-      text::Vocabulary::from_tokens(std::move(tokens), "the learned vocabulary"));
+                        size, name_of(casing), wanted)
+          : fmt::format("vocabulary: {} tokens learned, {}", size, name_of(casing)));
   return chosen;
 }
 

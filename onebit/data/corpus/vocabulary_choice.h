@@ -18,8 +18,9 @@ struct ChosenVocabulary {
   std::vector<std::string> decisions;  // to be shown to the user
 };
 
-// options.threads must be at least 1. Errors: as listed at prepare().
+// options.threads must be at least 1. The files of a learned tokenizer that is not WordPiece are
+// left in `folder`. Errors: as listed at prepare().
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
-                                   const std::vector<InputFile>& files);
+                                   const std::vector<InputFile>& files, const Path& folder);
 
 }  // namespace onebit::corpus

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,7 +13,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
-#include <random>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -194,8 +194,10 @@ std::optional<Path> path_of_program(const std::string& program) {
 }
 
 uint64_t random_id() {
-  std::random_device source;
-  return (uint64_t{source()} << 32) ^ source();
+  uint64_t id = 0;
+  // Not std::random_device: in wheels, the one of g++ 12 would ask for a newer C library.
+  require_call(::getrandom(&id, sizeof id, 0), "cannot draw a random number");
+  return id;
 }
 
 }  // namespace onebit

@@ -19,7 +19,7 @@ Context Context::cpu(int threads) {
   Context context;
   context.threads_ = threads;
   set_library_threads(threads);
-  context.onednn_ = std::make_unique<OnednnStream>();
+  context.onednn_ = std::make_unique<OnednnStream>(threads);
   context.scratch_ = std::make_unique<Scratch>();
   return context;
 }

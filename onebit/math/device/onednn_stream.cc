@@ -9,6 +9,7 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/libraries.h"
+#include "onebit/math/device/onednn_threads.h"
 #include "onebit/math/device/onednn_version.h"
 
 namespace onebit {
@@ -100,8 +101,11 @@ bool native_bf16() {
 
 }  // namespace
 
-OnednnStream::OnednnStream()
-    : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), has_native_bf16_(native_bf16()) {}
+OnednnStream::OnednnStream(int threads)
+    : threads_(threads),
+      engine_(dnnl::engine::kind::cpu, 0),
+      stream_(make_onednn_stream(engine_, threads)),
+      has_native_bf16_(native_bf16()) {}
 
 PreparedPrimitive* OnednnStream::find_primitive(const PrimitiveKey& key) {
   const auto found = primitives_.find(key);

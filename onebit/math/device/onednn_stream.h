@@ -68,10 +68,11 @@ class OnednnStream {
   // Packed batches keep bringing new numbers of rows: the least recently used primitive is evicted.
   static constexpr size_t kMaxPrimitives = 512;
 
-  OnednnStream();
+  explicit OnednnStream(int threads);
 
   const dnnl::engine& engine() const { return engine_; }
   dnnl::stream& stream() { return stream_; }
+  int threads() const { return threads_; }
 
   // Returns the primitive under `key`, or null.
   PreparedPrimitive* find_primitive(const PrimitiveKey& key);
@@ -85,6 +86,7 @@ class OnednnStream {
   static const char* instruction_set();
 
  private:
+  int threads_;
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::map<PrimitiveKey, PreparedPrimitive> primitives_;

@@ -1,6 +1,7 @@
 // Matrix products through oneDNN, in plain layouts, except for constant weights (linear.h).
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/onednn_stream.h"
+#include "onebit/math/device/onednn_threads.h"
 #include "onebit/math/device/onednn_version.h"
 #include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/matrix_product.h"
@@ -40,7 +41,7 @@ memory::desc plain_weights(const MatrixProduct& p) {
 }
 
 // `packs`: oneDNN chooses the layout of the weights.
-PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p, bool packs) {
+PreparedPrimitive prepare(OnednnStream& onednn, const MatrixProduct& p, bool packs) {
   const auto source = matrix(p.m(), p.k(), p.a.dtype(), p.a_transposed);
   auto weights = plain_weights(p);
   if (packs) weights = {{p.k(), p.n()}, onednn_type(p.b.dtype()), memory::format_tag::any};
@@ -53,6 +54,8 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p, bo
     sum.append_sum(1.0f);
     attributes.set_post_ops(sum);
   }
+  const dnnl::engine& engine = onednn.engine();
+  plan_for_threads(onednn.threads());
   const auto plan = plan_product(engine, source, weights, p.bias.empty() ? nullptr : &bias,
                                  destination, attributes);
   PreparedPrimitive prepared;
@@ -83,7 +86,7 @@ void run(Context& context, const MatrixProduct& p) {
   const auto key = key_of(p, packs);
   PreparedPrimitive* prepared = onednn.find_primitive(key);
   if (prepared == nullptr) {
-    prepared = &onednn.keep_primitive(key, prepare(onednn.engine(), p, packs));
+    prepared = &onednn.keep_primitive(key, prepare(onednn, p, packs));
   }
   const auto scratchpad = context.scratch().take(prepared->scratchpad_bytes);
   const auto give = [&](int argument, const void* data) {

@@ -83,7 +83,7 @@ int prepare_samples(const SampleArguments& given) {
   corpus::PrepareOptions text;
   finetune::take_vocabulary(given.vocabulary, text);
   text.casing = given.casing;
-  const corpus::ChosenVocabulary chosen = corpus::choose_vocabulary(text, {});
+  const corpus::ChosenVocabulary chosen = corpus::choose_vocabulary(text, {}, {});
   for (const auto& decision : chosen.decisions) log_info("{}", decision);
   samples::ImportOptions options;
   options.inputs.assign(given.inputs.begin(), given.inputs.end());
@@ -108,6 +108,7 @@ int prepare_samples(const SampleArguments& given) {
 struct Arguments {
   std::vector<std::string> inputs;
   std::string output, vocabulary, from = "text", format = "auto", locale = "en";
+  std::string vocabulary_kind = "wordpiece";
   int32_t vocabulary_size = 0;
   int threads = 0;
   bool overwrite = false, cased = false, uncased = false, drop_duplicates = false;
@@ -142,6 +143,10 @@ corpus::PrepareOptions to_options(const Arguments& given) {
         "give either --vocab-size (a vocabulary is learned from the text) or --vocab (a vocab.txt, "
         "or a model's folder)");
   }
+  if (!given.vocabulary.empty() && given.vocabulary_kind != "wordpiece") {
+    throw commands::UsageError("--vocab-type is for --vocab-size, and --vocab was given");
+  }
+  options.vocabulary_kind = corpus::vocabulary_kind_from_name(given.vocabulary_kind);
   options.casing = casing_of(given);
   options.format = corpus::text_format_from_name(given.format);
   options.locale = given.locale;
@@ -160,11 +165,13 @@ int run_samples(const Arguments& given) {
         "a model's folder)",
         given.from));
   }
-  const std::pair<bool, const char*> of_text[] = {{given.vocabulary_size > 0, "--vocab-size"},
-                                                  {given.format != "auto", "--format"},
-                                                  {given.locale != "en", "--locale"},
-                                                  {given.drop_duplicates, "--drop-duplicates"},
-                                                  {given.skips_bad_records, "--skip-bad-records"}};
+  const std::pair<bool, const char*> of_text[] = {
+      {given.vocabulary_size > 0, "--vocab-size"},
+      {given.vocabulary_kind != "wordpiece", "--vocab-type"},
+      {given.format != "auto", "--format"},
+      {given.locale != "en", "--locale"},
+      {given.drop_duplicates, "--drop-duplicates"},
+      {given.skips_bad_records, "--skip-bad-records"}};
   for (const auto& [is_given, option] : of_text) {
     if (is_given) throw commands::UsageError(fmt::format("{} is for --from text", option));
   }
@@ -235,8 +242,15 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
   command.add_option("--output,-o", given->output, "Folder of the store to create").required();
   command
       .add_option("--vocab-size", given->vocabulary_size,
-                  "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
+                  "Learn a vocabulary of this size from the text, e.g. 30522")
       .check(commands::at_least(1));
+  command
+      .add_option(
+          "--vocab-type", given->vocabulary_kind,
+          "With --vocab-size: wordpiece (BERT), unigram (XLM-R) or bpe, byte pairs (RoBERTa, "
+          "ModernBERT)")
+      .check(commands::one_of({"wordpiece", "unigram", "bpe"}))
+      .capture_default_str();
   command.add_option(
       "--vocab", given->vocabulary,
       "Use this vocab.txt, or vocabulary and casing of this model folder, run, store or "
@@ -245,8 +259,8 @@ void add_prepare(commands::Command program, commands::Action& chosen) {
       command.add_flag("--cased", given->cased, "Keep capitals and accents");
   command
       .add_flag("--uncased", given->uncased,
-                "Lower-case and strip accents (the default, but with --vocab as the model does, or "
-                "as the words of the vocab.txt are)")
+                "Lower-case and strip accents (the default of wordpiece, but with --vocab as the "
+                "model does, or as the words of the vocab.txt are)")
       .excludes(cased);
   command
       .add_option("--format", given->format,

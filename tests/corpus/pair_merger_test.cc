@@ -1,4 +1,4 @@
-#include "onebit/data/text/vocabulary_trainer.h"
+#include "onebit/data/corpus/pair_merger.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "onebit/ground/base/philox.h"
 
-namespace onebit::text {
+namespace onebit::corpus {
 namespace {
 
 struct CountedWord {
@@ -76,4 +76,4 @@ TEST(PairMerger, EqualsCountingAnew) {
 }
 
 }  // namespace
-}  // namespace onebit::text
+}  // namespace onebit::corpus

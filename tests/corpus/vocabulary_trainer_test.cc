@@ -1,4 +1,4 @@
-#include "onebit/data/text/vocabulary_trainer.h"
+#include "onebit/data/corpus/vocabulary_trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,12 @@
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/philox.h"
 
-namespace onebit::text {
+namespace onebit::corpus {
 namespace {
+
+using text::Casing;
+using text::Tokenizer;
+using text::Vocabulary;
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -108,4 +112,4 @@ TEST(VocabularyTrainer, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace onebit::text
+}  // namespace onebit::corpus
