@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/text/vocabulary.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -43,6 +44,32 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
   EXPECT_EQ(back.vocabulary, content.vocabulary);
   EXPECT_EQ(back.tokenizer, content.tokenizer);
   EXPECT_EQ(values_of(*open_hugging_face_tensors(folder.path()), "x"), values);
+}
+
+// A folder has the names, the keys and the class of its family. onebit has one name for a tensor.
+TEST(HuggingFaceFolder, FamiliesHaveTheirOwnNames) {
+  TemporaryFolder folder;
+  HuggingFaceFolder content = small();
+  content.config = config_of_family("distilbert");
+  content.config.vocab_size = 6;
+  content.config.architecture = "BertForSequenceClassification";
+  const std::vector<float> words = {1, 2, 3}, query = {4, 5, 6}, dense = {7, 8};
+  write_hugging_face_folder(
+      folder.path(), content,
+      {{"bert.embeddings.word_embeddings.weight", words.data(), {3, 1}},
+       {"bert.encoder.layer.0.attention.self.query.weight", query.data(), {3}},
+       {"bert.pooler.dense.bias", dense.data(), {2}}});
+  const auto theirs = open_hugging_face_tensors(folder.path());
+  EXPECT_EQ(values_of(*theirs, "distilbert.embeddings.word_embeddings.weight"), words);
+  EXPECT_EQ(values_of(*theirs, "distilbert.transformer.layer.0.attention.q_lin.weight"), query);
+  EXPECT_EQ(values_of(*theirs, "pre_classifier.bias"), dense);
+  const auto ours = open_model(folder.path());
+  EXPECT_EQ(values_of(*ours, "bert.embeddings.word_embeddings.weight"), words);
+  EXPECT_EQ(values_of(*ours, "bert.encoder.layer.0.attention.self.query.weight"), query);
+  EXPECT_EQ(values_of(*ours, "bert.pooler.dense.bias"), dense);
+  EXPECT_EQ(read_hugging_face_folder(folder.path()).config.architecture,
+            "BertForSequenceClassification");
+  EXPECT_EQ(list_tensors(folder.path(), names_of(content.config))->ours.size(), 3u);
 }
 
 TEST(HuggingFaceFolder, AChangedFileIsNamed) {
