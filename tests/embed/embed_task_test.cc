@@ -4,6 +4,7 @@
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/sentence_files.h"
 #include "tests/finetune/cuda_runs.h"
+#include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
 #include "tests/finetune/run_fine_tuning.h"
@@ -78,6 +79,12 @@ class EmbedTest : public finetune::FineTuningTest<
   }
 };
 
+TEST_F(EmbedTest, ModelsOfEveryFamilyTrain) {
+  finetune::expect_every_family_trains(
+      folder_.path(), [&](const std::string& name) { return options(name); },
+      [](const auto& given) { train(given, 2); });
+}
+
 TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 60);
@@ -85,7 +92,8 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "accuracy"), 1);
   EXPECT_EQ(best(summary, "mrr"), 1);
   EXPECT_EQ(best(summary, "examples"), 24);
-  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
+  const formats::EncoderConfigFile config =
+      formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertModel");
   for (const Path& folder : {given.output, given.output / "global_step60/model"}) {
     const auto sentence = formats::read_sentence_files(folder);

@@ -107,6 +107,17 @@ TEST(PretrainingRecipe, LayersOfAPostLnModelCannotBeLeftOut) {
   EXPECT_EQ(error_of(drop + R"(, "model": {"pre_layer_norm": true})"), "(no error)");
 }
 
+TEST(PretrainingRecipe, OnlyABertHasAHeadForTheNextSentence) {
+  const char* const modern = R"(, "model": {"preset": "modern-tiny"})";
+  EXPECT_EQ(recipe_of("").data.heads(), model::PreTrainingHeads::kBoth);
+  EXPECT_EQ(recipe_of(modern).data.heads(), model::PreTrainingHeads::kMaskedWords);
+  const std::string error =
+      message_of([&] { recipe_of(std::string(modern) + R"(, "data": {"next_sentence": true})"); });
+  EXPECT_NE(error.find("`data.next_sentence` is true, and a modernbert has no head for it"),
+            std::string::npos)
+      << error;
+}
+
 TEST(PretrainingRecipe, WarnsOfALayerDropThatHardlyDropsOrIsClippedByBucket) {
   const auto warnings_of = [](const std::string& more) {
     return recipe_of(more + R"(, "model": {"pre_layer_norm": true})").engine.recipe.warnings();

@@ -185,6 +185,21 @@ TEST_F(StartTest, AnotherCasingIsRefused) {
                                      HasSubstr("reads text lower-cased")));
 }
 
+TEST_F(StartTest, AModelOfEveryFamilyGoesOn) {
+  for (const formats::Family& family : formats::families()) {
+    const std::string name(family.model_type);
+    SCOPED_TRACE(name);
+    PretrainingOptions given = options("run of " + name, false);
+    given.initialize_from = corpus_.folder(name);
+    const auto config = finetune::write_model_of(family, *given.initialize_from, vocabulary_);
+    train(given, 2);
+    const auto trained =
+        training::read_model_description(training::find_model_folder(given.output));
+    EXPECT_EQ(trained.config, config);
+    EXPECT_TRUE(heads_in(training::find_model_folder(given.output)).masked_words);
+  }
+}
+
 TEST_F(StartTest, MaskedWordsAlone) {
   PretrainingOptions given = options("run", false);
   given.recipe.values["run"]["steps"] = 60;

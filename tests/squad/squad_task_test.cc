@@ -5,6 +5,7 @@
 #include "onebit/apps/squad/squad_task.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "tests/finetune/cuda_runs.h"
+#include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/run_fine_tuning.h"
 #include "tests/squad/dataset_json.h"
@@ -66,6 +67,12 @@ class SquadTest : public finetune::FineTuningTest<
     return back;
   }
 };
+
+TEST_F(SquadTest, ModelsOfEveryFamilyTrain) {
+  finetune::expect_every_family_trains(
+      folder_.path(), [&](const std::string& name) { return options(name); },
+      [](const auto& given) { train(given, 2); });
+}
 
 TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   finetune::FineTuningOptions given = options("run");

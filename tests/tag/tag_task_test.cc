@@ -4,6 +4,7 @@
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "tests/finetune/cuda_runs.h"
+#include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
 #include "tests/finetune/rounded_outputs.h"
 #include "tests/finetune/run_fine_tuning.h"
@@ -52,6 +53,12 @@ class TagTest : public finetune::FineTuningTest<
   }
 };
 
+TEST_F(TagTest, ModelsOfEveryFamilyTrain) {
+  finetune::expect_every_family_trains(
+      folder_.path(), [&](const std::string& name) { return options(name); },
+      [](const auto& given) { train(given, 2); });
+}
+
 TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   finetune::FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
@@ -59,7 +66,8 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   EXPECT_EQ(best(summary, "f1"), 1);
   EXPECT_EQ(best(summary, "f1_strict"), 1);
   EXPECT_EQ(best(summary, "words"), 24 * 5 + 12);
-  const formats::EncoderConfigFile config = formats::read_encoder_config(given.output / "config.json");
+  const formats::EncoderConfigFile config =
+      formats::read_encoder_config(given.output / "config.json");
   EXPECT_EQ(config.architecture, "BertForTokenClassification");
   EXPECT_THAT(config.labels, ElementsAre("O", "B-LOC", "B-PER", "I-LOC", "I-PER"));
   EXPECT_EQ(config.problem_type, "");
