@@ -71,11 +71,13 @@ FAULTS = [
     ops("attention_mask_fence_after", OPS + "attention_place_cuda.h",
         "at.lane % 2 * kWarp);\n    __syncwarp();\n", "at.lane % 2 * kWarp);\n", ATTENTION,
         compiled=BOTH),
-    ops("attention_queries_barrier", BACKWARD, BARRIER + "    if (key == 0)", "    if (key == 0)",
+    ops("attention_queries_barrier", BACKWARD, BARRIER + "    if (key == first)",
+        "    if (key == first)",
         ATTENTION),
     ops("attention_queries_second_barrier", BACKWARD, FREED, "", ATTENTION, **of(1)),
     ops("attention_queries_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(1)),
-    ops("attention_key_barrier", BACKWARD, BARRIER + "    if (query == 0)", "    if (query == 0)",
+    ops("attention_key_barrier", BACKWARD, BARRIER + "    if (query == first)",
+        "    if (query == first)",
         ATTENTION),
     ops("attention_key_second_barrier", BACKWARD, FREED, "", ATTENTION, **of(2)),
     ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
@@ -133,7 +135,7 @@ FAULTS = [
     ops("plain_attention_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(1)),
     ops("plain_attention_queries_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(2)),
     ops("plain_attention_keys_fence", PLAIN, "  __syncwarp();\n", "", PLAIN_ATTENTION, **of(3)),
-    ops("plain_attention_bound", PLAIN, "const bool exists = key < token.length;",
+    ops("plain_attention_bound", PLAIN, "const bool exists = seen.has(key);",
         "const bool exists = true;", PLAIN_ATTENTION),
     # Sums over blocks, and rows whose length is no multiple of eight.
     ops("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
@@ -193,10 +195,9 @@ FAULTS = [
         "row < end; ++row) {\n      store_eight", "row <= end; ++row) {\n      store_eight",
         "*SequenceMeanTest*uda*"),
     ops("embedding_bound", OPS + "embedding_cuda.cu",
-        "    const int64_t token = tokens[row], place = positions[row], type = segments[row];\n"
-        "    const int64_t count = hidden - column;",
-        "    const int64_t token = tokens[row], place = positions[row], type = segments[row];\n"
-        "    const int64_t count = kEight;", "*EmbeddingTest*uda*"),
+        "  const int64_t hidden = tables.hidden, count = hidden - column;\n  Eight values;",
+        "  const int64_t hidden = tables.hidden, count = kEight;\n  Eight values;",
+        "*EmbeddingTest*uda*"),
     # The embedding gradient's lists.
     ops("scatter_counts_read_barrier", KERNELS + "row_scatter_cuda.cu",
         "      __syncthreads();  // the counts of the previous round have been read\n", "",

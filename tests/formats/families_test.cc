@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 class FamilyGolden : public ::testing::TestWithParam<std::string> {
  protected:
   FamilyGolden() {
-    const Json all = read_json("tests/formats/golden/families.json");
+    const Json all = read_json(Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/families.json");
     const Json& golden = all.at(GetParam());
     config = parse_encoder_config(golden.at("config"), GetParam());
     std::vector<TensorEntry> entries;
@@ -122,7 +122,7 @@ TEST_P(FamilyGolden, HasOnebitsNames) {
 
 std::vector<std::string> golden_classes() {
   std::vector<std::string> classes;
-  const Json all = read_json("tests/formats/golden/families.json");
+  const Json all = read_json(Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/families.json");
   for (const auto& [name, golden] : all.items()) classes.push_back(name);
   return classes;
 }
@@ -220,7 +220,7 @@ TEST(Families, TensorsOfAnotherFamily) {
 }
 
 TEST(Families, TheTableOfTheDocuments) {
-  EXPECT_THAT(read_file("docs/models.md"), HasSubstr(families_table()));
+  EXPECT_THAT(read_file(Path(ONEBIT_SOURCE_DIR) / "docs/models.md"), HasSubstr(families_table()));
 }
 
 TEST(Families, AnUnknownOneIsRefusedWithTheNearest) {

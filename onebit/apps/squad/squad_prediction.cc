@@ -26,7 +26,9 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
-  weights_ = finetune::load_fine_tuned(context, table_, compute, path, {model::kAnswerHead});
+  weights_ =
+      finetune::load_fine_tuned(context, table_, compute, path,
+                                finetune::heads_of_tokens(description_.config, model::kAnswerHead));
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,

@@ -120,8 +120,9 @@ std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::St
 
 std::string SquadTask::fill(ParameterTable& table) {
   return finetune::fill_from_model(
-      table,
-      {.model = model_folder_, .heads = {model::kAnswerHead}, .seed = config_.engine.run.seed});
+      table, {.model = model_folder_,
+              .heads = finetune::heads_of_tokens(description_.config, model::kAnswerHead),
+              .seed = config_.engine.run.seed});
 }
 
 training::Sums SquadTask::forward_backward(Context& context, const model::DeviceBatch& batch,

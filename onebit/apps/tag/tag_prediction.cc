@@ -57,8 +57,9 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
       labels_(finetune::labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_) {
-  weights_ =
-      finetune::load_fine_tuned(context, table_, options.compute, path, {model::kClassifierHead});
+  weights_ = finetune::load_fine_tuned(
+      context, table_, options.compute, path,
+      finetune::heads_of_tokens(description_.config, model::kClassifierHead));
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 

@@ -182,7 +182,9 @@ std::unique_ptr<training::BatchSource> TagTask::make_source(const training::Stre
 
 std::string TagTask::fill(ParameterTable& table) {
   finetune::InitialValues first = {
-      .model = model_folder_, .heads = {model::kClassifierHead}, .seed = config_.engine.run.seed};
+      .model = model_folder_,
+      .heads = finetune::heads_of_tokens(description_.config, model::kClassifierHead),
+      .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {model::kClassifierHead};
   return finetune::fill_from_model(table, first);
 }

@@ -15,6 +15,11 @@ std::vector<std::string> heads_other_than(const std::vector<std::string>& own) {
   return others;
 }
 
+std::vector<std::string> heads_of_tokens(const model::EncoderConfig& config, const char* own) {
+  if (config.choices.dense_before_labels) return {model::kPooler, own};
+  return {own};
+}
+
 std::string fill_from_model(ParameterTable& table, const InitialValues& first) {
   table.initialize(first.seed);
   const Path folder = training::find_model_folder(first.model);

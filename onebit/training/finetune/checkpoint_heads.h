@@ -8,12 +8,17 @@
 #include <vector>
 
 #include "onebit/ground/base/file.h"
+#include "onebit/math/model/config.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::finetune {
 
 // The prefixes of all heads except `own`.
 std::vector<std::string> heads_other_than(const std::vector<std::string>& own);
+
+// The heads of a task with outputs for tokens: `own`, and in families whose tasks share a dense
+// layer before their labels (ModernBERT) that layer.
+std::vector<std::string> heads_of_tokens(const model::EncoderConfig& config, const char* own);
 
 // The initial values of a run that fine-tunes a model.
 struct InitialValues {
