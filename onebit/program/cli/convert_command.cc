@@ -70,8 +70,8 @@ void add_model_options(commands::Command command, Arguments& given) {
 
 void add_convert(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command =
-      program.add_subcommand("convert", "Turn any checkpoint of an encoder into a Hugging Face folder");
+  const commands::Command command = program.add_subcommand(
+      "convert", "Turn any checkpoint of an encoder into a Hugging Face folder");
   command.footer(
       "Reads Hugging Face folders (model.safetensors, pytorch_model.bin, sharded too), files of "
       "torch.save old and new, TensorFlow checkpoints, DeepSpeed's folders and files (fused layer "
