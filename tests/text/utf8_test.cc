@@ -49,5 +49,11 @@ TEST(Utf8, ReplacesMaximalSubparts) {
   EXPECT_TRUE(rest.empty());
 }
 
+TEST(Utf8, CodePointsAreThoseThatAreWritten) {
+  EXPECT_EQ(code_points("a\u00E9\u732B\xF0\x9F\x98\x80"), U"a\u00E9\u732B\U0001F600");
+  EXPECT_EQ(code_points("x\xFFy"), U"x\uFFFDy");
+  EXPECT_EQ(code_points(""), U"");
+}
+
 }  // namespace
 }  // namespace onebit::text

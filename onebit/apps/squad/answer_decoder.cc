@@ -19,16 +19,6 @@ namespace onebit::squad {
 
 namespace {
 
-std::u32string decoded(std::string_view utf8) {
-  std::u32string text;
-  while (!utf8.empty()) {
-    const text::DecodedCharacter c = text::decode_utf8(utf8);
-    text += c.code_point;
-    utf8.remove_prefix(c.size_bytes);
-  }
-  return text;
-}
-
 std::u32string tokenized(std::string_view original, text::Casing casing) {
   std::vector<text::BasicWord> words;
   text::BasicTokenizer(casing).split(original, words);
@@ -37,7 +27,7 @@ std::u32string tokenized(std::string_view original, text::Casing casing) {
     if (!joined.empty()) joined += ' ';
     joined += word.text;
   }
-  return decoded(joined);
+  return text::code_points(joined);
 }
 
 // The places of the non-space characters.
@@ -61,8 +51,8 @@ std::optional<size_t> aligned(size_t place, const std::vector<size_t>& from,
 
 std::string project_answer(std::string_view predicted, std::string_view original,
                            text::Casing casing) {
-  const std::u32string wanted = decoded(predicted), tokens = tokenized(original, casing);
-  const std::u32string source = decoded(original);
+  const std::u32string wanted = text::code_points(predicted), tokens = tokenized(original, casing);
+  const std::u32string source = text::code_points(original);
   const size_t begin = tokens.find(wanted);
   if (wanted.empty() || begin == std::u32string::npos) return std::string(original);
   const std::vector<size_t> in_tokens = places_in(tokens), in_source = places_in(source);

@@ -25,16 +25,6 @@ constexpr int64_t kParts = 16;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-std::u32string code_points(std::string_view utf8) {
-  std::u32string result;
-  while (!utf8.empty()) {
-    const text::DecodedCharacter c = text::decode_utf8(utf8);
-    result.push_back(c.code_point);
-    utf8.remove_prefix(c.size_bytes);
-  }
-  return result;
-}
-
 std::string utf8_of(std::u32string_view characters) {
   std::string result;
   for (const char32_t c : characters) text::append_utf8(c, result);
@@ -344,7 +334,8 @@ std::vector<UnigramPiece> train_unigram(std::vector<WeightedWord> given, size_t 
                                         const std::function<void(size_t pieces)>& report) {
   std::vector<Word> words;
   words.reserve(given.size());
-  for (const WeightedWord& word : given) words.push_back({code_points(word.text), word.count});
+  for (const WeightedWord& word : given)
+    words.push_back({text::code_points(word.text), word.count});
   const std::map<char32_t, uint64_t> alphabet = alphabet_of(words);
   require(!alphabet.empty(), "no words to train a vocabulary on: the text is empty");
   require(alphabet.size() <= most_pieces,

@@ -50,16 +50,6 @@ class CountVisitor {
 
 using CountedWord = std::pair<std::u32string, uint64_t>;
 
-std::u32string code_points(std::string_view utf8) {
-  std::u32string result;
-  while (!utf8.empty()) {
-    const text::DecodedCharacter c = text::decode_utf8(utf8);
-    result.push_back(c.code_point);
-    utf8.remove_prefix(c.size_bytes);
-  }
-  return result;
-}
-
 // The distinct normalised words in ascending order, without words that WordPiece does not accept.
 std::vector<CountedWord> normalized(const WordCounts& raw, const text::Characters& characters,
                                     int threads) {
@@ -69,7 +59,7 @@ std::vector<CountedWord> normalized(const WordCounts& raw, const text::Character
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       word.assign(raw.word(i), characters);
       if (word.characters() <= text::kMaxWordCharacters) {
-        words[i] = {code_points(word.text()), raw.count(i)};
+        words[i] = {text::code_points(word.text()), raw.count(i)};
       }
     }
   });

@@ -1,6 +1,9 @@
 // How the families other than BERT name their tensors (families.h). Data only.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -83,7 +86,33 @@ constexpr NameRow read_only(NameRow row) {
   return row;
 }
 
-inline constexpr NameRow kNomicRows[] = {
+// Layers as the classes of transformers name them. It writes nomic-bert and GTE under the names of
+// their first programs.
+inline constexpr NameRow kClassRows[] = {
+    read_only({"bert.encoder.layer.{i}.attention.self.query", "bert.layers.{i}.self_attn.q_proj"}),
+    read_only({"bert.encoder.layer.{i}.attention.self.key", "bert.layers.{i}.self_attn.k_proj"}),
+    read_only({"bert.encoder.layer.{i}.attention.self.value", "bert.layers.{i}.self_attn.v_proj"}),
+    read_only(
+        {"bert.encoder.layer.{i}.attention.output.dense", "bert.layers.{i}.self_attn.o_proj"}),
+    read_only({"bert.encoder.layer.{i}.attention.output.LayerNorm",
+               "bert.layers.{i}.post_attention_layernorm"}),
+    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.gate_proj",
+               Change::kHalfOfOurs}),
+    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.up_proj",
+               Change::kHalfOfOurs, 1}),
+    read_only({"bert.encoder.layer.{i}.output.dense", "bert.layers.{i}.mlp.down_proj"}),
+    read_only({"bert.encoder.layer.{i}.output.LayerNorm", "bert.layers.{i}.post_mlp_layernorm"}),
+};
+
+template <size_t N, size_t M>
+constexpr std::array<NameRow, N + M> joined(const NameRow (&first)[N], const NameRow (&second)[M]) {
+  std::array<NameRow, N + M> rows{};
+  std::copy(first, first + N, rows.begin());
+  std::copy(second, second + M, rows.begin() + N);
+  return rows;
+}
+
+inline constexpr NameRow kNomicFileRows[] = {
     {"bert.embeddings.LayerNorm", "bert.emb_ln"},
     {"bert.encoder.layer.{i}.attention.self.query", "bert.encoder.layers.{i}.attn.Wqkv",
      Change::kThirdOfRows},
@@ -100,22 +129,10 @@ inline constexpr NameRow kNomicRows[] = {
     {"bert.encoder.layer.{i}.output.dense", "bert.encoder.layers.{i}.mlp.fc2"},
     {"bert.encoder.layer.{i}.output.LayerNorm", "bert.encoder.layers.{i}.norm2"},
     {"cls.predictions.transform.LayerNorm", "cls.predictions.transform.layer_norm"},
-    read_only({"bert.encoder.layer.{i}.attention.self.query", "bert.layers.{i}.self_attn.q_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.self.key", "bert.layers.{i}.self_attn.k_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.self.value", "bert.layers.{i}.self_attn.v_proj"}),
-    read_only(
-        {"bert.encoder.layer.{i}.attention.output.dense", "bert.layers.{i}.self_attn.o_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.output.LayerNorm",
-               "bert.layers.{i}.post_attention_layernorm"}),
-    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.gate_proj",
-               Change::kHalfOfOurs}),
-    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.up_proj",
-               Change::kHalfOfOurs, 1}),
-    read_only({"bert.encoder.layer.{i}.output.dense", "bert.layers.{i}.mlp.down_proj"}),
-    read_only({"bert.encoder.layer.{i}.output.LayerNorm", "bert.layers.{i}.post_mlp_layernorm"}),
 };
+inline constexpr auto kNomicRows = joined(kNomicFileRows, kClassRows);
 
-inline constexpr NameRow kGteRows[] = {
+inline constexpr NameRow kGteFileRows[] = {
     {"bert.encoder.layer.{i}.attention.self.query", "bert.encoder.layer.{i}.attention.qkv_proj",
      Change::kThirdOfRows},
     {"bert.encoder.layer.{i}.attention.self.key", "bert.encoder.layer.{i}.attention.qkv_proj",
@@ -132,21 +149,9 @@ inline constexpr NameRow kGteRows[] = {
     {"cls.predictions.transform.LayerNorm", "lm_head.norm"},
     {"cls.predictions.decoder.weight", "lm_head.decoder.weight"},
     {"cls.predictions.bias", "lm_head.decoder.bias"},
-    read_only({"bert.encoder.layer.{i}.attention.self.query", "bert.layers.{i}.self_attn.q_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.self.key", "bert.layers.{i}.self_attn.k_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.self.value", "bert.layers.{i}.self_attn.v_proj"}),
-    read_only(
-        {"bert.encoder.layer.{i}.attention.output.dense", "bert.layers.{i}.self_attn.o_proj"}),
-    read_only({"bert.encoder.layer.{i}.attention.output.LayerNorm",
-               "bert.layers.{i}.post_attention_layernorm"}),
-    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.gate_proj",
-               Change::kHalfOfOurs}),
-    read_only({"bert.encoder.layer.{i}.intermediate.dense", "bert.layers.{i}.mlp.up_proj",
-               Change::kHalfOfOurs, 1}),
-    read_only({"bert.encoder.layer.{i}.output.dense", "bert.layers.{i}.mlp.down_proj"}),
-    read_only({"bert.encoder.layer.{i}.output.LayerNorm", "bert.layers.{i}.post_mlp_layernorm"}),
     read_only({"cls.predictions.transform.LayerNorm", "lm_head.layer_norm"}),
 };
+inline constexpr auto kGteRows = joined(kGteFileRows, kClassRows);
 
 inline constexpr NameRow kModernRows[] = {
     {"bert.embeddings.word_embeddings", "bert.embeddings.tok_embeddings"},

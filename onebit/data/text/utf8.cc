@@ -82,4 +82,14 @@ void append_utf8(char32_t c, std::string& text) {
   }
 }
 
+std::u32string code_points(std::string_view utf8) {
+  std::u32string result;
+  while (!utf8.empty()) {
+    const DecodedCharacter c = decode_utf8(utf8);
+    result.push_back(c.code_point);
+    utf8.remove_prefix(c.size_bytes);
+  }
+  return result;
+}
+
 }  // namespace onebit::text

@@ -23,6 +23,9 @@ struct DecodedCharacter {
 };
 DecodedCharacter decode_utf8(std::string_view text);
 
+// All code points of a text; ill-formed bytes as above.
+std::u32string code_points(std::string_view utf8);
+
 // Appends the UTF-8 form of a code point that is not a surrogate.
 void append_utf8(char32_t code_point, std::string& text);
 

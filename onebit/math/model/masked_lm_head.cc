@@ -151,8 +151,8 @@ void MaskedLmHead::loss(Context& context, const Loss& call) const {
                                          .weight = table_->compute_value(decoder_.weight),
                                          .grad_x = grad_input.rows(begin, end)});
   }
-  if (training && masked > 0 && transforms)
-    transform_backward(context, call.hidden, call.grad_hidden);
+  if (!training || masked == 0 || !transforms) return;
+  transform_backward(context, call.hidden, call.grad_hidden);
 }
 
 void MaskedLmHead::predict(Context& context, ConstView hidden, View logits) const {
