@@ -9,6 +9,7 @@
 #include "onebit/data/corpus/pair_merger.h"
 #include "onebit/data/corpus/unigram_trainer.h"
 #include "onebit/data/formats/pipeline_json.h"
+#include "onebit/data/formats/tokenizer_json.h"
 #include "onebit/data/text/pieces.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_cache.h"
@@ -50,11 +51,11 @@ Json normalizer_of(VocabularyKind kind, text::Casing casing) {
   return sequence_of("normalizers", std::move(steps));
 }
 
-Json byte_level(bool cuts) {
+Json byte_level() {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", false},
           {"trim_offsets", true},
-          {"use_regex", cuts}};
+          {"use_regex", true}};
 }
 
 Json metaspace() {
@@ -64,54 +65,25 @@ Json metaspace() {
           {"split", true}};
 }
 
-Json special(const std::string& token, int segment) {
-  return {{"SpecialToken", {{"id", token}, {"type_id", segment}}}};
-}
-
-Json sequence(const char* name, int segment) {
-  return {{"Sequence", {{"id", name}, {"type_id", segment}}}};
-}
-
 int32_t special_id(std::string_view token) {
   return static_cast<int32_t>(std::ranges::find(text::kSpecialTokens, token) -
                               text::kSpecialTokens.begin());
 }
 
-Json template_processing() {
-  const std::string cls(text::kClsToken), sep(text::kSepToken);
-  const auto entry = [](const std::string& token) -> Json {
-    return {
-        {"id", token}, {"ids", Json::array({special_id(token)})}, {"tokens", Json::array({token})}};
-  };
-  const Json single = {special(cls, 0), sequence("A", 0), special(sep, 0)};
-  Json pair = single;
-  pair.push_back(sequence("B", 1));
-  pair.push_back(special(sep, 1));
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", std::move(pair)},
-          {"special_tokens", {{cls, entry(cls)}, {sep, entry(sep)}}}};
-}
-
-// The tokenizer without its pieces.
 Json tokenizer_of(VocabularyKind kind, text::Casing casing, Json model) {
-  Json added = Json::array();
+  formats::TokenizerJson tokenizer;
   for (const std::string_view token : text::kSpecialTokens) {
-    text::AddedToken settings{.id = special_id(token), .content = std::string(token)};
-    settings.special = true;
-    settings.lstrip = token == text::kMaskToken;  // the blank before a masked word is part of it
-    added.push_back(text::added_token_json(settings));
+    text::AddedToken added{.id = special_id(token), .content = std::string(token)};
+    added.special = true;
+    added.lstrip = token == text::kMaskToken;  // the blank before a masked word is part of it
+    tokenizer.added.push_back(std::move(added));
   }
-  const bool is_unigram = kind == VocabularyKind::kUnigram;
-  return {{"version", "1.0"},
-          {"truncation", nullptr},
-          {"padding", nullptr},
-          {"added_tokens", std::move(added)},
-          {"normalizer", normalizer_of(kind, casing)},
-          {"pre_tokenizer", is_unigram ? metaspace() : byte_level(true)},
-          {"post_processor", template_processing()},
-          {"decoder", is_unigram ? metaspace() : byte_level(true)},
-          {"model", std::move(model)}};
+  const Json cuts = kind == VocabularyKind::kUnigram ? metaspace() : byte_level();
+  return formats::tokenizer_json({{"normalizer", normalizer_of(kind, casing)},
+                                  {"pre_tokenizer", cuts},
+                                  {"decoder", cuts},
+                                  {"model", std::move(model)}},
+                                 tokenizer, {});
 }
 
 Json unigram_model(std::span<const UnigramPiece> pieces) {
@@ -130,8 +102,6 @@ Json unigram_model(std::span<const UnigramPiece> pieces) {
 
 Json byte_pair_model(const std::vector<std::string>& tokens,
                      const std::vector<PairMerger::Pair>& merges) {
-  Json vocabulary = Json::object();
-  for (size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
   Json rules = Json::array();
   for (const auto& [left, right] : merges) {
     rules.push_back(Json::array({tokens[left], tokens[right]}));
@@ -144,7 +114,7 @@ Json byte_pair_model(const std::vector<std::string>& tokens,
           {"fuse_unk", false},
           {"byte_fallback", false},
           {"ignore_merges", false},
-          {"vocab", std::move(vocabulary)},
+          {"vocab", formats::vocabulary_json(tokens)},
           {"merges", std::move(rules)}};
 }
 

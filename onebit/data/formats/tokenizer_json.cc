@@ -237,20 +237,6 @@ void read_truncation(const Json& truncation, const std::string& place) {
           json_text(direction));
 }
 
-Json ids_of(const std::vector<std::string>& vocabulary) {
-  const text::TokenIds last = text::token_ids(vocabulary, "vocabulary");
-  Json ids = Json::object();
-  // Its members are a list, and operator[] would search it for every token.
-  std::vector<std::pair<const std::string, Json>>& members = ids.get_ref<Json::object_t&>();
-  members.reserve(vocabulary.size());
-  for (size_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string& token = vocabulary[id];
-    const bool is_last = last.find(token)->second == static_cast<int32_t>(id);
-    if (!token.empty() && is_last) members.emplace_back(token, id);
-  }
-  return ids;
-}
-
 Json post_processor_of(const std::vector<std::string>& vocabulary,
                        const std::vector<text::AddedToken>& added, const text::SpecialNames& names,
                        const text::PairTemplate& pair_template) {
@@ -295,16 +281,40 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   return tokenizer;
 }
 
-std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::SpecialNames& names) {
+Json vocabulary_json(const std::vector<std::string>& vocabulary) {
+  const text::TokenIds last = text::token_ids(vocabulary, "vocabulary");
+  Json ids = Json::object();
+  // Its members are a list, and operator[] would search it for every token.
+  std::vector<std::pair<const std::string, Json>>& members = ids.get_ref<Json::object_t&>();
+  members.reserve(vocabulary.size());
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = vocabulary[id];
+    const bool is_last = last.find(token)->second == static_cast<int32_t>(id);
+    if (!token.empty() && is_last) members.emplace_back(token, id);
+  }
+  return ids;
+}
+
+Json tokenizer_json(const Json& parts, const TokenizerJson& tokenizer,
+                    const text::SpecialNames& names) {
   Json added = Json::array();
   for (const text::AddedToken& token : tokenizer.added) {
     added.push_back(text::added_token_json(token));
   }
-  const Json json = {
-      {"version", "1.0"},
-      {"truncation", nullptr},
-      {"padding", nullptr},
-      {"added_tokens", added},
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added},
+          {"normalizer", parts.at("normalizer")},
+          {"pre_tokenizer", parts.at("pre_tokenizer")},
+          {"post_processor",
+           post_processor_of(tokenizer.vocabulary, tokenizer.added, names, tokenizer.pair)},
+          {"decoder", parts.at("decoder")},
+          {"model", parts.at("model")}};
+}
+
+std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::SpecialNames& names) {
+  const Json parts = {
       {"normalizer",
        {{"type", "BertNormalizer"},
         {"clean_text", true},
@@ -312,16 +322,14 @@ std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::Spec
         {"strip_accents", tokenizer.strip_accents ? Json(*tokenizer.strip_accents) : Json()},
         {"lowercase", tokenizer.lower_case}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"post_processor",
-       post_processor_of(tokenizer.vocabulary, tokenizer.added, names, tokenizer.pair)},
       {"decoder", {{"type", "WordPiece"}, {"prefix", kWordPiecePrefix}, {"cleanup", true}}},
       {"model",
        {{"type", "WordPiece"},
         {"unk_token", names.unknown},
         {"continuing_subword_prefix", kWordPiecePrefix},
         {"max_input_chars_per_word", kLongestWord},
-        {"vocab", ids_of(tokenizer.vocabulary)}}}};
-  return json_text(json, 2);
+        {"vocab", vocabulary_json(tokenizer.vocabulary)}}}};
+  return json_text(tokenizer_json(parts, tokenizer, names), 2);
 }
 
 }  // namespace onebit::formats

@@ -32,7 +32,14 @@ struct TokenizerJson {
 // setting that onebit's tokenizer does not follow, an unknown member.
 TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place);
 
-// The text of such a file, equal to transformers' output, byte for byte. `added` is by id.
+// The whole file of a tokenizer whose "normalizer", "pre_tokenizer", "decoder" and "model" are in
+// `parts`. Of `tokenizer` it has the added tokens and the template.
+Json tokenizer_json(const Json& parts, const TokenizerJson& tokenizer,
+                    const text::SpecialNames& names);
+// The member "vocab" of a model: the id of each token.
+Json vocabulary_json(const std::vector<std::string>& tokens);
+
+// The text of such a file with WordPiece, equal to transformers' output, byte for byte. `added` is by id.
 std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::SpecialNames& names);
 
 }  // namespace onebit::formats
