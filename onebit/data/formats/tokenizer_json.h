@@ -39,7 +39,8 @@ Json tokenizer_json(const Json& parts, const TokenizerJson& tokenizer,
 // The member "vocab" of a model: the id of each token.
 Json vocabulary_json(const std::vector<std::string>& tokens);
 
-// The text of such a file with WordPiece, equal to transformers' output, byte for byte. `added` is by id.
+// The text of such a file with WordPiece, equal to transformers' output, byte for byte. `added` is
+// by id.
 std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::SpecialNames& names);
 
 }  // namespace onebit::formats

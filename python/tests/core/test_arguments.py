@@ -85,8 +85,8 @@ def public_calls(models):
         "Batches.__getitem__": (batches.__getitem__, {"number": 1}),
         "Batches.from_step": (batches.from_step, {"step": 1}),
         "prepare": (again(onebit.prepare), {
-            "inputs": text, "output": "made", "vocab_size": 120, "vocab": None, "source": "text",
-            "cased": False, "format": "lines", "locale": "en", "threads": 1, "overwrite": False,
+            "inputs": text, "output": "made", "vocab_size": 120, "vocab": None,
+            "vocab_type": "wordpiece", "source": "text", "cased": False, "format": "lines", "locale": "en", "threads": 1, "overwrite": False,
             "drop_duplicates": False, "skip_bad_records": False, "progress": None}),
         "convert": (again(onebit.convert), {
             "input": run, "output": "made", "source": None, "config": None, "vocab": None,

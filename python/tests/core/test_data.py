@@ -169,6 +169,21 @@ def test_prepare_makes_the_programs_store(folder, store, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_prepare_learns_other_vocabularies(folder, store, tmp_path, kind):
+    made = onebit.prepare(folder / "text.txt", tmp_path / "store", vocab_size=300, vocab_type=kind)
+    assert made["manifest"]["tokenizer_files"] == ["tokenizer.json", "tokenizer_config.json"]
+    tokenizer = onebit.Tokenizer(tmp_path / "store")
+    ids, _ = tokenizer.encode((folder / "text.txt").read_text().split("\n")[0])
+    assert 0 < len(ids) and max(ids) < made["manifest"]["vocabulary_size"] <= 300
+    with pytest.raises(onebit.Error, match="wordpiece, unigram or bpe"):
+        onebit.prepare(folder / "text.txt", tmp_path / "no", vocab_size=300, vocab_type="words")
+    with pytest.raises(onebit.Error, match="vocab_type is for vocab_size"):
+        onebit.prepare(folder / "text.txt", tmp_path / "no", vocab=tmp_path / "store",
+                       vocab_type=kind)
+    assert not (tmp_path / "no").exists()
+
+
 def test_wrong_batches_are_errors(store):
     with pytest.raises(onebit.Error, match="rank must be between 0 and 1"):
         onebit.Batches(RECIPE, store, rank=2, world=2)
