@@ -256,10 +256,11 @@ Json with_keys_of_transformers(const Json& config, const std::string& place) {
     if (config.contains(theirs)) renamed[ours] = config[theirs];
   }
   for (const auto& [key, value] : fixed_of_nomic()) {
-    const bool fits = !config.contains(key) || config[key] == value ||
-                      (config[key].is_null() && value == Json(false));
-    require(fits, "{}: key `{}` is {}; onebit's nomic-bert has {}", place, key,
-            json_text(config[key]), json_text(value));
+    const auto given = config.find(key);
+    if (given == config.end() || *given == value) continue;
+    const bool means_no = given->is_null() && value == Json(false);
+    require(means_no, "{}: key `{}` is {}; onebit's nomic-bert has {}", place, key,
+            json_text(*given), json_text(value));
   }
   return renamed;
 }
