@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 # Families of operations have a rule of their own in check_layout.py.
-OTHER_RULES = {"ops", "updates"}
+OTHER_RULES = {"ops", "attention", "updates"}
 
 # Tests of what several files do together, by what a whole floor or program promises.
 TESTS_OF_A_WHOLE = {

@@ -7,7 +7,7 @@
 #include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
-#include "onebit/math/ops/attention.h"
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/training/costs/rehearsal.h"
 #include "onebit/training/training/run_folder.h"

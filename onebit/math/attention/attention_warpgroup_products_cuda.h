@@ -2,8 +2,8 @@
 // compute capability 9.0. For *_cuda.cu only.
 #pragma once
 
+#include "onebit/math/attention/attention_tile_cuda.h"
 #include "onebit/math/kernels/warpgroup_cuda.h"
-#include "onebit/math/ops/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
 

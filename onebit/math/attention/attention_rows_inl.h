@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "onebit/math/attention/attention_plan.h"
 #include "onebit/math/kernels/softmax_inl.h"
-#include "onebit/math/ops/attention_plan.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {

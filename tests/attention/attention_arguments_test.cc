@@ -1,8 +1,8 @@
 // The work that attention declares for profiles, its errors, and the shapes it computes in tiles.
 #include <gtest/gtest.h>
 
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/device/profile.h"
-#include "onebit/math/ops/attention.h"
 #include "onebit/math/tensor/tensor.h"
 #include "tests/base/message_of.h"
 

@@ -11,10 +11,10 @@
 
 #include <algorithm>
 
+#include "onebit/math/attention/attention.h"
+#include "onebit/math/attention/attention_plan.h"
+#include "onebit/math/attention/attention_rows_inl.h"
 #include "onebit/math/kernels/bf16_tile_product.h"
-#include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/attention_plan.h"
-#include "onebit/math/ops/attention_rows_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {

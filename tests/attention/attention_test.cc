@@ -1,4 +1,4 @@
-#include "onebit/math/ops/attention.h"
+#include "onebit/math/attention/attention.h"
 
 #include <algorithm>
 #include <cstring>

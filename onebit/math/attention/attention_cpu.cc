@@ -1,18 +1,18 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "onebit/math/ops/attention_cpu.cc"
+#define HWY_TARGET_INCLUDE "onebit/math/attention/attention_cpu.cc"
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
 #include <type_traits>
 
+#include "onebit/math/attention/attention.h"
+#include "onebit/math/attention/attention_bf16_inl.h"
+#include "onebit/math/attention/attention_plan.h"
+#include "onebit/math/attention/attention_rows_inl.h"
 #include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/cpu_op.h"
 #include "onebit/math/kernels/for_parts.h"
 #include "onebit/math/kernels/tile_product_inl.h"
-#include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/attention_bf16_inl.h"
-#include "onebit/math/ops/attention_plan.h"
-#include "onebit/math/ops/attention_rows_inl.h"
 #include "onebit/math/ops/reduce.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,8 +2,8 @@
 // so that those for whole sequences contain none of it. For *_cuda.cu only.
 #pragma once
 
-#include "onebit/math/ops/attention_place_cuda.h"
-#include "onebit/math/ops/attention_tile_cuda.h"
+#include "onebit/math/attention/attention_place_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
 

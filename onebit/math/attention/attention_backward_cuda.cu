@@ -1,13 +1,13 @@
 #include <cmath>
 
+#include "onebit/math/attention/attention.h"
+#include "onebit/math/attention/attention_place_cuda.h"
+#include "onebit/math/attention/attention_products_cuda.h"
+#include "onebit/math/attention/attention_scores_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
 #include "onebit/math/kernels/approximate_cuda.h"
 #include "onebit/math/kernels/block_shared_cuda.h"
 #include "onebit/math/kernels/column_partials_cuda.h"
-#include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/attention_place_cuda.h"
-#include "onebit/math/ops/attention_products_cuda.h"
-#include "onebit/math/ops/attention_scores_cuda.h"
-#include "onebit/math/ops/attention_tile_cuda.h"
 #include "onebit/math/ops/reduce.h"
 
 namespace onebit::ops::cuda {

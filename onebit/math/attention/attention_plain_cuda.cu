@@ -1,9 +1,9 @@
-#include "onebit/math/ops/attention_tile_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
 
 #include <cmath>
 
+#include "onebit/math/attention/attention_scores_cuda.h"
 #include "onebit/math/kernels/block_shared_cuda.h"
-#include "onebit/math/ops/attention_scores_cuda.h"
 
 namespace onebit::ops::cuda {
 

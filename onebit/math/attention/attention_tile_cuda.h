@@ -8,9 +8,9 @@
 
 #include <cmath>
 
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/kernels/kernel_cuda.h"
 #include "onebit/math/kernels/tensor_core_cuda.h"
-#include "onebit/math/ops/attention.h"
 
 namespace onebit::ops::cuda {
 

@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
-#include "onebit/math/ops/attention_tile_cuda.h"
-#include "onebit/math/ops/attention_warpgroup_products_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
+#include "onebit/math/attention/attention_warpgroup_products_cuda.h"
 
 namespace onebit::ops::cuda {
 

@@ -2,13 +2,13 @@
 // attention_backward_cuda.cu, head sizes that tiles do not support are in attention_plain_cuda.cu.
 #include <cmath>
 
+#include "onebit/math/attention/attention.h"
+#include "onebit/math/attention/attention_place_cuda.h"
+#include "onebit/math/attention/attention_products_cuda.h"
+#include "onebit/math/attention/attention_scores_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
 #include "onebit/math/kernels/approximate_cuda.h"
 #include "onebit/math/kernels/block_shared_cuda.h"
-#include "onebit/math/ops/attention.h"
-#include "onebit/math/ops/attention_place_cuda.h"
-#include "onebit/math/ops/attention_products_cuda.h"
-#include "onebit/math/ops/attention_scores_cuda.h"
-#include "onebit/math/ops/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
 

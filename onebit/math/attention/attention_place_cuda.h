@@ -1,7 +1,7 @@
 // The rows that a thread block works on, and the dropout bits of its queries. For *_cuda.cu only.
 #pragma once
 
-#include "onebit/math/ops/attention_tile_cuda.h"
+#include "onebit/math/attention/attention_tile_cuda.h"
 
 namespace onebit::ops::cuda {
 
