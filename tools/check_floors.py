@@ -53,7 +53,7 @@ QUOTED_LIBRARIES = ("hwy/",)
 
 TABLE = Path("onebit/README.md")
 ARCHITECTURE = Path("docs/architecture.md")
-TABLE_ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|.*\| ([a-z ]+) \|$", re.MULTILINE)
+TABLE_ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|.*\| ([a-z_ ]+) \|$", re.MULTILINE)
 DEPENDS = re.compile(r"\bDEPENDS\b([^)]*?)(?:LIBRARIES|\))")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)

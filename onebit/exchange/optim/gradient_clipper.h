@@ -4,7 +4,7 @@
 // not known before the exchange, so its norm is estimated as ratio * rms over ranks of the local
 // norms. `ratio`, from 1 / sqrt(ranks) to 1, is measured over the steps that were observed in the
 // warm-up (a running mean, weight 0.02, after 50) and then follows the optimizer's estimate
-// (noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
+// (one_bit/noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
 //
 // When buckets are sent before the whole gradient is known, each has its own limit: from its usual
 // share of the squared norm (gradient_clipper.h), divided by the same ratio, since a rank's bucket

@@ -66,7 +66,7 @@ struct ParameterDeclaration {
   int64_t storage_rows = 0;        // 0: as in shape; more: padding rows of zeros, not in files
   std::vector<std::string> parts;  // file names of equal consecutive row groups
   std::vector<Range> held = {};    // elements, counted in the parameter, that stay as they are
-                                   // once an optimizer compresses (optim/still_entries.h)
+                                   // once an optimizer compresses (one_bit/still_entries.h)
 };
 
 // One tensor as it appears in files.
