@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/pipeline.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"

@@ -20,9 +20,9 @@
 // those of all ranks, which are sent in turns as one number per block. noise_ratio.h tracks the
 // ratio between a rank's squared gradient and the average's.
 //
-// On two levels (optim/topology.h) g is the mean over a node. All of this is done for a rank's share
-// of the parameters, whose values are then sent to the rest of the node. The warm-up does not
-// differ.
+// On two levels (optim/topology.h) g is the mean over a node. All of this is done for a rank's
+// share of the parameters, whose values are then sent to the rest of the node. The warm-up is the
+// same.
 //
 // compressed_optimizer.h makes the updates, also for the related optimizers.
 #pragma once

@@ -1,12 +1,12 @@
-#include "onebit/data/formats/pipeline_json.h"
+#include "onebit/data/tokenizer_files/pipeline_json.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
-#include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/utf8.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"

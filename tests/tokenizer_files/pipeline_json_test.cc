@@ -1,11 +1,11 @@
 // Compares with goldens of Hugging Face's `tokenizers`, written by tools/make_tokenizer_folders.py.
-#include "onebit/data/formats/pipeline_json.h"
+#include "onebit/data/tokenizer_files/pipeline_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/tokenizer.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

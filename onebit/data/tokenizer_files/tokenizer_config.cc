@@ -1,4 +1,4 @@
-#include "onebit/data/formats/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
 
 #include <algorithm>
 #include <charconv>

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/tokenizer_files.h"
-#include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 

@@ -1,12 +1,12 @@
-#include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/pipeline_json.h"
-#include "onebit/data/formats/tokenizer_config.h"
 #include "onebit/data/text/vocabulary.h"
+#include "onebit/data/tokenizer_files/pipeline_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "onebit/data/formats/tokenizer_config.h"
-#include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/printable.h"
