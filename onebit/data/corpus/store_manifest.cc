@@ -55,7 +55,7 @@ text::SpecialNames names_from_json(JsonReader reader) {
   return names;
 }
 
-// Names of files come from the manifest, so that only those of a tokenizer are opened.
+// Names of files come from the manifest, so that only a tokenizer's are opened.
 std::vector<std::string> tokenizer_files_from_json(const Json& list, const std::string& source) {
   constexpr const char* kKnown[] = {formats::kTokenizerJson, formats::kTokenizerConfigJson,
                                     formats::kSpecialTokensMapJson};

@@ -78,7 +78,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
 }
 
 void read_dealing(Keys& run, BatchSizes& batch) {
-  // The key alone changes no run; the resulting sizes do.
+  // The key alone changes no run. The resulting sizes do.
   run.boolean(
       "uneven_batches", batch.uneven,
       About("allow a train_batch_size that does not divide evenly among the ranks: micro-batches "

@@ -13,7 +13,7 @@ using Recipe = std::shared_ptr<const optim::OptimizerRecipe>;
 
 struct OptimizerEntry {
   const char* name;  // the recipe's optimizer.type, case-insensitive
-  // Lists the keys of optimizer.params; others are errors.
+  // Lists the keys of optimizer.params. Others are errors.
   Recipe (*read)(Keys& params);
   // The recipe with defaults, for one optimizer of each method of compression.
   Recipe (*with_averages)(int64_t dense_updates) = nullptr;

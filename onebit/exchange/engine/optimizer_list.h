@@ -11,7 +11,7 @@
 
 namespace onebit::engine {
 
-// Reads {"type": ..., "params": {...}}; `read_more` lists further keys of the params of every
+// Reads {"type": ..., "params": {...}}. `read_more` lists further keys of the params of every
 // optimizer. Returns null on an error, which is recorded in `section`.
 std::shared_ptr<const optim::OptimizerRecipe> read_optimizer(
     Keys section, const std::function<void(Keys& params)>& read_more = {});

@@ -48,7 +48,7 @@ ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
   return buffer.empty() ? ConstView() : buffer.rows(begin, end);
 }
 
-// Restricts the pass to a bucket of the share and all its buffers to that bucket; it is at
+// Restricts the pass to a bucket of the share and all its buffers to that bucket. It is at
 // `in_buffer` of the flat buffer.
 void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer) {
   const int64_t begin = args.begin, end = args.end;

@@ -6,7 +6,7 @@
 //   1-bit LAMB   by LAMB's trust ratios as well    one bit
 //   0/1 Adam     as in Adam                        one bit, averages too, or nothing, by a schedule
 //
-// An update of the warm-up is made by the value rule; after it the freeze rule may end the warm-up.
+// An update of the warm-up is made by the value rule. After it the freeze rule may end the warm-up.
 // An update of the compressed phase consists of
 //
 //   plan             what it exchanges (local_updates.h)
@@ -15,8 +15,8 @@
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
 //   receive_bucket   as soon as it has arrived: takes what the level of the variance will follow
 //   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
-//   agreement        whether every gradient was finite; the level of the variance follows that of
-//                    all ranks; which still entries wake
+//   agreement        whether every gradient was finite, the level of the variance on all ranks, and
+//                    which still entries wake
 //   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
 //
 // The first four run on the exchange thread, during the backward pass if begin_step() was called.
@@ -50,7 +50,7 @@ namespace onebit::optim {
 
 // The options of the exchange, common to every 1-bit optimizer.
 struct ExchangeOptions {
-  // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase; later rows
+  // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase. Later rows
   // stay still.
   std::map<std::string, int64_t> moving_rows;
 };
@@ -134,7 +134,7 @@ class CompressedOptimizer final : public Optimizer {
   // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
   // last bucket had arrived.
   Stopwatch finish_buckets(Context&, ParameterTable&, const StepInput&, StepReport&);
-  // What the ranks have agreed on: whether every gradient was finite; which entries woke.
+  // What the ranks have agreed on: whether every gradient was finite, and which entries woke.
   struct Agreed {
     bool finite = true;
     std::vector<StillEntries::Woken> woken;
@@ -152,7 +152,8 @@ class CompressedOptimizer final : public Optimizer {
   // After this rank's share of the values has moved, receives the shares of the node's other ranks.
   void gather_values(Context&, ParameterTable&) const;
 
-  // Begins the compressed phase in the memory of `moments`, normalized; `scratch`: f32 [elements].
+  // Begins the compressed phase in the memory of `moments`, normalized. `scratch` is f32
+  // [elements].
   void hold_normalized(Moments&& moments, View scratch);
   // The inverse: moments in the memory of the compressed phase.
   Moments release_normalized();

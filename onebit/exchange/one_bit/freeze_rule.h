@@ -27,8 +27,8 @@ struct FreezeOptions {
   // Longer than any run, and far below where sums of updates overflow.
   static constexpr int64_t kMaxWindow = 1'000'000'000;
 
-  std::optional<int64_t> step = 100000;  // updates of warm-up; empty: "auto"
-  int64_t window = 0;                    // of "auto", in updates; 0: a tenth of Adam's memory
+  std::optional<int64_t> step = 100000;  // updates of warm-up. Empty: "auto"
+  int64_t window = 0;                    // of "auto", in updates. 0: a tenth of Adam's memory
 };
 
 // Reads the keys freeze_step and freeze_window.
@@ -52,7 +52,7 @@ class FreezeRule {
   // Whether update number `update` is one of the last before the freeze.
   bool observes(int64_t update) const;
   // Whether warm-up update number `update`, just made, was the last. `variance` is multiplied by
-  // `factor` to correct its bias. Collective; the same answer on every rank.
+  // `factor` to correct its bias. Collective, with the same answer on every rank.
   bool freezes_after(Context&, comm::Communicator&, int64_t update, ConstView variance,
                      double factor);
 
@@ -75,8 +75,8 @@ class FreezeRule {
   void report_decision(int64_t update, double change, int64_t updates) const;
 
   bool automatic_;
-  std::optional<int64_t> last_;  // update of the warm-up; empty until "auto" has decided
-  int64_t total_steps_;          // of the run; 0: not known
+  std::optional<int64_t> last_;  // update of the warm-up. Empty until "auto" has decided
+  int64_t total_steps_;          // of the run. 0: not known
   int64_t schedule_warmup_, window_ = 0, stride_ = 1;
   std::deque<Sample> samples_;  // one every stride_ updates, over one window
 };

@@ -49,8 +49,8 @@ double GradientAgreement::scale(Context& context, ConstView gradients, const Ste
     const double square = topology_.sum(own);
     const double limit = input.norm_limits[index], norm = std::sqrt(square);
     const double coefficient = norm > limit ? limit / norm : 1;
-    // A non-finite value becomes NaN when it is multiplied by 0, so the following pass finds it;
-    // finite values of such a bucket change nothing.
+    // A non-finite value becomes NaN when it is multiplied by 0, so the following pass finds it.
+    // Finite values of such a bucket change nothing.
     const bool finite = std::isfinite(square);
     bucket_square_[index] = own;
     limited_square_[index] = finite ? coefficient * coefficient * own : 0;

@@ -1,6 +1,6 @@
 // The gradients of a source in a step of the compressed phase: the factor of each bucket when it is
 // sent, and what the ranks agree on when all buckets have been sent. On two levels a rank has its
-// share of them; its flags, squares and scales are those of the share's blocks.
+// share of them. Its flags, squares and scales are those of the share's blocks.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class GradientAgreement {
   // What the ranks agreed on, the same on every rank.
   struct Result {
     bool finite = true, touched = false;
-    // Means over sources of the squared norm, before and after the limits of buckets; with limits,
+    // Means over sources of the squared norm, before and after the limits of buckets. With limits
     // also of each bucket.
     double square = 0, limited_square = 0;
     std::vector<double> bucket_squares;

@@ -171,8 +171,8 @@ void LocalUpdates::leave_common(const ParameterTable& table, const Rates& rates)
   add_rates(rates);
 }
 
-// Each group has moved by the sum of its own rates: their quotients need not be those of this
-// update.
+// Each group has moved by the sum of its own rates: their quotients need not be the quotients of
+// this update.
 Rates LocalUpdates::return_to_common(const ParameterTable& table, const Rates& rates) {
   if (count_ > 0) topology_.put_share(table.values(), state_[kCommon]);
   count_ = 0;

@@ -20,15 +20,16 @@ namespace onebit::optim {
 // intervals of DeepSpeed). Updates are numbered from 1.
 //
 // The first `variance_scaler` updates average gradients densely. Then, until `variance_freeze`,
-// updates whose number is a multiple of the variance interval do so as well; the interval starts at
-// 1 and doubles after every `variance_scaler` of them; the others exchange one bit per element.
-// After `variance_freeze` an update exchanges one bit if its number is a multiple of the local
-// interval, else nothing: that starts at 1 and doubles after every `local_scaler` updates, up to
-// `local_limit`. The run's last update always exchanges: its model is that of the last exchange.
+// updates whose number is a multiple of the variance interval do so as well. That interval starts
+// at 1 and doubles after every `variance_scaler` of them. The other updates exchange one bit per
+// element. After `variance_freeze` an update exchanges one bit if its number is a multiple of the
+// local interval, else nothing. The local interval starts at 1 and doubles after every
+// `local_scaler` updates, up to `local_limit`. The run's last update always exchanges: its model
+// has the values of the last exchange.
 struct ZeroOneOptions {
   int64_t variance_freeze = 100000, variance_scaler = 16;
   int64_t local_scaler = 32678, local_limit = 16;
-  int64_t last_update = 0;  // of the run; 0: not known
+  int64_t last_update = 0;  // of the run. 0: not known
 };
 
 class ZeroOneSchedule {
@@ -91,7 +92,7 @@ class LocalUpdates {
   // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
   // no reason to delay its variance.
   UpdatePlan plan(const AdamRule& adam) const;
-  // Called after every update, including those of the warm-up.
+  // Called after every update, also in the warm-up.
   void count_update() { schedule_.advance(); }
 
   // With several ranks, f32 [elements of the share]: the momentum received last, and after local
@@ -110,12 +111,13 @@ class LocalUpdates {
   void leave_common(const ParameterTable&, const Rates&);
   // Called before an update with an exchange moves them: restores the values of the last exchange.
   // Returns the sums of the learning rates since then, this update's included, by which the
-  // received momentum moves them. Their weight decays are those of this update.
+  // received momentum moves them. They use the weight decays of this update.
   Rates return_to_common(const ParameterTable&, const Rates&);
   // Updates since the last exchange.
   int64_t count() const { return count_; }
 
-  // Puts the common values into the table and keeps this rank's own; and the inverse.
+  // Puts the common values into the table and keeps this rank's own. The second call is the
+  // inverse.
   void show_common(Context&, const ParameterTable&);
   void restore_own(Context&, const ParameterTable&);
   bool shows_common() const { return shows_common_; }
@@ -124,8 +126,8 @@ class LocalUpdates {
   // scaled (SignExchange::scale_owner_residuals()).
   void save(StateWriter&, bool compressed, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const StateReader&);
-  // For another number of sources, all continue from the mean of their values. The schedule is that
-  // of its options after `updates`. Collective.
+  // For another number of sources, all continue from the mean of their values. The schedule is
+  // where its options put it after `updates`. Collective.
   void load(Context&, const ParameterTable&, const StateReader&, bool compressed, int64_t updates);
 
   static StateLayout layout(int sources, int64_t share_elements);

@@ -1,4 +1,4 @@
-// The recipe of 1-bit Adam; the update is in compressed_optimizer.cc.
+// The recipe of 1-bit Adam. The update is in compressed_optimizer.cc.
 #include "onebit/exchange/one_bit/onebit_adam.h"
 
 namespace onebit::optim {

@@ -5,7 +5,7 @@
 // eps and v by cv, where cm, cv = 1 - products of the betas so far (1 without bias correction).
 // From then on, with this rank's gradient g:
 //   y = g / d                                        each rank with its own d
-//   a = average over ranks of sign(y + e) s          at its owner; e: what has not been sent yet
+//   a = average over ranks of sign(y + e) s          at its owner, e: what has not been sent yet
 //   m = beta1 m + (1 - beta1) a                      at its owner
 //   momentum = sign(m + lead (m - m before) + e') s'  from its owner to all
 //   value -= lr (momentum / cm + weight_decay value)
@@ -16,9 +16,9 @@
 // Adam becomes unstable if gradients are late by a step or two.
 //
 // updates::onebit_normalize keeps updating d: its shape within 256 elements follows this rank's own
-// gradients (1 / ranks as fast in rows that are looked up, which are rare on one rank), its level
-// those of all ranks, which are sent in turns as one number per block. noise_ratio.h tracks the
-// ratio between a rank's squared gradient and the average's.
+// gradients (1 / ranks as fast in rows that are looked up, which are rare on one rank), and its
+// level follows the gradients of all ranks, which are sent in turns as one number per block.
+// noise_ratio.h tracks the ratio between a rank's squared gradient and the average's.
 //
 // On two levels (optim/topology.h) g is the mean over a node. All of this is done for a rank's
 // share of the parameters, whose values are then sent to the rest of the node. The warm-up is the

@@ -106,7 +106,7 @@ class Passes {
   int64_t elements_, blocks_;
   bool alone_;
   Tensor value_, copy_, gradient_, variance_, normalized_;
-  Tensor momentum_;  // of a single rank; with several ranks its received, coded form:
+  Tensor momentum_;  // of a single rank. With several ranks its received, coded form:
   Tensor chunk_;
   Tensor own_weight_, energy_, extra_, ratio_, sketch_, block_energy_, block_variance_;
   Tensor square_, flags_, still_;

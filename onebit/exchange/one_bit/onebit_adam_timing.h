@@ -16,8 +16,8 @@ struct OneBitAdamTiming {
 };
 
 // Measures on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().
-// `exchanging` is the context of the thread that exchanges buckets, `computing` that of the step;
-// both on the same device.
+// `exchanging` is the context of the thread that exchanges buckets, `computing` the context of the
+// step. Both are on the same device.
 OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
                                      int64_t elements, int world_size);
 

@@ -4,7 +4,7 @@
 // is still updated, and the ranks sum the norms of what each owns of u before it is coded, without
 // the contribution of the workers' signs (updates/onebit_lamb_update.h): the step of a tensor has
 // the length of LAMB's, and the same on every rank. That contribution is measured, whatever the
-// distribution of the noise; in a tensor of some hundred elements it is off by some percent in a
+// distribution of the noise. In a tensor of some hundred elements it is off by some percent in a
 // single step, and right in the mean.
 #pragma once
 
@@ -49,7 +49,7 @@ class OneBitLambValues final : public ValueRule {
   std::vector<updates::LambPart> parts_;  // of the elements that this rank owns
   Tensor device_parts_;                   // u8: their copy on a CUDA device, else empty
   Tensor sums_;                           // f64 [tensors, updates::kLambSums]
-  Tensor mean_residual_;                  // f32 [owned elements]; with one rank empty
+  Tensor mean_residual_;                  // f32 [owned elements], empty with one rank
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options);

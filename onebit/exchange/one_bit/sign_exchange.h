@@ -1,6 +1,6 @@
 // The compressed exchange of normalized gradients, in buckets: on the exchange thread during the
 // backward pass if gradients become ready one after the other, else on the calling thread. Workers
-// send signs of gradients; the owner of a chunk keeps its momentum and sends the signs of the
+// send signs of gradients. The owner of a chunk keeps its momentum and sends the signs of the
 // momentum to all.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace onebit::optim {
 class SignExchange {
  public:
   // An in-flight bucket: elements [range.begin, range.end) of this rank's share, which are
-  // `in_buffer` of the flat buffer; on one level the two are the same.
+  // `in_buffer` of the flat buffer. On one level the two are the same.
   struct Bucket {
     int64_t index = 0;
     Range range, in_buffer;
@@ -30,7 +30,7 @@ class SignExchange {
   };
   // `fill` normalizes a bucket's gradients before they are compressed. `deliver` is called when the
   // bucket has arrived, with the extras averaged over ranks, in memory that the next bucket may
-  // reuse; with one rank extras and gradient are unchanged. Both run on the exchange thread.
+  // reuse. With one rank extras and gradient are unchanged. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
   // Collective. `topology` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
@@ -38,10 +38,10 @@ class SignExchange {
   SignExchange(const Topology& topology, ConstView still);
 
   // Before the first exchange: takes the normalized momentum of this rank's share with its memory.
-  // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero;
-  // with one rank it remains the momentum.
+  // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero.
+  // With one rank it remains the momentum.
   void hold(Tensor momentum);
-  // Returns the memory; its contents are undefined.
+  // Returns the memory. Its contents are undefined.
   Tensor release();
 
   // Copies `momentum`, f32 [elements of the range], to the owners of a range of the flat buffer: at
@@ -54,7 +54,7 @@ class SignExchange {
   std::vector<float> collect_momentum(double beta1);
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
-  // computes the gradients; it outlives the step.
+  // computes the gradients. It outlives the step.
   void begin(const Context& computing, const compress::MomentumStep& momentum, Work fill,
              Work deliver);
   // `range` is in the flat buffer.
@@ -71,24 +71,24 @@ class SignExchange {
   // The number of blocks in such a part, for a bucket of `blocks`.
   static int64_t blocks_of_part(const Context& context, int64_t blocks);
   // The server residual is scaled to the number of updates in the exchange that left it, for which
-  // it was to move values. Rescales it to `updates`, those of the next exchange. set_owed_updates()
-  // sets the number to which it is scaled in a state that load() reads next.
+  // it was to move values. Rescales it to `updates`, the number in the next exchange.
+  // set_owed_updates() sets the number to which it is scaled in a state that load() reads next.
   void scale_owner_residuals(int64_t updates);
   void set_owed_updates(int64_t updates) { owed_updates_ = updates; }
   // Sets the residuals of workers and owners to zero.
   void clear_residuals();
   int64_t owed_updates() const { return owed_updates_; }
 
-  // The exact momentum that this rank owns, f32 [owned elements]; with one rank all of it.
+  // The exact momentum that this rank owns, f32 [owned elements]. With one rank all of it.
   View owned_momentum() const;
   // The part of its share's gradients that this rank has not sent yet, divided by the root of the
-  // variance; empty if nothing is coded.
+  // variance. Empty if nothing is coded.
   ConstView worker_residual() const { return all_reduce_.worker_residual(); }
   // Its ranges in the flat buffer, one for each bucket of which this rank owns a part.
   std::vector<compress::OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_.norms(); }
-  // Of the last step; `wait` is the time in finish().
+  // Of the last step. `wait` is the time in finish().
   const comm::ExchangeSeconds& step_seconds() const { return overlapped_.step_seconds(); }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   const Topology& topology() const { return topology_; }
@@ -114,7 +114,8 @@ class SignExchange {
   const Topology& topology_;
   ConstView still_;
   Tensor momentum_;  // of a single rank
-  // [elements of the largest bucket]  the values being sent; then parts of the received momentum
+  // [elements of the largest bucket]  the values being sent, and then parts of the received
+  // momentum
   Tensor normalized_;
   std::array<Tensor, comm::kBucketsInFlight> extra_;  // of the bucket in each slot
   Work fill_, deliver_;

@@ -252,7 +252,7 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
     square += one * one;
     ++still;
   }
-  // Opposite gradients may cancel exactly; the row then stays still until there is a non-zero
+  // Opposite gradients may cancel exactly. The row then stays still until there is a non-zero
   // gradient.
   if (square == 0) return 0;
   const double mean_square = square / static_cast<double>(still);

@@ -2,10 +2,11 @@
 // gradient in the whole warm-up (its variance is exactly 0) is neither coded nor moved until its
 // first gradient wakes it.
 //
-// Entries wake by rows (of a matrix; a vector is one row): when a still entry of a row gets a
-// gradient on any rank, the gradients of that row's still entries are averaged densely, once; their
-// variance becomes the mean square of that average over them, and their momentum (1 - beta1) g / d:
-// if the row's gradient keeps that size, it moves by the learning rate, as all other entries do.
+// Entries wake by rows (of a matrix, where a vector is one row). When a still entry of a row gets a
+// gradient on any rank, the gradients of that row's still entries are averaged densely, once. Their
+// variance becomes the mean square of that average over them, and their momentum becomes
+// (1 - beta1) g / d: if the row's gradient keeps that size, it moves by the learning rate, as all
+// other entries do.
 //
 // Held entries are still from the freeze on and never wake: rows that the recipe lists in
 // `exp_avg_mask`, and what a declaration of the table holds (ParameterDeclaration::held).
@@ -31,15 +32,15 @@ Range held_range(const ParameterTable& table, const std::string& tensor, int64_t
 
 class StillEntries {
  public:
-  // `moving_rows`: tensor -> number of rows that may move; later ones are held. Errors: no such
+  // `moving_rows`: tensor -> number of rows that may move. Later ones are held. Errors: no such
   // tensor, more rows than it has.
   StillEntries(const ParameterTable& table, const std::map<std::string, int64_t>& moving_rows);
 
   View bitmap() const { return bitmap_.view(); }  // u8, in the layout of the sign codec
   static StateLayout layout(int64_t elements);
-  // Makes held entries still; called at the freeze after the bitmap was written.
+  // Makes held entries still. Called at the freeze after the bitmap was written.
   void hold(View momentum, View variance);
-  // Finds the rows that may wake; called after the bitmap was written or entries were held.
+  // Finds the rows that may wake. Called after the bitmap was written or entries were held.
   void refresh();
   // Restores the bitmap from variance == 0 after a load.
   void restore(ConstView variance);
@@ -51,16 +52,16 @@ class StillEntries {
   int64_t count() const { return count_; }
 
   // Returns a mark for each row that may wake: whether its still entries have a gradient on this
-  // rank. Reads only flagged blocks; empty if there are none.
+  // rank. Reads only flagged blocks. Empty if there are none.
   std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
 
   struct Wake {
     View variance;        // f32 [elements of the share], written for its entries that wake
-    ConstView gradients;  // f32 [elements], of which those of the share are this rank's
-    // [blocks of the share]: the factor of the gradients of each block; empty: 1
+    ConstView gradients;  // f32 [elements], of which the part in the share is this rank's
+    // [blocks of the share]: the factor of the gradients of each block. Empty: 1
     std::span<const double> block_scales;
     double beta1 = 0.9, epsilon = 1e-8;
-    // This rank's share and the number of sources; empty: all elements, one source per rank.
+    // This rank's share and the number of sources. Empty: all elements, one source per rank.
     std::span<const compress::OwnedRange> shares = {};
     int sources = 0;
   };
@@ -91,7 +92,7 @@ class StillEntries {
   void add_rows(const Parameter& parameter);
   // Indices into rows_.
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
-  // The gradients of a row as far as this rank has them, scaled; 0 elsewhere.
+  // The gradients of a row as far as this rank has them, scaled. 0 elsewhere.
   static std::vector<float> row_gradients(const Row& row, const Wake&);
   // Returns the number of entries that woke: all that may or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
@@ -101,7 +102,7 @@ class StillEntries {
 
   const ParameterTable& table_;
   std::vector<Range> held_;
-  std::vector<uint8_t> held_bits_;  // a bitmap of them; empty if there are none
+  std::vector<uint8_t> held_bits_;  // a bitmap of them, empty if there are none
   Tensor bitmap_;                   // on the table's device
   std::vector<uint8_t> bits_;       // its copy on the host
   std::vector<Row> rows_;           // the rows that may wake

@@ -137,7 +137,7 @@ void VarianceSums::end_exchange(Context& context, View variance, double variance
   left_at_[static_cast<size_t>(turn())] = updates_;
   ++exchanges_;
   if (alone() || !ends_cycle) return;
-  // The ratios of groups of blocks are those of whole buffers, whatever the shares.
+  // The ratios of groups of blocks are the ratios of whole buffers, whatever the shares.
   const auto whole = [&](Buffer share) {
     return topology_.gathered_blocks(host_copy(state_[share]));
   };

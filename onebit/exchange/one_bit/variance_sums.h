@@ -1,8 +1,8 @@
 // Keeps the level of the variance equal on all ranks in the compressed phase. The shape of the
-// variance within a sub-block is each rank's own; its sum follows the squared gradients of all
+// variance within a sub-block is each rank's own. Its sum follows the squared gradients of all
 // ranks, through one number per block that is sent with the signs: the energies of the sub-blocks
 // in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// updates/onebit_adam_update.h). Nine exchanges form a cycle; there may be updates without an
+// updates/onebit_adam_update.h). Nine exchanges form a cycle. There may be updates without an
 // exchange between them.
 #pragma once
 
@@ -45,7 +45,7 @@ class VarianceSums {
   double norm_ratio() const { return noise_.norm_ratio(); }
 
   void save(StateWriter&) const;
-  // Sums of an unfinished cycle are dropped if they are from other ranks or levels; a new cycle
+  // Sums of an unfinished cycle are dropped if they are from other ranks or levels. A new cycle
   // begins.
   void load(const StateReader&);
   static StateLayout layout(int sources);
@@ -67,7 +67,7 @@ class VarianceSums {
   // Exchanges since the freeze, or since a resume on another number of ranks.
   int64_t exchanges_ = 0, updates_ = 0;
   std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
-  // Per sub-block: its energy; the share of the variance's shape that is this rank's own. The
+  // Per sub-block: its energy, and the share of the variance's shape that is this rank's own. The
   // others per block: see updates::OnebitNormalize. kArrived is the average over ranks of what was
   // sent. Before the current update: the last three.
   enum Buffer : size_t {

@@ -90,7 +90,7 @@ struct StateSizes {
 // Appends a part to a layout.
 void append(StateLayout& layout, const StateLayout& part);
 
-// Writes a buffer under its name; nothing if it has no elements.
+// Writes a buffer under its name, or nothing if it has no elements.
 void save_buffer(StateWriter&, const StateBuffer&, ConstView values);
 // Reads it. Other ranks or buckets than those that saved get what `on_other_ranks` states.
 // Collective.

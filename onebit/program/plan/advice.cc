@@ -21,7 +21,7 @@ DType sixteen_bits(const engine::EngineConfig& config) {
   return config.compute == DType::kF16 ? DType::kF16 : DType::kBF16;
 }
 
-// The method with the recipe's name; if there is none (1-bit LAMB), the first that sends as much:
+// The method with the recipe's name. If there is none (1-bit LAMB), the first that sends as much:
 // some methods have updates in which nothing is sent.
 template <typename Recipes>
 auto most_like(const optim::OptimizerRecipe& own, Recipes& others) {

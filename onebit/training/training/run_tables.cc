@@ -253,7 +253,7 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
-  // The figures are those of this process, and of the whole run if it was not resumed.
+  // The figures belong to this process, and to the whole run if it was not resumed.
   const bool resumed = run.resumed();
   const int64_t steps = run.engine().completed_steps(), samples = run.samples();
   const auto since = [&](const char* name) {
