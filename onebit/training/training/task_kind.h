@@ -12,6 +12,10 @@
 #include "onebit/training/training/task.h"
 #include "onebit/training/training/task_inputs.h"
 
+namespace onebit::commands {
+class Command;
+}
+
 namespace onebit::training {
 
 // The values of the recipe's key "task", one for each application.
@@ -43,6 +47,9 @@ struct TaskKind {
   engine::EngineConfig (*read)(Keys& recipe);
   RecipeFacts (*inspect)(const Recipe& recipe);
   MakeTask make;
+  // Declares the group of its commands. The chosen one's work is put into `chosen`. Null: the
+  // program has its commands in a place of their own.
+  void (*add_commands)(commands::Command program, std::function<int()>& chosen) = nullptr;
 };
 
 // The command that trains a task: "onebit squad train".
