@@ -13,7 +13,7 @@ Saved continued(const Saved& saved, int at, int own, int ranks, const TrialOptio
   const auto ends = on_ranks(ranks, options, [&](Trial& trial) {
     trial.steps(own);
     trial.load(saved.states, saved.values, at + 1);
-    trial.steps(kSteps - at);
+    trial.steps(kLevelsSteps - at);
     return std::pair(trial.save(), trial.common_values());
   });
   Saved end{.states = {}, .values = ends[0].second};
@@ -49,7 +49,7 @@ TEST(CompressedOptimizer, ResumesExactlyOnOneRank) {
     const TrialOptions options{.optimizer = recipe};
     for (const int at : {3, 15}) {
       expect_equal(continued(saved_after(at, 1, options), at, 0, 1, options),
-                   saved_after(kSteps, 1, options), fmt::format("update {}", at));
+                   saved_after(kLevelsSteps, 1, options), fmt::format("update {}", at));
     }
   }
 }
@@ -78,7 +78,7 @@ TEST(CompressedOptimizer, ResumesAWarmUpAfterACompressedPhaseExactly) {
     EXPECT_EQ(trial.optimizer().phase(), Phase::kWarmup);
     trial.steps(kMore);
     Saved end{.states = {trial.save()}, .values = trial.values()};
-    trial.steps(kSteps - kAt - kMore);
+    trial.steps(kLevelsSteps - kAt - kMore);
     return std::pair(end, trial.values());
   });
   Saved middle{.states = {}, .values = unbroken[0].first.values};

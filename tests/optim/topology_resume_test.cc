@@ -13,12 +13,12 @@ TEST(TwoLevels, ResumeExactlyInEveryPhase) {
   for (const Recipe& recipe : variants()) {
     const TrialOptions options =
         on_two_levels({.optimizer = recipe, .gradient = coarse_gradient}, {0, 0, 1, 1});
-    const Saved unbroken = saved_after(kSteps, 4, options);
+    const Saved unbroken = saved_after(kLevelsSteps, 4, options);
     for (const int at : {3, 8, 10, 15, 20, 27}) {
       const Saved saved = saved_after(at, 4, options);
       const auto resumed = on_ranks(4, options, [&](Trial& trial) {
         trial.load(saved.states, saved.values, at + 1);
-        trial.steps(kSteps - at);
+        trial.steps(kLevelsSteps - at);
         return std::pair(trial.save(), trial.common_values());
       });
       for (size_t rank = 0; rank < 4; ++rank) {
@@ -67,11 +67,11 @@ TEST(TwoLevels, MoveToAndFromEveryLayout) {
                                        {6, {0, 0, 1, 1, 2, 2}},
                                        {6, {0, 0, 0, 1, 1, 1}}};
   for (const Layout& before : layouts) {
-    const Saved saved = saved_after(kFreeze + 4, before.ranks, before.options(onebit_adam()));
+    const Saved saved = saved_after(kLevelsFreeze + 4, before.ranks, before.options(onebit_adam()));
     for (const Layout& now : layouts) {
       Saved moved;
       const auto ends = on_ranks(now.ranks, now.options(onebit_adam()), [&](Trial& trial) {
-        trial.load(saved.states, saved.values, kFreeze + 5);
+        trial.load(saved.states, saved.values, kLevelsFreeze + 5);
         EXPECT_EQ(trial.optimizer().phase(), Phase::kCompressed);
         MemoryState state = trial.save();
         EXPECT_EQ(trial.values(), saved.values);
@@ -127,7 +127,7 @@ TEST(TwoLevels, MoveToOneRankAndBack) {
 
 TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
   OneBitAdamOptions ahead = onebit_options();
-  ahead.freeze.step = kFreeze + 5;
+  ahead.freeze.step = kLevelsFreeze + 5;
   // Where ranks have the same gradients, the means over sources equal the means on one level.
   std::vector<std::vector<float>> thawed, ended;
   for (const Layout& layout : {Layout{2, {}}, Layout{4, {0, 0, 1, 1}}}) {
@@ -136,10 +136,10 @@ TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
       const int node = layout.nodes.empty() ? rank : layout.nodes[static_cast<size_t>(rank)];
       return coarse_gradient(node, step, place);
     };
-    const Saved saved = saved_after(kFreeze + 1, layout.ranks, options);
+    const Saved saved = saved_after(kLevelsFreeze + 1, layout.ranks, options);
     options.optimizer = onebit_adam_recipe(ahead);
     const auto ends = on_ranks(layout.ranks, options, [&](Trial& trial) {
-      trial.load(saved.states, saved.values, kFreeze + 2);
+      trial.load(saved.states, saved.values, kLevelsFreeze + 2);
       EXPECT_EQ(trial.optimizer().phase(), Phase::kWarmup);
       const MemoryState state = trial.save();
       trial.steps(6);
@@ -158,13 +158,13 @@ TEST(TwoLevels, ReturnToTheWarmupAsOneLevelDoes) {
 
 TEST(TwoLevels, RefuseStateThatDoesNotDivideTheBuffer) {
   const TrialOptions options = on_two_levels({.optimizer = onebit_adam()}, {0, 0, 1, 1});
-  const Saved saved = saved_after(kFreeze + 2, 4, options);
+  const Saved saved = saved_after(kLevelsFreeze + 2, 4, options);
   const auto error_with = [&](const char* key, const Json& value) {
     std::vector<MemoryState> states = saved.states;
     for (MemoryState& state : states) state.scalars[key] = value;
     return message_of([&] {
       on_ranks(4, options, [&](Trial& trial) {
-        trial.load(states, saved.values, kFreeze + 3);
+        trial.load(states, saved.values, kLevelsFreeze + 3);
         return 0;
       });
     });

@@ -17,7 +17,7 @@ using History = std::vector<std::vector<float>>;
 
 History common_history(Trial& trial) {
   History history;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kLevelsSteps; ++step) {
     EXPECT_TRUE(trial.step().applied);
     history.push_back(trial.common_values());
   }
@@ -106,7 +106,7 @@ TEST(TwoLevels, HaveOneValueANodeBetweenExchanges) {
   const auto values =
       on_ranks(4, on_two_levels({.optimizer = zero_one_adam()}, {0, 0, 1, 1}), [](Trial& trial) {
         const auto& zero_one = dynamic_cast<CompressedOptimizer&>(trial.optimizer());
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = 0; step < kLevelsSteps; ++step) {
           trial.step();
           if (zero_one.local_updates() > 1) break;
         }
@@ -122,17 +122,17 @@ TEST(TwoLevels, MoveNothingWhenAGradientIsNotFinite) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const Recipe& recipe : variants()) {
-      const TrialOptions options =
-          on_two_levels({.optimizer = recipe,
-                         .gradient =
-                             [bad](int rank, int64_t step, int64_t place) {
-                               const bool here = rank == 1 && step == kFreeze + 3 && place == 5000;
-                               return here ? bad : noisy_gradient(rank, step, place);
-                             },
-                         .overlap = std::isnan(bad)},
-                        {0, 0, 1, 1});
+      const TrialOptions options = on_two_levels(
+          {.optimizer = recipe,
+           .gradient =
+               [bad](int rank, int64_t step, int64_t place) {
+                 const bool here = rank == 1 && step == kLevelsFreeze + 3 && place == 5000;
+                 return here ? bad : noisy_gradient(rank, step, place);
+               },
+           .overlap = std::isnan(bad)},
+          {0, 0, 1, 1});
       const auto values = on_ranks(4, options, [](Trial& trial) {
-        trial.steps(kFreeze + 2);
+        trial.steps(kLevelsFreeze + 2);
         if (trial.optimizer().gradient_need() != GradientNeed::kLocalOnly) return trial.values();
         const std::vector<float> before = trial.values();
         EXPECT_FALSE(trial.step().applied);
@@ -180,7 +180,7 @@ TEST(TwoLevels, FreezeInTheMemoryThatWasAnnounced) {
     const Saved saved = saved_after(15, 4, two.options(onebit_adam()));
     std::atomic<int64_t> before = 0;
     on_ranks(4, two.options(onebit_adam()), [&](Trial& trial) {
-      trial.steps(kFreeze - 1);
+      trial.steps(kLevelsFreeze - 1);
       trial.communicator().barrier();
       if (trial.communicator().rank() == 0) {
         memory::take_most_held_bytes();  // of everything so far
@@ -207,7 +207,7 @@ TEST(TwoLevels, FreezeInTheMemoryThatWasAnnounced) {
 // Of one step, summed over ranks: to other nodes and in all.
 std::pair<int64_t, int64_t> bytes_of_step(const TrialOptions& options) {
   const auto sent = on_ranks(4, options, [](Trial& trial) {
-    trial.steps(kFreeze + 1);
+    trial.steps(kLevelsFreeze + 1);
     const auto all = [&] {
       return trial.optimizer().wire_bytes_sent() + trial.communicator().wire_bytes_sent();
     };
@@ -244,7 +244,7 @@ TEST(TwoLevels, EndWithARankThatFails) {
         on_two_levels({.optimizer = onebit_adam(),
                        .gradient =
                            [](int rank, int64_t step, int64_t place) {
-                             if (rank == 3 && step == kFreeze + 3 && place == 9000)
+                             if (rank == 3 && step == kLevelsFreeze + 3 && place == 9000)
                                fail("shard 17 is cut short");
                              return noisy_gradient(rank, step, place);
                            },
@@ -252,7 +252,7 @@ TEST(TwoLevels, EndWithARankThatFails) {
                       {0, 0, 1, 1});
     const auto train = [&] {
       on_ranks(4, options, [](Trial& trial) {
-        trial.steps(kFreeze + 5);
+        trial.steps(kLevelsFreeze + 5);
         return 0;
       });
     };

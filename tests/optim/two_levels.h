@@ -13,15 +13,15 @@
 
 namespace onebit::optim {
 
-inline constexpr int64_t kFreeze = 8;
+inline constexpr int64_t kLevelsFreeze = 8;
 // Enough for 1-bit Adam's freeze, several cycles of variance levels, and 0/1 Adam's local updates.
-inline constexpr int kSteps = 34;
+inline constexpr int kLevelsSteps = 34;
 
 using Recipe = std::shared_ptr<const OptimizerRecipe>;
 using Nodes = std::vector<int>;
 
 inline OneBitAdamOptions onebit_options() {
-  return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}};
+  return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kLevelsFreeze}};
 }
 
 inline Recipe onebit_adam() {
@@ -50,7 +50,7 @@ inline std::vector<Recipe> variants() {
 // first gradient after the freeze.
 inline float coarse_gradient(int rank, int64_t step, int64_t place) {
   const int64_t row = place / 96;
-  if (row >= 20 && row < 48 && step < kFreeze + 5) return 0;
+  if (row >= 20 && row < 48 && step < kLevelsFreeze + 5) return 0;
   const int64_t kind = place % 5;
   const double noisy =
       noisy_gradient(rank, step, place) * std::pow(10.0, static_cast<double>(kind));
