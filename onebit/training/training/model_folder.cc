@@ -60,7 +60,7 @@ formats::EncoderConfigFile to_file(const ModelDescription& description) {
   return file;
 }
 
-// The labels of a classifier whose config does not even give their number; empty: two, or none.
+// The labels of a classifier whose config does not even give their number. Empty: two, or none.
 std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntry>& tensors) {
   std::vector<std::string> labels;
   for (const auto& entry : tensors) {
