@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <chrono>
 #include <string>
 
 #include "onebit/ground/base/clock.h"
