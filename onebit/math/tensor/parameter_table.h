@@ -111,8 +111,8 @@ class ParameterTable {
   Device device() const { return device_; }
   DType compute_type() const { return compute_type_; }
 
-  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits. A table for
-  // inference has no gradients: an empty view.
+  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits. A table
+  // for inference has no gradients: an empty view.
   View values() const { return values_.view(); }
   View gradients() const { return gradients_.view(); }
   // The copy of the values in the compute type, written by optimizers and by cast(). It is the
