@@ -87,6 +87,9 @@ struct Parameter {
   Shape storage_shape;
 };
 
+// What a table is allocated for. Inference needs no gradients.
+enum class TableUse { kTraining, kInference };
+
 class ParameterTable {
  public:
   // Every parameter begins at a multiple of this many elements (64 bytes of f32).
@@ -95,8 +98,9 @@ class ParameterTable {
   // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
   int add(ParameterDeclaration declaration);
 
-  // Reserves zeroed values and gradients on `device`, and compute copies unless `compute` is f32.
-  void allocate(Device device, DType compute);
+  // Reserves zeroed values on `device`, gradients if the use is training, and compute copies unless
+  // `compute` is f32.
+  void allocate(Device device, DType compute, TableUse use = TableUse::kTraining);
   // Draws initial values, which depend only on (seed, name, element).
   void initialize(uint64_t seed);
 
@@ -107,7 +111,8 @@ class ParameterTable {
   Device device() const { return device_; }
   DType compute_type() const { return compute_type_; }
 
-  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits.
+  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits. A table
+  // for inference has no gradients: an empty view.
   View values() const { return values_.view(); }
   View gradients() const { return gradients_.view(); }
   // The copy of the values in the compute type, written by optimizers and by cast(). It is the

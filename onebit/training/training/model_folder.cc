@@ -223,7 +223,7 @@ ConstantWeights load_for_inference(Context& context, ParameterTable& table,
     log_info("{}: computes in {}, as is usual on this device (--compute f32 is exact and slower)",
              model_folder.string(), name_of(type));
   }
-  table.allocate(context.device(), type);
+  table.allocate(context.device(), type, TableUse::kInference);
   load_values(table, model_folder, rules);
   optim::refresh_compute_copy(context, table);
   const View values = table.compute_values();
