@@ -133,7 +133,7 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
   EXPECT_THAT(error(), HasSubstr("the value of \"x1\" is not a token's id"));
   write("added_tokens.json", R"({"x1": 7})");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"8": {"content": "x1"}}})");
-  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in another file 8"));
+  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in another place 8"));
   std::filesystem::remove(folder_ / "added_tokens.json");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "x1"}}})");
   EXPECT_THAT(error(), HasSubstr("`added_tokens_decoder.x`: its name must be a token's id"));
@@ -229,6 +229,50 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
   EXPECT_EQ(error_of(with("truncation", {{"direction", "Right"}, {"max_length", 8}})),
             "(no error)");
   EXPECT_THAT(error_of(with("odd", 3)), HasSubstr("key `odd` is not known"));
+  EXPECT_THAT(error_of(with("version", "2.0")), HasSubstr("key `version` is \"2.0\""));
+}
+
+// transformers makes the rules of these classes anew, and none of them is WordPiece.
+TEST_F(TokenizerFilesTest, AClassOfAnotherModelIsRefused) {
+  write_json("tokenizer.json", combined());
+  for (const char* name : {"RobertaTokenizer", "XLMRobertaTokenizerFast", "T5Tokenizer"}) {
+    write_json("tokenizer_config.json", {{"tokenizer_class", name}});
+    EXPECT_THAT(error(), HasSubstr("its model is WordPiece, and key `tokenizer_class`")) << name;
+  }
+}
+
+// transformers' BERT classes take them from tokenizer_config.json, other programs from
+// tokenizer.json.
+TEST_F(TokenizerFilesTest, AccentsAreTheSameInBothFiles) {
+  const auto with = [](const Json& value) {
+    return [=](Json& json) { json["normalizer"]["strip_accents"] = value; };
+  };
+  write("tokenizer_config.json", kLowerCase);
+  EXPECT_THAT(error_of(with(false)), HasSubstr("has no strip_accents, so that accents are stripped "
+                                               "in transformers, and tokenizer.json has"));
+  EXPECT_EQ(error_of(with(true)), "(no error)");
+  EXPECT_EQ(error_of(with(nullptr)), "(no error)");
+  write("tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
+  EXPECT_EQ(error_of(with(false)), "(no error)");
+  EXPECT_EQ(read().config->strip_accents, false);
+  write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+  EXPECT_EQ(error_of(with(false)), "(no error)");
+  EXPECT_EQ(read().config->strip_accents, false);
+}
+
+// Newer versions of transformers name the special tokens that only one model has.
+TEST_F(TokenizerFilesTest, SpecialTokensWithNamesOfAModelsOwn) {
+  write("vocab.txt", kWords);
+  const auto config = [](const char* token) {
+    return fmt::format(
+        R"({{"do_lower_case": true, "model_specific_special_tokens": {{"x_token": "{}"}}}})",
+        token);
+  };
+  write("tokenizer_config.json", config("b"));
+  EXPECT_EQ(read().vocabulary.added,
+            (std::vector<AddedToken>{{.id = 6, .content = "b", .special = true}}));
+  write("tokenizer_config.json", config("<x>"));
+  EXPECT_THAT(error(), HasSubstr("the special token \"<x>\" has no id"));
 }
 
 // transformers' classes for any tokenizer take all rules from tokenizer.json.
