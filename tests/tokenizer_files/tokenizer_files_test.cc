@@ -7,7 +7,7 @@
 
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/json.h"
-#include "tests/formats/tokenizer_files_fixture.h"
+#include "tests/tokenizer_files/tokenizer_files_fixture.h"
 
 namespace onebit::formats {
 namespace {

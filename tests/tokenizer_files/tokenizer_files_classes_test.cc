@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "onebit/data/formats/tokenizer_files.h"
-#include "tests/formats/tokenizer_files_fixture.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+#include "tests/tokenizer_files/tokenizer_files_fixture.h"
 
 namespace onebit::formats {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
