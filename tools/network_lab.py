@@ -35,6 +35,7 @@ PREFIX = "onebit-lab"
 PORT = "eth0"
 PROGRAM_PORT = 29400  # MASTER_PORT of ranks that are started without MPI
 GRACE_SECONDS = 5
+REMOVAL_SECONDS = 60
 
 
 # --- what is left over -------------------------------------------------------------------------
@@ -59,18 +60,42 @@ def processes_in(namespace):
     return [int(pid) for pid in done.stdout.split()]
 
 
-def remove(name):
-    """Removes a lab: processes, namespaces (with their links and shapers) and its folder."""
+def left_of(name):
+    """Returns a lab's processes and namespaces. A maker that was killed leaves its `ip` or `tc`, which
+    may still make a namespace or set up a link: their words name the lab."""
     own = [namespace for namespace in namespaces() if namespace.startswith(name + "-")]
-    until = time.monotonic() + 2 * GRACE_SECONDS
-    # A process may have forked since it was listed.
-    while (alive := [pid for one in own for pid in processes_in(one)]) and time.monotonic() < until:
-        for pid in alive:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
+    inside = {pid for one in own for pid in processes_in(one)}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if (pathlib.PurePath(words[0]).name in ("ip", "tc") and
+                    any(word.startswith(name + "-") for word in words[1:])):
+                inside.add(int(process.name))
+    return inside, own
+
+
+def delete(own):
     for namespace in own:
         subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)
+
+
+def remove(name):
+    """Removes a lab: processes, namespaces (with their links and shapers) and its folder."""
+    until = time.monotonic() + REMOVAL_SECONDS
+    clean_looks = 0
+    # A process may have forked since it was listed, or have made a namespace: two looks in succession
+    # find nothing.
+    while clean_looks < 2 and time.monotonic() < until:
+        processes, own = left_of(name)
+        clean_looks = 0 if processes or own else clean_looks + 1
+        for pid in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # A process in a namespace that has lost its name could no longer be found.
+        if not processes:
+            delete(own)
+        time.sleep(0.02)
+    delete(left_of(name)[1])
     shutil.rmtree(pathlib.Path(tempfile.gettempdir()) / name, ignore_errors=True)
 
 

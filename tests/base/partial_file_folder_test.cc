@@ -117,6 +117,14 @@ TEST(PartialFolder, LeavesAFolderOfTheSameNameAlone) {
   put(parent / "out.partial/lock");
   EXPECT_THAT(message_of(begin), HasSubstr("was not left by an interrupted run"));
   EXPECT_TRUE(files::exists(parent / "out.partial/mine"));
+  // A lock with a content of its own may be all that there is.
+  files::remove(parent / "out.partial/mine");
+  std::ofstream(parent / "out.partial/lock") << "4711\n";
+  EXPECT_THAT(message_of(begin), HasSubstr("was not left by an interrupted run"));
+  EXPECT_TRUE(files::exists(parent / "out.partial/lock"));
+  // A writer of onebit that was killed before its mark was complete.
+  std::ofstream(parent / "out.partial/lock") << "onebit: an unf";
+  EXPECT_EQ(message_of(begin), "(no error)");
 }
 
 TEST(PartialFolder, LeavesAReplacedFolderOfTheUserAlone) {

@@ -35,9 +35,16 @@ def lab_namespaces(maker):
             if name.startswith(f"{network_lab.PREFIX}-{maker}-")]
 
 
-def networks_of(maker):
-    """Returns the kernel's identifiers of its namespaces, which exist with or without a name."""
-    return {pathlib.Path("/run/netns", name).stat().st_ino for name in lab_namespaces(maker)}
+def networks_of(test, maker):
+    """Returns the kernel's numbers of its namespaces, which exist with or without a name. They are held
+    open until the test ends: the kernel gives the number of a namespace that is gone to another one,
+    and a process of a lab beside this one would count as left over."""
+    numbers = set()
+    for name in lab_namespaces(maker):
+        file = open(f"/run/netns/{name}", "rb")
+        test.addCleanup(file.close)
+        numbers.add(os.fstat(file.fileno()).st_ino)
+    return numbers
 
 
 def left_over(maker, networks):
@@ -91,7 +98,7 @@ class Training(unittest.TestCase):
             status = lab.run(self.pretrain("slow"), ENOUGH_SECONDS, stdout=file, stderr=file)
             self.assertEqual(status, 0, log.read_text())
             sent = [sent_bytes(lab, rank) for rank in range(2)]
-            networks = networks_of(os.getpid())
+            networks = networks_of(self, os.getpid())
         self.assertEqual(left_over(os.getpid(), networks), [])
         subprocess.run([MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
                         "-np", "2", *self.pretrain("here")], check=True, capture_output=True,
@@ -112,7 +119,7 @@ class Training(unittest.TestCase):
         command[command.index(self.folder / "corpus")] = self.folder / "nowhere"
         with open(log, "w", encoding="utf-8") as file, NetworkLab(2, SLOW) as lab:
             status = lab.run(command, ENOUGH_SECONDS, stdout=file, stderr=file)
-            networks = networks_of(os.getpid())
+            networks = networks_of(self, os.getpid())
         self.assertNotIn(status, (0, network_lab.TIMED_OUT))
         self.assertIn("nowhere", log.read_text())
         self.assertEqual(left_over(os.getpid(), networks), [])
@@ -133,7 +140,7 @@ class Lab(unittest.TestCase):
             for way in ([], ["--plain"]):
                 with self.subTest(signal=number, way=way):
                     lab = self.start(*way, "--", "sh", "-c", "echo ready; exec sleep 300")
-                    networks = networks_of(lab.pid)
+                    networks = networks_of(self, lab.pid)
                     self.assertEqual(len(networks), 3)
                     lab.send_signal(number)
                     lab.wait(30)
@@ -150,10 +157,33 @@ class Lab(unittest.TestCase):
                 os.kill(int(path.parent.name), signal.SIGKILL)
         lab.kill()
         lab.wait()
-        networks = networks_of(lab.pid)
+        networks = networks_of(self, lab.pid)
         self.assertEqual(len(networks), 3)
         with NetworkLab(1, Link()):
             self.assertEqual(left_over(lab.pid, networks), [])
+
+    def test_a_later_lab_is_not_taken_for_what_is_left(self):
+        with NetworkLab(1, Link()):
+            networks = networks_of(self, os.getpid())
+        for _ in range(6):
+            with NetworkLab(1, Link()):
+                self.assertEqual(networks & networks_of(self, os.getpid()), set())
+
+    def test_what_a_killed_maker_was_making_is_removed(self):
+        # The shell stands for an `ip` that waits for the kernel's lock while its maker is killed.
+        name = f"{network_lab.PREFIX}-{os.getpid()}-1"
+        with tempfile.TemporaryDirectory() as folder:
+            slow = pathlib.Path(folder, "ip")
+            slow.symlink_to("/bin/sh")
+            command = f"sleep 1; ip netns add {name}-late; exec sleep 300"
+            late = subprocess.Popen([slow, "-c", command, f"{name}-late"])
+            self.addCleanup(subprocess.run, ["ip", "netns", "delete", f"{name}-late"], check=False,
+                            stderr=subprocess.DEVNULL)
+            self.addCleanup(late.wait)
+            self.addCleanup(late.kill)
+            network_lab.remove(name)
+            self.assertIsNotNone(late.poll())
+            self.assertEqual(lab_namespaces(os.getpid()), [])
 
     def test_status_is_the_programs(self):
         # Open MPI 5 may wait for ever for a program that ends before it has connected its output.

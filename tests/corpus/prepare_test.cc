@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -346,7 +348,22 @@ TEST_F(PrepareTest, ReadsStandardInputAlsoPackedAndTwice) {
   made.vocabulary_size = 40;
   prepare(made);
   EXPECT_EQ(TokenStore(made.output).sentences(), 2u);
-  EXPECT_FALSE(std::filesystem::exists(made.output / "standard-input"));
+  EXPECT_FALSE(std::filesystem::exists(made.output / "streams"));
+}
+
+// `prepare --input <(zcat ...)`: a pipe ends after it has been read once.
+TEST_F(PrepareTest, ReadsANamedPipeTwice) {
+  const Path pipe = folder_ / "pipe.txt";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  PrepareOptions made = options({pipe});
+  made.vocabulary.reset();
+  made.vocabulary_size = 40;
+  std::thread writer([&] { std::ofstream(pipe) << "The king said.\nThe queen said.\n"; });
+  const PrepareReport report = prepare(made);
+  writer.join();
+  EXPECT_EQ(TokenStore(made.output).sentences(), 2u);
+  EXPECT_EQ(report.manifest.sources, std::vector<std::string>{pipe.string()});
+  EXPECT_FALSE(std::filesystem::exists(made.output / "streams"));
 }
 
 TEST_F(PrepareTest, RealBooksTokenizeAsTheTokenizerDoes) {

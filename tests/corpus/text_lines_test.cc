@@ -43,6 +43,18 @@ TEST(FileLines, Utf16IsRefusedByName) {
               HasSubstr("wide.tsv: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8"));
 }
 
+TEST(FileLines, CarriageReturnsAloneEndNoLine) {
+  const TextFiles files;
+  const Path path = files.write("old.tsv", "text\tlabel\ra\tx\r");
+  EXPECT_THAT(
+      message_of([&] { lines_of(path); }),
+      HasSubstr("old.tsv: its lines end in carriage returns (CR) alone: convert it with tr"));
+  EXPECT_THAT(lines_of(files.write("a", "one\r\ntwo\rhalf\r\n")),
+              ElementsAre("one\r", "two\rhalf\r"));
+  EXPECT_THAT(lines_of(files.write("b", "one\r")), ElementsAre("one\r"));
+  EXPECT_THAT(lines_of(files.write("c", "10 %\r20 %\n")), ElementsAre("10 %\r20 %"));
+}
+
 // Lines that cross the blocks in which a file is read.
 TEST(FileLines, LongLines) {
   const TextFiles files;

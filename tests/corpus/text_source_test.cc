@@ -115,6 +115,8 @@ TEST_F(TextSourceTest, NamesWhatCannotBeRead) {
   EXPECT_THAT(message_of([&] { read_all({write("y.txt", " \n\n\t\n")}); }), HasSubstr("is empty"));
   EXPECT_THAT(message_of([&] { read_all({write("z.txt", std::string("\xFF\xFEh\0i\0", 6))}); }),
               HasSubstr("UTF-16"));
+  EXPECT_THAT(message_of([&] { read_all({write("c.txt", "One line.\rTwo.\r")}); }),
+              HasSubstr("c.txt: its lines end in carriage returns (CR) alone"));
 }
 
 // A folder of many texts usually has some that a script has left empty.

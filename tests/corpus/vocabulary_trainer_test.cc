@@ -6,6 +6,7 @@
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/philox.h"
+#include "tests/base/message_of.h"
 
 namespace onebit::corpus {
 namespace {
@@ -29,6 +30,13 @@ TEST(VocabularyTrainer, JoinsTheMostFrequentPair) {
   EXPECT_THAT(train("abc abc bc bc bc ab ab", 14),
               ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##b", "##c",
                           "ab", "bc", "abc"));
+}
+
+// Text without spaces is not empty, and another kind of tokenizer can learn it.
+TEST(VocabularyTrainer, TextOfTooLongWordsIsNamed) {
+  EXPECT_THAT(message_of([] { train(std::string(101, 'a'), 40); }),
+              AllOf(HasSubstr("longer than 100 characters"), HasSubstr("--vocab-type unigram")));
+  EXPECT_THAT(message_of([] { train(" ", 40); }), HasSubstr("the text is empty"));
 }
 
 TEST(VocabularyTrainer, NormalisesLikeTheTokenizer) {

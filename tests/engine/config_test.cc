@@ -255,8 +255,9 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
 
 // A request that is not supported is an error that names the key. A disabled section is none.
 TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
-  for (const char* key :
-       {"amp", "wandb", "comet", "csv_monitor", "flops_profiler", "progressive_layer_drop"}) {
+  for (const char* key : {"amp", "wandb", "comet", "csv_monitor", "flops_profiler",
+                          "progressive_layer_drop", "comms_logger", "elasticity", "autotuning",
+                          "curriculum_learning", "data_efficiency", "eigenvalue"}) {
     const auto with = [&](const char* enabled) {
       return error_of(
           with_optimizer(fmt::format(R"("{}": {{"enabled": {}, "x": 1}})", key, enabled)));

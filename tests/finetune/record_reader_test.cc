@@ -98,6 +98,22 @@ TEST(RecordReader, EmptyLinesAtTheEndAreNoRecords) {
               HasSubstr("f:3: has 1 field, the header has 2"));
 }
 
+// Between JSON texts white space says nothing.
+TEST(RecordReader, BlankLinesBetweenJsonLinesAreNoRecords) {
+  EXPECT_THAT(read("{\"a\": \"x\"}\n \t\r\n  \n{\"a\": \"y\"}\n ", {"a"},
+                   {.format = FileFormat::kJsonLines}),
+              ElementsAre(ElementsAre("1", "x"), ElementsAre("4", "y")));
+}
+
+// pandas writes its index so.
+TEST(RecordReader, AColumnWithoutANameIsListedByItsNumber) {
+  const TextFiles files;
+  RecordReader reader(files.write("f.csv", ",text\n0,a\n"), {.format = FileFormat::kCsv});
+  reader.select({"text"});
+  EXPECT_THAT(reader.unread("FIX"),
+              HasSubstr("a column is not read: number 1, without a name; to read others, FIX"));
+}
+
 TEST(RecordReader, ShortRecordsMayBeLeftOut) {
   const TextFiles files;
   RecordReader reader(

@@ -78,6 +78,17 @@ TEST_F(SentenceFilesTest, PublishedFolders) {
   EXPECT_EQ(read_sentence_files(folder_.path())->pooling, SentencePooling::kFirst);
 }
 
+// The same modules, but other numbers than one vector of a text.
+TEST_F(SentenceFilesTest, ModelsOfOtherTypesAreRefused) {
+  write_published();
+  write("config_sentence_transformers.json", R"({"model_type": "SentenceTransformer"})");
+  EXPECT_EQ(error(), "(no error)");
+  for (const char* type : {"SparseEncoder", "CrossEncoder"}) {
+    write("config_sentence_transformers.json", fmt::format(R"({{"model_type": "{}"}})", type));
+    EXPECT_THAT(error(), HasSubstr(fmt::format("key `model_type` is \"{}\"", type)));
+  }
+}
+
 // As version 6 writes a folder: no max_seq_length, one name for the pooling.
 TEST_F(SentenceFilesTest, FoldersOfVersion6) {
   write_published();

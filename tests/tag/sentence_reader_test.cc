@@ -16,6 +16,7 @@ TEST(SentenceReader, FormatsByTheirEndings) {
   EXPECT_EQ(format_of("a/train.txt"), FileFormat::kConll);
   EXPECT_EQ(format_of("train.conll.gz"), FileFormat::kConll);
   EXPECT_EQ(format_of("en-ud-dev.conllu"), FileFormat::kConllu);
+  EXPECT_EQ(format_of("frames.conllup"), FileFormat::kConllu);
   EXPECT_EQ(format_of("x.jsonl.xz"), FileFormat::kJsonLines);
   EXPECT_EQ(format_of("x.jsonl.zst"), FileFormat::kJsonLines);
   EXPECT_EQ(format_of("eng.testa"), std::nullopt);

@@ -7,8 +7,7 @@
 
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/json.h"
-#include "tests/base/message_of.h"
-#include "tests/base/temporary_folder.h"
+#include "tests/tokenizer_files/tokenizer_files_fixture.h"
 
 namespace onebit::formats {
 namespace {
@@ -16,42 +15,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using text::AddedToken;
-
-constexpr const char* kWords = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n";
-constexpr const char* kLowerCase = R"({"do_lower_case": true})";
-
-class TokenizerFilesTest : public ::testing::Test {
- protected:
-  void write(const std::string& name, const std::string& content) {
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-  }
-  void write_json(const std::string& name, const Json& content) { write(name, content.dump()); }
-  TokenizerFiles read() { return read_tokenizer(folder_.path()); }
-  text::Vocabulary vocabulary() { return text::Vocabulary::from_parts(read().vocabulary, "test"); }
-  std::string error() {
-    return message_of([&] { vocabulary(); });
-  }
-  // tokenizer.json of these words.
-  static Json combined() {
-    TokenizerFiles files;
-    files.vocabulary.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"};
-    files.config = TokenizerConfigFile{};
-    for (const TextFile& file : tokenizer_files(files)) {
-      if (file.name == "tokenizer.json") return parse_json(file.text, file.name);
-    }
-    return {};
-  }
-  // What the reader says of tokenizer.json after a change.
-  template <typename Change>
-  std::string error_of(const Change& change) {
-    Json json = combined();
-    change(json);
-    write_json("tokenizer.json", json);
-    return error();
-  }
-
-  TemporaryFolder folder_;
-};
 
 // transformers wrote the golden file for the same vocabulary (tools/make_checkpoint_goldens.py).
 TEST_F(TokenizerFilesTest, TokenizerJsonIsThatOfTransformers) {
@@ -133,7 +96,7 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
   EXPECT_THAT(error(), HasSubstr("the value of \"x1\" is not a token's id"));
   write("added_tokens.json", R"({"x1": 7})");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"8": {"content": "x1"}}})");
-  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in another file 8"));
+  EXPECT_THAT(error(), HasSubstr("the id of the added token \"x1\" is 7, in another place 8"));
   std::filesystem::remove(folder_ / "added_tokens.json");
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "x1"}}})");
   EXPECT_THAT(error(), HasSubstr("`added_tokens_decoder.x`: its name must be a token's id"));
@@ -229,25 +192,7 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
   EXPECT_EQ(error_of(with("truncation", {{"direction", "Right"}, {"max_length", 8}})),
             "(no error)");
   EXPECT_THAT(error_of(with("odd", 3)), HasSubstr("key `odd` is not known"));
-}
-
-// transformers' classes for any tokenizer take all rules from tokenizer.json.
-TEST_F(TokenizerFilesTest, ClassesOfOtherModels) {
-  for (const char* name : {"PreTrainedTokenizerFast", "TokenizersBackend", "DistilBertTokenizer",
-                           "ElectraTokenizerFast", "BertTokenizerFast"}) {
-    write_json("tokenizer.json", combined());
-    write_json("tokenizer_config.json", {{"tokenizer_class", name}, {"model_max_length", 64}});
-    EXPECT_EQ(error(), "(no error)") << name;
-    EXPECT_EQ(read().config->model_max_length, 64);
-  }
-  write("tokenizer_config.json", R"({"tokenizer_class": "TokenizersBackend"})");
-  EXPECT_THAT(error_of([](Json& json) { json["post_processor"] = nullptr; }),
-              HasSubstr("key `post_processor` is none"));
-  std::filesystem::remove(folder_ / "tokenizer.json");
-  write("vocab.txt", kWords);
-  EXPECT_THAT(error(), HasSubstr("takes its rules from tokenizer.json"));
-  write("tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})");
-  EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"WhisperTokenizer\""));
+  EXPECT_THAT(error_of(with("version", "2.0")), HasSubstr("key `version` is \"2.0\""));
 }
 
 // MPNet has WordPiece, other special tokens, and two separators between the texts of a pair.

@@ -51,7 +51,7 @@ std::optional<FileFormat> format_of(const Path& path) {
   for (const char* ending : {".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2"}) {
     if (name.ends_with(ending)) return FileFormat::kConll;
   }
-  if (name.ends_with(".conllu")) return FileFormat::kConllu;
+  if (name.ends_with(".conllu") || name.ends_with(".conllup")) return FileFormat::kConllu;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include "onebit/data/corpus/input_files.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,36 +102,62 @@ InputFiles find_input_files(const std::vector<Path>& inputs) {
 
 namespace {
 
-constexpr const char* kKeptName = "standard-input";
+constexpr const char* kKeptStreams = "streams";
 
-uint64_t copy_standard_input(const Path& path) {
-  FileWriter writer(path);
-  std::vector<char> buffer(size_t{1} << 20);
-  for (;;) {
-    const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-    const CallResult result = got;
-    if (result.failed() && result.error() == EINTR) continue;
-    require_call(result, "standard input: cannot read");
-    if (got == 0) break;
-    writer.write(buffer.data(), static_cast<size_t>(got));
+// Closes what it has opened.
+class Stream {
+ public:
+  explicit Stream(const InputFile& file) : name_(file.name) {
+    if (file.path == "-") return;
+    const CallResult opened = descriptor_ = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+    require_call(opened, "{}: cannot open", name_);
   }
-  writer.finish();
-  return writer.size_bytes();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
+
+  uint64_t copy_to(const Path& path) const {
+    FileWriter writer(path);
+    std::vector<char> buffer(size_t{1} << 20);
+    for (;;) {
+      const ssize_t got = ::read(descriptor_, buffer.data(), buffer.size());
+      const CallResult result = got;
+      if (result.failed() && result.error() == EINTR) continue;
+      require_call(result, "{}: cannot read", name_);
+      if (got == 0) break;
+      writer.write(buffer.data(), static_cast<size_t>(got));
+    }
+    writer.finish();
+    return writer.size_bytes();
+  }
+
+ private:
+  std::string name_;
+  int descriptor_ = STDIN_FILENO;
+};
+
+bool is_stream(const InputFile& file) {
+  return file.path == "-" || fs::is_fifo(file.path) || fs::is_character_file(file.path);
 }
 
 }  // namespace
 
-void keep_standard_input(std::vector<InputFile>& files, const Path& folder) {
-  for (InputFile& file : files) {
-    if (file.path != "-") continue;
-    file.path = folder / kKeptName;
-    file.size_bytes = copy_standard_input(file.path);
+void keep_streams(std::vector<InputFile>& files, const Path& folder) {
+  const Path kept = folder / kKeptStreams;
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!is_stream(files[i])) continue;
+    fs::create_directories(kept);
+    const Path copy = kept / std::to_string(i);
+    files[i].size_bytes = Stream(files[i]).copy_to(copy);
+    files[i].path = copy;
   }
 }
 
-void drop_kept_standard_input(const Path& folder) {
+void drop_kept_streams(const Path& folder) {
   std::error_code ignored;
-  std::filesystem::remove(folder / kKeptName, ignored);
+  fs::remove_all(folder / kKeptStreams, ignored);
 }
 
 }  // namespace onebit::corpus

@@ -28,10 +28,11 @@ struct InputFiles {
 // do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
-// Standard input can be read only once, but learning a vocabulary needs the text twice.
+// Standard input and named pipes can be read only once, but learning a vocabulary needs the text
+// twice.
 
-// If `files` contain standard input, copies it to a file in `folder` and replaces the entry.
-void keep_standard_input(std::vector<InputFile>& files, const Path& folder);
-void drop_kept_standard_input(const Path& folder);
+// Copies those among `files` to files in `folder` and replaces their entries.
+void keep_streams(std::vector<InputFile>& files, const Path& folder);
+void drop_kept_streams(const Path& folder);
 
 }  // namespace onebit::corpus

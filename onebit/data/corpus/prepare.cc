@@ -181,7 +181,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   }
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();
-  if (options.vocabulary_size) keep_standard_input(inputs.files, writer.partial_folder());
+  if (options.vocabulary_size) keep_streams(inputs.files, writer.partial_folder());
   const ChosenVocabulary vocabulary =
       choose_vocabulary(options, inputs.files, writer.partial_folder());
   report.decisions.insert(report.decisions.end(), vocabulary.decisions.begin(),
@@ -191,7 +191,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   for (std::string note : {totals.decision, totals.empty_files, totals.left_out.summary()}) {
     if (!note.empty()) report.decisions.push_back(std::move(note));
   }
-  drop_kept_standard_input(writer.partial_folder());
+  drop_kept_streams(writer.partial_folder());
   require(writer.has_sentences() || totals.left_out.count() == 0, "no sentence was found: {}",
           totals.left_out.summary());
   const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));

@@ -49,7 +49,10 @@ bool FileLines::next(std::string& line) {
   line.assign(buffer_, position_, end - position_);
   position_ = std::min(end + 1, buffer_.size());
   ++number_;
-  if (number_ == 1) refuse_utf16(line, name_);
+  if (number_ == 1) {
+    refuse_utf16(line, name_);
+    if (at_end_ && position_ == buffer_.size()) refuse_carriage_returns(line, name_);
+  }
   if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
   if (const auto bad = text::first_invalid_utf8(line)) {
     fail(

@@ -21,6 +21,15 @@ inline void refuse_utf16(std::string_view text, const std::string& name) {
           "{}: is UTF-16: convert it with iconv -f UTF-16 -t UTF-8", name);
 }
 
+// `text`: the beginning of file `name`. Error: its lines end in carriage returns alone, as old
+// programs for the Macintosh write them, so that all of it would be one line.
+inline void refuse_carriage_returns(std::string_view text, const std::string& name) {
+  const size_t first = text.find('\r');
+  if (first == std::string_view::npos || text.find('\n') != std::string_view::npos) return;
+  require(text.find_first_not_of("\r", first) == std::string_view::npos,
+          "{}: its lines end in carriage returns (CR) alone: convert it with tr '\\r' '\\n'", name);
+}
+
 inline std::string_view stripped(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\f\v";
   const size_t begin = text.find_first_not_of(kSpace);

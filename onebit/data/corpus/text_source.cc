@@ -210,6 +210,7 @@ void TextSource::open_next() {
   pending_.clear();
   fill(kBlockBytes);
   refuse_utf16(pending_, file.name);
+  refuse_carriage_returns(pending_, file.name);
   if (pending_.starts_with(kByteOrderMark)) {
     pending_.erase(0, kByteOrderMark.size());
     offset_bytes_ = kByteOrderMark.size();

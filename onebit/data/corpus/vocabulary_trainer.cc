@@ -151,6 +151,11 @@ void VocabularyTrainer::merge(const VocabularyTrainer& other) {
 
 std::vector<std::string> VocabularyTrainer::train(int32_t vocab_size, int threads) const {
   std::vector<CountedWord> words = normalized(body_->counts, body_->characters, threads);
+  require(!words.empty() || body_->counts.size() == 0,
+          "no words to train a vocabulary on: each word of the text is longer than {} characters, "
+          "which is [UNK] in a WordPiece tokenizer; where a script has no spaces, learn another "
+          "kind with --vocab-type unigram",
+          text::kMaxWordCharacters);
   require(!words.empty(), "no words to train a vocabulary on: the text is empty");
   const std::u32string letters = alphabet(words);
   std::erase_if(words, [&](const CountedWord& w) { return !is_spelled_with(w.first, letters); });

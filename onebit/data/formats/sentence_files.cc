@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kModules = "modules.json";
 constexpr const char* kSentenceBert = "sentence_bert_config.json";
 constexpr const char* kOwnConfig = "config_sentence_transformers.json";
+constexpr const char* kModelType = "SentenceTransformer";
 constexpr const char* kPackage = "sentence_transformers.";
 constexpr const char* kModulePrefix = "sentence_transformers.models.";
 
@@ -138,7 +139,9 @@ void read_prompts(const Path& path, SentenceFiles& files) {
           reader.place("default_prompt_name"), files.default_prompt);
   files.similarity = reader.choice("similarity_fn_name", files.similarity,
                                    {"cosine", "dot", "euclidean", "manhattan"});
-  for (const char* key : {"__version__", "model_type"}) reader.accept(key);
+  // A SparseEncoder or a CrossEncoder computes no vector of this kind from the same modules.
+  reader.choice("model_type", kModelType, {kModelType});
+  reader.accept("__version__");
   reader.finish();
 }
 

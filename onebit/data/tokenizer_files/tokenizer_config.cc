@@ -40,15 +40,17 @@ constexpr const char* kBertClasses[] = {"BertTokenizer",
 constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "TokenizersBackend",
                                            "PreTrainedTokenizer"};
 
-// Classes of byte pairs and unigram models, and of WordPiece with other special tokens than BERT's.
-// They take their rules from tokenizer.json as well.
+// WordPiece with other special tokens than BERT's.
+constexpr const char* kOtherWordPieceClasses[] = {"MPNetTokenizer", "MPNetTokenizerFast"};
+
+// Classes of byte pairs and unigram models. They take their rules from tokenizer.json as well.
 constexpr const char* kPipelineClasses[] = {
     "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
     "XLMRobertaTokenizerFast", "CamembertTokenizer",   "CamembertTokenizerFast",
     "GPT2Tokenizer",           "GPT2TokenizerFast",    "GemmaTokenizer",
     "GemmaTokenizerFast",      "LongformerTokenizer",  "LongformerTokenizerFast",
     "AlbertTokenizer",         "AlbertTokenizerFast",  "T5Tokenizer",
-    "T5TokenizerFast",         "MPNetTokenizer",       "MPNetTokenizerFast"};
+    "T5TokenizerFast"};
 
 // Members that change no id of a text that is not cut: what transformers stores of the calls that
 // made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
@@ -79,7 +81,6 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "max_len_single_sentence",
                                      "mirror",
                                      "model_input_names",
-                                     "model_specific_special_tokens",
                                      "model_type",
                                      "name_or_path",
                                      "pad_to_multiple_of",
@@ -121,7 +122,9 @@ constexpr const char* kHarmless[] = {"_commit_hash",
 
 constexpr const char* kRoles[] = {"unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 constexpr const char* kOtherRoles[] = {"bos_token", "eos_token"};
-constexpr const char* kLists[] = {"additional_special_tokens", "extra_special_tokens"};
+// Tokens by number or, in newer files, by a name of the model's own.
+constexpr const char* kLists[] = {"additional_special_tokens", "extra_special_tokens",
+                                  "model_specific_special_tokens"};
 
 // A special token is a string, or an object with its settings.
 std::optional<text::AddedToken> special_token(const Json& value, const std::string& place,
@@ -213,7 +216,9 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
     return std::ranges::find(list, given) != std::end(list);
   };
   members.is_bert = is_in(kBertClasses);
-  members.is_generic = is_in(kGenericClasses) || is_in(kPipelineClasses);
+  members.is_pipeline = is_in(kPipelineClasses);
+  members.is_generic =
+      is_in(kGenericClasses) || is_in(kOtherWordPieceClasses) || members.is_pipeline;
   require(
       members.is_bert || members.is_generic,
       "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "

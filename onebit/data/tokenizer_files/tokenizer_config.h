@@ -25,6 +25,8 @@ struct TokenizerConfigMembers {
   bool is_generic = false;
   // Whether the class is one of BERT's, with WordPiece.
   bool is_bert = false;
+  // Whether the class has byte pairs or a unigram model.
+  bool is_pipeline = false;
   std::optional<bool> lower_case, strip_accents, tokenize_chinese_chars;
   std::optional<int64_t> model_max_length;
   std::optional<bool> add_prefix_space;

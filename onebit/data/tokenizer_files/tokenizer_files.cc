@@ -67,14 +67,14 @@ class AddedTokens {
     const auto [found, is_new] = tokens_.emplace(token.content, token);
     AddedToken& known = found->second;
     require(known.id == token.id,
-            "{}: the id of the added token {} is {}, in another file {}; "
+            "{}: the id of the added token {} is {}, in another place {}; "
             "make them agree",
             place, quote(token.content), token.id, known.id);
     AddedToken same = token;
     same.special = known.special;
     require(same == known,
             "{}: the added token {} has other settings (single_word, lstrip, rstrip, normalized) "
-            "than in another file; make them agree",
+            "than in another place; make them agree",
             place, quote(token.content));
     known.special = known.special || token.special;
   }
@@ -165,6 +165,19 @@ std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const P
   return lines;
 }
 
+// transformers' BERT classes take strip_accents from tokenizer_config.json alone, where nothing
+// means "as do_lower_case". Programs that read tokenizer.json alone would find other accents.
+void check_accents(const TokenizerConfigMembers& members, const TokenizerJson& json,
+                   const Path& config) {
+  if (!members.is_bert || members.strip_accents || !json.strip_accents) return;
+  require(
+      *json.strip_accents == json.lower_case,
+      "{}: has no strip_accents, so that accents are {} in transformers, and tokenizer.json has "
+      "strip_accents {}; write the key into {}",
+      config.string(), json.lower_case ? "stripped" : "kept", *json.strip_accents,
+      kTokenizerConfigJson);
+}
+
 std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfigMembers>& members,
                                              const std::optional<TokenizerJson>& json,
                                              const Sources& sources) {
@@ -188,6 +201,7 @@ std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfig
             "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them",
             sources.config->string(), lower_case, json && json->lower_case);
     config.lower_case = lower_case;
+    if (json) check_accents(*members, *json, *sources.config);
     if (members->strip_accents) config.strip_accents = members->strip_accents;
     config.tokenize_chinese_chars =
         config.tokenize_chinese_chars && members->tokenize_chinese_chars.value_or(true);
@@ -214,9 +228,21 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
           quote(names.cls), quote(names.sep));
 }
 
+void check_word_piece_class(const std::optional<TokenizerConfigMembers>& members,
+                            const std::string& place) {
+  require(!members || !members->is_pipeline,
+          "{}: its model is WordPiece, and key `tokenizer_class` of {} is a class of byte pairs or "
+          "of a unigram model; write BertTokenizer there if the rules are BERT's, or "
+          "PreTrainedTokenizerFast",
+          place, kTokenizerConfigJson);
+  require(!members || !members->add_prefix_space.value_or(false),
+          "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
+          place);
+}
+
 // transformers' classes change the rules of their tokenizer.json by some members.
-void check_class(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
-                 const Path& combined) {
+void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
+                          const TokenizerJson& json, const Path& combined) {
   require(
       !members || !members->is_bert,
       "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
@@ -275,14 +301,12 @@ TokenizerFiles read_sources(const Sources& sources) {
     std::string text = read_regular_file(*sources.combined, kMaxJsonBytes);
     json = parse_tokenizer_json(parse_json(text, place), place);
     if (json->pipeline) {
-      check_class(members, *json, *sources.combined);
+      check_pipeline_class(members, *json, *sources.combined);
       keep_files(sources, std::move(text), *json->pipeline);
       files.vocabulary.pipeline = json->pipeline;
       if (specials.roles.empty()) files.vocabulary.names = names_in(*json);
     } else {
-      require(!members || !members->add_prefix_space.value_or(false),
-              "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
-              place);
+      check_word_piece_class(members, place);
     }
     files.vocabulary.pair = json->pair;
     check_template(members, *json, files.vocabulary.names, place);

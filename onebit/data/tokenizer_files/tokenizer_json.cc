@@ -259,7 +259,7 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   require(json.is_object(), "{}: must be an object", place);
   TokenizerJson tokenizer;
   JsonReader reader(json, place, "");
-  reader.accept("version");
+  reader.choice("version", "1.0", {"1.0"});
   read_truncation(reader.raw("truncation"), place);
   reader.accept("padding");  // onebit pads nothing
   reader.accept("decoder");  // from ids to text

@@ -183,6 +183,8 @@ void read_exchange(Keys& run, EngineConfig& engine) {
 void accept_without_effect(Keys& recipe) {
   const std::pair<const char*, const char*> keys[] = {
       {"zero_allow_untested_optimizer", "onebit has no ZeRO"},
+      {"zero_force_ds_cpu_optimizer", "onebit has no ZeRO"},
+      {"aio", "no state is moved to a disk during a step"},
       {"disable_allgather", "exchanges are always all-to-all and all-gather"},
       {"dump_state", "recipe.resolved.json in the run's folder contains every value used"},
       {"memory_breakdown", "the memory table is always printed"},
@@ -252,6 +254,13 @@ void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   recipe.off("amp", "use fp16 or bf16");
   for (const char* monitor : {"wandb", "comet", "csv_monitor"}) recipe.off(monitor, metrics);
   recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
+  recipe.off("comms_logger", "the time and the bytes of the exchange are in metrics.jsonl");
+  recipe.off("elasticity", "a run continues on another number of ranks with --resume");
+  recipe.off("autotuning", "onebit plan compares the ways to exchange gradients");
+  for (const char* key : {"curriculum_learning", "data_efficiency"}) {
+    recipe.off(key, "lengths and order of the data are those of the section data");
+  }
+  recipe.off("eigenvalue", "it serves quantization, which onebit does not have");
   if (!model.progressive_layer_drop) {
     recipe.off("progressive_layer_drop",
                "it skips layers, which only pre-training supports. In this task every layer "

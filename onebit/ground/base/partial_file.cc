@@ -150,10 +150,11 @@ std::vector<std::string> names_in(const Path& folder) {
 // A writer that was killed between creating its lock and marking it has left nothing else.
 bool is_left_over(const Path& partial) {
   const std::vector<std::string> names = names_in(partial);
-  if (names.empty() || names == std::vector<std::string>{kLockName}) return true;
+  if (names.empty()) return true;
   const Path lock = partial / kLockName;
-  return files::is_regular_file(lock) && files::file_size(lock) == kMark.size() &&
-         read_file(lock) == kMark;
+  if (!files::is_regular_file(lock) || files::file_size(lock) > kMark.size()) return false;
+  const std::string mark = read_file(lock);
+  return mark == kMark || (kMark.starts_with(mark) && names.size() == 1);
 }
 
 bool is_in_the_way(const Path& folder, const std::string& name) {

@@ -80,10 +80,6 @@ namespace {
 
 constexpr size_t kMaxNamesListed = 30;
 
-bool is_empty(const std::string& line) {
-  return line.empty() || line == "\r";
-}
-
 void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
   if (line.ends_with('\r')) line.pop_back();
   fields.clear();
@@ -228,11 +224,21 @@ std::string RecordReader::unread(const std::string& fix) const {
     const bool is_read = options_.format == FileFormat::kJsonLines
                              ? std::ranges::find(keys_, names_[i]) != keys_.end()
                              : std::ranges::find(selected_, i) != selected_.end();
-    if (!is_read) others.push_back(names_[i]);
+    // pandas writes its index as a column without a name.
+    if (!is_read) {
+      others.push_back(names_[i].empty() ? fmt::format("number {}, without a name", i + 1)
+                                         : names_[i]);
+    }
   }
   if (others.empty()) return "";
   return fmt::format("{}: {} not read: {}; to read others, {}", name(),
                      others.size() == 1 ? "a column is" : "some columns are", listed(others), fix);
+}
+
+bool RecordReader::is_empty_line(const std::string& line) const {
+  // Between JSON texts white space says nothing. In other files it is the value of a column.
+  if (options_.format == FileFormat::kJsonLines) return corpus::stripped(line).empty();
+  return line.empty() || line == "\r";
 }
 
 bool RecordReader::next_line() {
@@ -243,7 +249,7 @@ bool RecordReader::next_line() {
   if (!has_held_) {
     empty_lines_ = 0;
     if (!lines_.next(held_)) return false;
-    while (is_empty(held_)) {
+    while (is_empty_line(held_)) {
       ++empty_lines_;
       if (!lines_.next(held_)) return false;
     }

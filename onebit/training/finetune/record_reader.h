@@ -80,6 +80,7 @@ class RecordReader {
   int64_t skipped() const { return skipped_; }
 
  private:
+  bool is_empty_line(const std::string& line) const;
   bool next_line();
   bool take_record(std::vector<Field>& fields);
   void read_first_keys();

@@ -1,0 +1,79 @@
+// What the classes of transformers say of the rules in tokenizer.json.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+#include "tests/tokenizer_files/tokenizer_files_fixture.h"
+
+namespace onebit::formats {
+namespace {
+
+using testing::HasSubstr;
+using text::AddedToken;
+
+// transformers' classes for any tokenizer take all rules from tokenizer.json.
+TEST_F(TokenizerFilesTest, ClassesOfOtherModels) {
+  for (const char* name : {"PreTrainedTokenizerFast", "TokenizersBackend", "DistilBertTokenizer",
+                           "ElectraTokenizerFast", "BertTokenizerFast"}) {
+    write_json("tokenizer.json", combined());
+    write_json("tokenizer_config.json", {{"tokenizer_class", name}, {"model_max_length", 64}});
+    EXPECT_EQ(error(), "(no error)") << name;
+    EXPECT_EQ(read().config->model_max_length, 64);
+  }
+  write("tokenizer_config.json", R"({"tokenizer_class": "TokenizersBackend"})");
+  EXPECT_THAT(error_of([](Json& json) { json["post_processor"] = nullptr; }),
+              HasSubstr("key `post_processor` is none"));
+  std::filesystem::remove(folder_ / "tokenizer.json");
+  write("vocab.txt", kWords);
+  EXPECT_THAT(error(), HasSubstr("takes its rules from tokenizer.json"));
+  write("tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})");
+  EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"WhisperTokenizer\""));
+}
+
+// transformers makes the rules of these classes anew, and none of them is WordPiece.
+TEST_F(TokenizerFilesTest, AClassOfAnotherModelIsRefused) {
+  write_json("tokenizer.json", combined());
+  for (const char* name : {"RobertaTokenizer", "XLMRobertaTokenizerFast", "T5Tokenizer"}) {
+    write_json("tokenizer_config.json", {{"tokenizer_class", name}});
+    EXPECT_THAT(error(), HasSubstr("its model is WordPiece, and key `tokenizer_class`")) << name;
+  }
+}
+
+// transformers' BERT classes take them from tokenizer_config.json, other programs from
+// tokenizer.json.
+TEST_F(TokenizerFilesTest, AccentsAreTheSameInBothFiles) {
+  const auto with = [](const Json& value) {
+    return [=](Json& json) { json["normalizer"]["strip_accents"] = value; };
+  };
+  write("tokenizer_config.json", kLowerCase);
+  EXPECT_THAT(error_of(with(false)), HasSubstr("has no strip_accents, so that accents are stripped "
+                                               "in transformers, and tokenizer.json has"));
+  EXPECT_EQ(error_of(with(true)), "(no error)");
+  EXPECT_EQ(error_of(with(nullptr)), "(no error)");
+  write("tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
+  EXPECT_EQ(error_of(with(false)), "(no error)");
+  EXPECT_EQ(read().config->strip_accents, false);
+  write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+  EXPECT_EQ(error_of(with(false)), "(no error)");
+  EXPECT_EQ(read().config->strip_accents, false);
+}
+
+// Newer versions of transformers name the special tokens that only one model has.
+TEST_F(TokenizerFilesTest, SpecialTokensWithNamesOfAModelsOwn) {
+  write("vocab.txt", kWords);
+  const auto config = [](const char* token) {
+    return fmt::format(
+        R"({{"do_lower_case": true, "model_specific_special_tokens": {{"x_token": "{}"}}}})",
+        token);
+  };
+  write("tokenizer_config.json", config("b"));
+  EXPECT_EQ(read().vocabulary.added,
+            (std::vector<AddedToken>{{.id = 6, .content = "b", .special = true}}));
+  write("tokenizer_config.json", config("<x>"));
+  EXPECT_THAT(error(), HasSubstr("the special token \"<x>\" has no id"));
+}
+
+}  // namespace
+}  // namespace onebit::formats
