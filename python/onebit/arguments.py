@@ -4,6 +4,7 @@ or converted in silence. Types are checked here, values where they are used."""
 from __future__ import annotations
 
 import json
+import numbers
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,8 +82,8 @@ def small(value: object, name: str) -> int:
 
 
 def number(value: object, name: str) -> float:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """A finite number, also numpy's. Not a bool."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {kind(value)}")
     try:
         given = float(value)
@@ -105,6 +106,20 @@ def function(value: object, name: str) -> Callable[..., Any]:
     if not callable(value):
         raise TypeError(f"{name} must be a function, not {kind(value)}")
     return value
+
+
+def instance(value: object, name: str, of: type[T], expected: str) -> T:
+    """An object of a class."""
+    if not isinstance(value, of):
+        raise TypeError(f"{name} must be {expected}, not {kind(value)}")
+    return value
+
+
+def mapping(value: object, name: str) -> dict[str, Any]:
+    """A dict, or the like, with texts as keys."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dict, not {kind(value)}")
+    return {text(key, f"a key of {name}"): one for key, one in value.items()}
 
 
 def maybe(check: Callable[[object, str], T], value: object, name: str) -> T | None:
@@ -143,11 +158,12 @@ def _assignments(overrides: object) -> list[str]:
     for key, value in overrides.items():
         if "=" in text(key, "a key of overrides"):
             raise _core.Error(f"overrides: the key {key!r} has a =")
-        lines.append(f"{key}={_json(value, f'overrides[{key!r}]')}")
+        lines.append(f"{key}={json_text(value, f'overrides[{key!r}]')}")
     return lines
 
 
-def _json(value: object, name: str) -> str:
+def json_text(value: object, name: str) -> str:
+    """The value as JSON."""
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -158,7 +174,7 @@ def recipe(value: object, overrides: object = None) -> _core.Recipe:
     """A recipe from a path or a mapping, with `overrides` as the program's --set has them."""
     lines = [] if overrides is None else _assignments(overrides)
     if isinstance(value, Mapping):
-        return _core.Recipe("", _json(dict(value), "recipe"), lines)
+        return _core.Recipe("", json_text(dict(value), "recipe"), lines)
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"recipe must be a path or a dict, not {kind(value)}")
     return _core.Recipe(path(value, "recipe"), "", lines)

@@ -87,6 +87,8 @@ class Classifier:
         compute: str = "f32",
         threads: int | None = None,
     ) -> None:
+        """Loads the model. Texts of more than `max_sequence_length` tokens, at first 128, are cut.
+        `batch_size` texts are computed at once."""
         self._model = _core.Classifier(
             arguments.path(folder, "folder"),
             arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
@@ -175,6 +177,7 @@ class QuestionAnswering:
     """Finds the answer to a question in a text (SQuAD)."""
 
     def __init__(self, folder: Folder, *, compute: str = "f32", threads: int | None = None) -> None:
+        """Loads the model. Its windows, and whether it may abstain, are those of its training."""
         self._model = _core.QuestionAnswering(
             arguments.path(folder, "folder"), arguments.text(compute, "compute"),
             arguments.maybe(arguments.small, threads, "threads"))
@@ -209,6 +212,7 @@ class FillMask:
     """Predicts the tokens that are replaced by [MASK] in a text."""
 
     def __init__(self, folder: Folder, *, threads: int | None = None) -> None:
+        """Loads the model. Error: it has no head that predicts words."""
         self._model = _core.FillMask(
             arguments.path(folder, "folder"), arguments.maybe(arguments.small, threads, "threads"))
 

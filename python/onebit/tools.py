@@ -39,10 +39,10 @@ def prepare(
     """Turns text, or examples of other programs, into a store to train from.
 
     Give `vocab_size` to learn a vocabulary from the text, of `vocab_type` "wordpiece", "unigram" or
-    "bpe" (byte pairs), or `vocab`, a vocab.txt or a model's folder. `source` is "text", or "hdf5" or "tfrecord" for examples with pairs and masks of their
-    own, which need `vocab`. The other options are the program's (docs/prepare.md). `progress` is
-    called about once a second with a dict. An exception that it raises, or Ctrl-C, ends the work
-    and leaves nothing behind.
+    "bpe" (byte pairs), or `vocab`, a vocab.txt or a model's folder. `source` is "text", or "hdf5" or
+    "tfrecord" for examples with pairs and masks of their own, which need `vocab`. The other options
+    are the program's (docs/pretraining.md). `progress` is called about once a second with a dict.
+    An exception that it raises, or Ctrl-C, ends the work and leaves nothing behind.
 
     Returns "output", "manifest" (counts, checksums, sources), "decisions" (what was chosen
     automatically), "seconds".

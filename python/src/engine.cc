@@ -34,7 +34,8 @@ Shape stored_shape(const std::string& name, const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t size : shape) {
     require(size >= 0, "parameter `{}` has a negative dimension", name);
-    elements *= size;
+    require(!__builtin_mul_overflow(elements, size, &elements),
+            "parameter `{}` has more elements than a memory can hold", name);
   }
   require(elements > 0, "parameter `{}` has no elements; leave it out", name);
   if (shape.size() < 2) return {elements};

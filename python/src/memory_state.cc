@@ -1,5 +1,6 @@
 #include "python/src/memory_state.h"
 
+#include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
 #include <cstring>
@@ -19,6 +20,15 @@ void copy_part(const Array& from, int64_t begin, std::span<float> to) {
           "the state has {} elements where {} are needed: it is of another model", elements,
           begin + wanted);
   std::memcpy(to.data(), from.data() + begin, to.size_bytes());
+}
+
+// A part of a state as it is, without a conversion. Error: it is of another type.
+template <typename T>
+T part_of(nb::handle value, const std::string& label, const char* expected) {
+  T part{};
+  require(nb::try_cast(value, part, false), "{} is a {}: it must be {}", label,
+          nb::type_name(value.type()).c_str(), expected);
+  return part;
 }
 
 }  // namespace
@@ -50,14 +60,19 @@ void MemoryState::keep(const std::string& name, ConstView flat) {
 
 StateInMemory::StateInMemory(const nb::dict& states, int saved_world_size)
     : saved_world_size_(saved_world_size) {
-  for (const auto& [rank, state] : states) {
-    Arrays& arrays = buffers_[nb::cast<int>(rank)];
-    for (const auto& [key, value] : nb::cast<nb::dict>(state)) {
-      const auto name = nb::cast<std::string>(key);
+  for (const auto& [key_of_state, state] : states) {
+    const auto rank = part_of<int>(key_of_state, "a key of the states", "a rank");
+    const auto parts =
+        part_of<nb::dict>(state, fmt::format("the state of rank {}", rank), "a dict");
+    Arrays& arrays = buffers_[rank];
+    for (const auto& [key, value] : parts) {
+      const auto name = part_of<std::string>(key, "a key of a state", "a str");
+      const std::string label = "`" + name + "` of the state";
       if (name.starts_with("scalar/")) {
-        scalars_[name.substr(7)] = parse_json(nb::cast<std::string>(value), "`" + name + "`");
+        scalars_[name.substr(7)] = parse_json(part_of<std::string>(value, label, "a str"), label);
       } else {
-        arrays[name] = nb::cast<Array>(value, false);
+        arrays[name] =
+            part_of<Array>(value, label, "a dense f32 array of one dimension on the CPU");
       }
     }
   }

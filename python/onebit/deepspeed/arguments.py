@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from onebit import _core
+from onebit import _core, arguments
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Adds DeepSpeed's arguments to a script's. DeepSpeed's launcher also gives --local_rank, which
     a script declares itself."""
+    arguments.instance(parser, "parser", argparse.ArgumentParser, "an argparse.ArgumentParser")
     group = parser.add_argument_group("DeepSpeed", "the engine's configuration")
     group.add_argument("--deepspeed", action="store_true",
                        help="accepted; this engine is always used")

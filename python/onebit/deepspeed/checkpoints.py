@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import pickle
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
 
 if TYPE_CHECKING:
     from onebit.deepspeed.engine import DeepSpeedEngine
@@ -27,6 +28,17 @@ _THEIRS = ("optimizer", "buffer_names", "param_shapes", "frozen_param_shapes", "
 
 def rank_file(rank: int) -> str:
     return f"onebit_rank_{rank:04d}_optim_states.pt"
+
+
+def name_of(tag: Any) -> str:
+    """Returns the name of a tag's folder. Error: it is no name of a folder."""
+    if not isinstance(tag, (str, int)) or isinstance(tag, bool):
+        raise TypeError(f"tag must be a str, not {arguments.kind(tag)}")
+    name = arguments.path(str(tag), "tag")
+    if "/" in name or name.startswith(".") or name == "latest":
+        raise _core.Error(f"tag is {name!r}: it must be the name of a folder, without / and without "
+                          "a . at its beginning, and not `latest`")
+    return name
 
 
 def _writes(engine: DeepSpeedEngine) -> bool:
@@ -49,6 +61,7 @@ def save(engine: DeepSpeedEngine, folder: str, tag: str, client: dict[str, Any],
          exclude_frozen: bool) -> None:
     """Writes a checkpoint. Nothing half-written has the tag's name: ranks write beside it, and the
     folder is renamed when all have ended."""
+    arguments.instance(client, "client_state", dict, "a dict")
     if taken := sorted(set(client) & set(_OWN)):
         raise _core.Error(f"save_checkpoint(client_state=...) has the key `{taken[0]}`, which is the "
                           "engine's: give it another name")
@@ -93,49 +106,52 @@ def save_values(engine: DeepSpeedEngine, folder: str, name: str, values: dict[st
     if _writes(engine):
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        torch.save(values, path / f".{name}.partial")
+        with open(path / f".{name}.partial", "wb") as file:
+            torch.save(values, file)
         os.replace(path / f".{name}.partial", path / name)
     engine.optimizer.ranks.barrier()
 
 
 def find(folder: str, tag: str | None) -> pathlib.Path | None:
-    """Returns the tag's folder, by default the folder that `latest` names. None: there is no checkpoint. Error: the
-    tag that was asked for is missing."""
+    """Returns the tag's folder, by default the one that `latest` names. None: there is no
+    checkpoint. Error: the tag that was asked for is missing."""
     root = pathlib.Path(folder)
     if tag is None:
         latest = root / "latest"
         if not latest.is_file():
             return None
         tag = latest.read_text(encoding="utf-8").strip()
-    found = root / str(tag)
+    found = root / name_of(tag)
     if not (found / MODEL_FILE).is_file():
         there = sorted(path.parent.name for path in root.glob(f"*/{MODEL_FILE}"))
-        raise _core.Error(f"{found}: there is no {MODEL_FILE}; {folder} has the tags {there}")
+        raise _core.Error(f"{found}: there is no {MODEL_FILE}; the tags of {folder} are {there}")
     return found
 
 
 def load(path: pathlib.Path) -> Any:
     """Reads a file of a checkpoint. It may hold any object of Python, as DeepSpeed's: load only
-    checkpoints of your own."""
+    checkpoints of your own. Its tensors are read when they are used."""
+    if not path.exists():
+        raise _core.Error(f"{path}: there is no such file: the state of every rank that wrote the "
+                          "checkpoint is needed. Where hosts have disks of their own "
+                          "(use_node_local_storage), copy the other hosts' files there first")
     try:
-        return torch.load(path, map_location="cpu", weights_only=False)
-    except FileNotFoundError:
-        raise _core.Error(f"{path}: there is no such file: every rank needs its own") from None
-    except (OSError, RuntimeError, EOFError) as error:
+        return torch.load(path, map_location="cpu", weights_only=False, mmap=True)
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise _core.Error(f"{path}: {error}") from error
 
 
 def optimizer_state(engine: DeepSpeedEngine, folder: pathlib.Path, state: dict[str, Any]) -> Any:
-    """Returns the optimizer's state of this rank. Errors: it is DeepSpeed's, or of another number
-    of ranks."""
-    instead = "load_checkpoint(load_optimizer_states=False) takes its model"
+    """Returns the optimizer's state of this rank, or the states of all ranks in a list if the
+    checkpoint is of another number of ranks. Errors: it is DeepSpeed's, a rank's file is missing."""
     if "ds_version" in state:
         raise _core.Error(f"{folder} was written by DeepSpeed, whose state has the error feedback of "
-                          f"one rank only, so that it cannot be continued: {instead}")
-    if state["dp_world_size"] != engine.world_size:
-        raise _core.Error(f"{folder} is of {state['dp_world_size']} ranks and is loaded by "
-                          f"{engine.world_size}: {instead}")
-    return load(folder / rank_file(engine.global_rank))["optimizer"]
+                          "one rank only, so that it cannot be continued: "
+                          "load_checkpoint(load_optimizer_states=False) takes its model")
+    saved = state["dp_world_size"]
+    if saved == engine.world_size:
+        return load(folder / rank_file(engine.global_rank))["optimizer"]
+    return [load(folder / rank_file(rank))["optimizer"] for rank in range(saved)]
 
 
 def client_state(state: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import os
 from typing import Any
 
 import torch.distributed as dist
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.deepspeed.arguments import config_argument
 
 # Keys of DeepSpeed's engine that onebit's optimizer does not read.
@@ -86,7 +84,10 @@ class DeepSpeedConfig:
     def __init__(self, config: Any, mpu: Any = None, mesh_device: Any = None) -> None:
         """Errors: a file that cannot be read, sizes of batches that do not fit the ranks, a key
         that onebit does not know or cannot fulfil."""
-        read = copy.deepcopy(config) if isinstance(config, dict) else _read_file(os.fspath(config))
+        if isinstance(config, dict):
+            read = json.loads(arguments.json_text(arguments.mapping(config, "config"), "config"))
+        else:
+            read = _read_file(arguments.path(config, "config"))
         if not isinstance(read, dict):
             raise _core.Error(f"{config}: a config is a JSON object")
         #: The config as it was given.
@@ -95,6 +96,7 @@ class DeepSpeedConfig:
         (self.train_batch_size, self.train_micro_batch_size_per_gpu,
          self.gradient_accumulation_steps) = batch_sizes(read, ranks)
         self._check_tensorboard()
+        self._check_types()
         if "optimizer" in read:
             _core.check_recipe(json.dumps(self.recipe() | {"run": {"steps": 2**31}}))
 
@@ -103,18 +105,31 @@ class DeepSpeedConfig:
         own = (*_BATCH_KEYS, _LAYER_DROP, "tensorboard")
         return {key: value for key, value in self.values.items() if key not in own}
 
-    def section(self, name: str) -> dict[str, Any]:
+    def _section(self, name: str) -> dict[str, Any]:
         found = self.values.get(name, {})
         return found if isinstance(found, dict) else {}
 
     def _is_enabled(self, *names: str) -> bool:
-        return any(self.section(name).get("enabled") is True for name in names)
+        return any(self._section(name).get("enabled") is True for name in names)
 
     def _check_tensorboard(self) -> None:
         if self._is_enabled("tensorboard"):
             raise _core.Error("config: key `tensorboard.enabled` is true, but this engine writes no "
                               "events: set it to false, and write values of engine.get_lr(), "
                               "engine.get_global_grad_norm() and your losses in the script")
+
+    def _check_types(self) -> None:
+        """Error: a key that this engine reads itself has another type."""
+        sections = ("fp16", "bf16", "bfloat16", "optimizer", "scheduler", "checkpoint", _LAYER_DROP)
+        try:
+            for name in sections:
+                arguments.mapping(self.values.get(name, {}), name)
+            for name in ("steps_per_print", "gradient_clipping"):
+                arguments.number(self.values.get(name) or 0, name)
+            for name in ("loss_scale", "initial_scale_power"):
+                arguments.number(self._section("fp16").get(name, 0), f"fp16.{name}")
+        except TypeError as error:
+            raise _core.Error(f"config: key {error}") from error
 
     @property
     def fp16_enabled(self) -> bool:
@@ -130,38 +145,38 @@ class DeepSpeedConfig:
 
     @property
     def pld_params(self) -> dict[str, Any]:
-        return self.section(_LAYER_DROP)
+        return self._section(_LAYER_DROP)
 
     @property
     def loss_scale(self) -> float:
         """The constant scale, or 0 for a dynamic one."""
-        return float(self.section("fp16").get("loss_scale", 0)) if self.fp16_enabled else 1.0
+        return float(self._section("fp16").get("loss_scale", 0)) if self.fp16_enabled else 1.0
 
     @property
     def initial_loss_scale(self) -> float:
-        power = self.section("fp16").get("initial_scale_power", 16)
+        power = self._section("fp16").get("initial_scale_power", 16)
         return self.loss_scale or 2.0 ** power
 
     @property
     def gradient_clipping(self) -> float:
-        return float(self.values.get("gradient_clipping", 0.0))
+        return float(self.values.get("gradient_clipping") or 0.0)
 
     @property
     def optimizer_name(self) -> str | None:
-        name = self.section("optimizer").get("type")
+        name = self._section("optimizer").get("type")
         return name.lower() if isinstance(name, str) else None
 
     @property
     def optimizer_params(self) -> dict[str, Any]:
-        return dict(self.section("optimizer").get("params", {}))
+        return dict(self._section("optimizer").get("params", {}))
 
     @property
     def scheduler_name(self) -> str | None:
-        return self.section("scheduler").get("type")
+        return self._section("scheduler").get("type")
 
     @property
     def scheduler_params(self) -> dict[str, Any]:
-        return dict(self.section("scheduler").get("params", {}))
+        return dict(self._section("scheduler").get("params", {}))
 
     @property
     def steps_per_print(self) -> int:
@@ -185,4 +200,4 @@ class DeepSpeedConfig:
 
     @property
     def use_node_local_storage(self) -> bool:
-        return bool(self.section("checkpoint").get("use_node_local_storage", False))
+        return bool(self._section("checkpoint").get("use_node_local_storage", False))

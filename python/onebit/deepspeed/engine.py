@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.deepspeed import checkpoints
 from onebit.deepspeed.config import DeepSpeedConfig
 from onebit.deepspeed.layer_drop import ProgressiveLayerDrop
@@ -27,9 +27,18 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                  model_parameters: Iterable[Any] | None, lr_scheduler: Any,
                  local_rank: int = 0) -> None:
         super().__init__()
-        self.module = model
+        arguments.instance(config, "config", DeepSpeedConfig, "a DeepSpeedConfig")
+        arguments.small(local_rank, "local_rank")
+        self.module = arguments.instance(model, "model", torch.nn.Module, "a torch.nn.Module")
         self.local_rank = local_rank
         self._config = config
+        if model_parameters is not None:
+            model_parameters = arguments.elements(model_parameters, "model_parameters",
+                                                  "parameters or groups")
+        if lr_scheduler is not None and not callable(lr_scheduler) and not hasattr(
+                lr_scheduler, "step"):
+            raise TypeError("lr_scheduler must be a schedule with step(), or a function that makes "
+                            f"one of an optimizer, not {arguments.kind(lr_scheduler)}")
         parameters = model_parameters if model_parameters is not None else [
             parameter for parameter in model.parameters() if parameter.requires_grad]
         self.client_optimizer = optimizer
@@ -99,7 +108,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
 
     def set_gradient_accumulation_boundary(self, is_boundary: bool) -> None:
         """Replaces the counting: the script says which micro-batch is the last of a step."""
-        self._boundary = is_boundary
+        self._boundary = arguments.flag(is_boundary, "is_boundary")
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -111,6 +120,14 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
         """Makes the backward pass of the loss of a micro-batch. As in DeepSpeed the loss is divided
         by the number of micro-batches of a step, and that quotient is returned.
         `allreduce_gradients` has no effect, as in DeepSpeed."""
+        arguments.instance(loss, "loss", torch.Tensor, "a tensor")
+        for name, value in (("allreduce_gradients", allreduce_gradients),
+                            ("retain_graph", retain_graph), ("scale_wrt_gas", scale_wrt_gas)):
+            arguments.flag(value, name)
+        if loss.numel() != 1 or not loss.requires_grad:
+            raise _core.Error(f"loss must be one number that depends on parameters: it has the shape "
+                              f"{tuple(loss.shape)} and "
+                              f"{'depends' if loss.requires_grad else 'does not depend'} on them")
         if not allreduce_gradients and not self._has_warned and self.global_rank == 0:
             print("onebit: backward(allreduce_gradients=False) has no effect: "
                   "set_gradient_accumulation_boundary(False) keeps gradients on their rank")
@@ -180,7 +197,15 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                      collate_fn: Callable[..., Any] | None = None,
                      num_local_io_workers: int | None = None) -> Any:
         """Returns a loader of this rank's micro-batches. Every epoch of training has another order,
-        which set_epoch() of its sampler chooses."""
+        which set_epoch() of its sampler chooses. Error: `dataset` has no length."""
+        try:
+            len(dataset)
+        except TypeError as error:
+            raise TypeError(f"dataset is of {arguments.kind(dataset)}, which has no length") from error
+        for name, value in (("batch_size", batch_size),
+                            ("num_local_io_workers", num_local_io_workers)):
+            arguments.maybe(arguments.small, value, name)
+        arguments.maybe(arguments.function, collate_fn, "collate_fn")
         if data_sampler is None:
             data_sampler = torch.utils.data.distributed.DistributedSampler(
                 dataset, self.world_size, self.global_rank, shuffle=route == "train")
@@ -193,6 +218,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
 
     def module_state_dict(self, exclude_frozen_parameters: bool = False) -> dict[str, Any]:
         """Returns the model's values, if wanted without those that are not trained."""
+        arguments.flag(exclude_frozen_parameters, "exclude_frozen_parameters")
         frozen = {name for name, parameter in self.module.named_parameters()
                   if exclude_frozen_parameters and not parameter.requires_grad}
         return {name: value for name, value in self.module.state_dict().items()
@@ -200,7 +226,10 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
 
     def load_module_state_dict(self, state_dict: dict[str, Any], strict: bool = True,
                                custom_load_fn: Callable[..., Any] | None = None) -> None:
+        arguments.mapping(state_dict, "state_dict")
+        arguments.flag(strict, "strict")
         if custom_load_fn is not None:
+            arguments.function(custom_load_fn, "custom_load_fn")
             custom_load_fn(src=state_dict, dst=self.module)
         else:
             self.module.load_state_dict(state_dict, strict=strict)
@@ -209,10 +238,14 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                         client_state: dict[str, Any] | None = None, save_latest: bool = True,
                         exclude_frozen_parameters: bool = False) -> bool:
         """Writes a checkpoint into save_dir/tag ("global_step12" without a tag). A run that resumes
-        from it on as many ranks is the unbroken one to the bit. Errors: ranks give different tags,
-        a name of client_state is one of the engine's. Collective."""
-        checkpoints.save(self, save_dir, str(tag or f"global_step{self.global_steps}"),
-                         client_state or {}, save_latest, exclude_frozen_parameters)
+        from it on as many ranks is the unbroken one to the bit, if it was written between two
+        steps: gradients are not in it. Errors: ranks give different tags, a name of client_state
+        is one of the engine's. Collective."""
+        name = f"global_step{self.global_steps}" if tag is None else checkpoints.name_of(tag)
+        checkpoints.save(self, arguments.path(save_dir, "save_dir"), name,
+                         {} if client_state is None else client_state,
+                         arguments.flag(save_latest, "save_latest"),
+                         arguments.flag(exclude_frozen_parameters, "exclude_frozen_parameters"))
         return True
 
     def load_checkpoint(self, load_dir: str, tag: str | None = None,
@@ -220,9 +253,16 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                         load_lr_scheduler_states: bool = True, load_module_only: bool = False,
                         custom_load_fn: Callable[..., Any] | None = None
                         ) -> tuple[str | None, dict[str, Any] | None]:
-        """Returns (path, client state), or (None, None) if load_dir has no checkpoint. Errors: the
-        tag is missing, the state is another number of ranks', or DeepSpeed's. Collective."""
-        folder = checkpoints.find(load_dir, tag)
+        """Returns (path, client state), or (None, None) if load_dir has no checkpoint. On another
+        number of ranks, what was owed is divided among them, and the run goes on at the beginning
+        of a step. Errors: the tag is missing, the state of a rank is missing, or it is DeepSpeed's.
+        Collective."""
+        for name, value in (("load_optimizer_states", load_optimizer_states),
+                            ("load_lr_scheduler_states", load_lr_scheduler_states),
+                            ("load_module_only", load_module_only),
+                            ("load_module_strict", load_module_strict)):
+            arguments.flag(value, name)
+        folder = checkpoints.find(arguments.path(load_dir, "load_dir"), tag)
         if folder is None:
             return None, None
         state = checkpoints.load(folder / checkpoints.MODEL_FILE)
@@ -234,6 +274,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                 self.lr_scheduler.load_state_dict(state["lr_scheduler"])
             for name in checkpoints.COUNTERS:
                 setattr(self, name, state.get(name, 0))
+            self.micro_steps -= self.micro_steps % self.gradient_accumulation_steps()
         return str(folder / checkpoints.MODEL_FILE), checkpoints.client_state(state)
 
     def save_16bit_model(self, save_dir: str, save_filename: str = "pytorch_model.bin",
@@ -243,7 +284,8 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                 torch.bfloat16 if self.bfloat16_enabled() else None)
         values = {name: value.to(kind) if kind and value.is_floating_point() else value
                   for name, value in self.module_state_dict(exclude_frozen_parameters).items()}
-        checkpoints.save_values(self, save_dir, save_filename, values)
+        checkpoints.save_values(self, arguments.path(save_dir, "save_dir"),
+                                arguments.path(save_filename, "save_filename"), values)
         return True
 
     save_fp16_model = save_16bit_model

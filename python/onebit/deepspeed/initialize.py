@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.deepspeed.config import DeepSpeedConfig, config_of
 from onebit.deepspeed.engine import DeepSpeedEngine
 from onebit.deepspeed.launch import check_mpi, init_distributed, local_rank
@@ -35,6 +35,9 @@ def initialize(
     an optimizer that averages nothing, two configs, none."""
     if model is None:
         raise _core.Error("initialize() needs a model")
+    arguments.small(distributed_port, "distributed_port")
+    if collate_fn is not None:
+        arguments.function(collate_fn, "collate_fn")
     for name, value in (("mpu", mpu), ("mesh_param", mesh_param)):
         if value is not None:
             raise _core.Error(f"initialize({name}=...) is for models that are divided among ranks; "
@@ -42,6 +45,8 @@ def initialize(
     check_mpi(args)
     settings = config_of(args, config, config_params)
     local = local_rank(args)
+    if dist_init_required is not None:
+        arguments.flag(dist_init_required, "dist_init_required")
     if dist_init_required is False and not torch.distributed.is_initialized():
         raise _core.Error("initialize(dist_init_required=False) needs a process group: call "
                           "deepspeed.init_distributed() before it")

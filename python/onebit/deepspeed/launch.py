@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from onebit import _core
+from onebit import _core, arguments
 
 # Variables of a process under mpirun: rank, ranks, rank on its host, ranks on its host.
 _MPI_VARIABLES = (
@@ -54,9 +54,25 @@ def init_distributed(
     """Makes torch's default process group, unless there is one. torchrun, DeepSpeed's launcher or
     mpirun has started the ranks. A process without a launcher is a single rank. `dist_backend`
     "nccl" is for GPUs, and here it means "gloo". Errors: a launcher's variable is missing."""
+    for name, check, value in (
+            ("dist_backend", arguments.text, dist_backend),
+            ("init_method", arguments.text, init_method),
+            ("distributed_port", arguments.small, distributed_port),
+            ("rank", arguments.small, rank), ("world_size", arguments.small, world_size)):
+        arguments.maybe(check, value, name)
+    arguments.instance(timeout, "timeout", datetime.timedelta, "a datetime.timedelta")
+    if rank >= 0 and rank >= world_size:
+        raise _core.Error(f"rank is {rank} and world_size is {world_size}: give both, the larger "
+                          "one as world_size")
     if dist.is_initialized() or dist_init_required is False:
         return
     backend = "gloo" if dist_backend is None or dist_backend in _OTHER_BACKENDS else dist_backend
+    if init_method is not None and "://" not in init_method:
+        raise _core.Error(f"init_method is {init_method!r}: it must be an address such as "
+                          "\"tcp://host1:29500\"")
+    if not dist.is_backend_available(backend):
+        raise _core.Error(f"dist_backend is {backend!r}, which torch.distributed does not have here: "
+                          "\"gloo\" is for CPUs")
     has_ranks = "RANK" in os.environ or (auto_mpi_discovery and _read_mpi(distributed_port))
     if init_method is not None or rank >= 0:
         dist.init_process_group(backend, init_method=init_method, timeout=timeout, rank=rank,

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.deepspeed import accelerator, comm, config, zero
 from onebit.deepspeed.optimizer import FusedAdam, FusedLamb
 from onebit.torch import OnebitAdam, OnebitLamb, ZeroOneAdam
@@ -38,8 +38,10 @@ logger = _make_logger()
 
 def log_dist(message: str, ranks: list[int] | None = None, level: int = logging.INFO) -> None:
     """Logs on the ranks of the list. -1, or no list, is every rank."""
+    chosen = [] if ranks is None else [
+        arguments.whole(one, "ranks[...]") for one in arguments.elements(ranks, "ranks", "ranks")]
     rank = dist.get_rank() if comm.is_initialized() else 0
-    if not ranks or -1 in ranks or rank in ranks:
+    if not chosen or -1 in chosen or rank in chosen:
         logger.log(level, "[Rank %d] %s", rank, message)
 
 

@@ -10,6 +10,7 @@ import torch
 from onebit import _core
 from onebit.deepspeed.config import DeepSpeedConfig
 from onebit.torch import EngineOptimizer
+from onebit.torch.optimizers import checked
 
 
 class DeepSpeedOptimizer(EngineOptimizer):
@@ -47,8 +48,8 @@ def _named(kind: str, **fixed: Any) -> type[DeepSpeedOptimizer]:
                 if others.pop(name, None) and name == "max_grad_norm":
                     raise _core.Error("max_grad_norm is not supported by DeepSpeed's optimizers: "
                                       "give gradient_clipping in the config")
-            settings = {"lr": lr, "bias_correction": bias_correction, "betas": list(betas),
-                        "eps": eps, "weight_decay": weight_decay} | others
+            settings = checked({"lr": lr, "bias_correction": bias_correction, "betas": betas,
+                                "eps": eps, "weight_decay": weight_decay} | others)
             super().__init__(params, {"optimizer": {"type": kind, "params": fixed | settings}})
 
     return Named
@@ -69,7 +70,7 @@ def optimizer_of(given: Any, parameters: Iterable[Any], config: DeepSpeedConfig)
         given = given(parameters)
     if not isinstance(given, EngineOptimizer):
         raise _core.Error(
-            f"initialize(optimizer=...) is a {type(given).__name__}, which averages nothing: name "
+            f"initialize(optimizer=...) is of {type(given).__name__}, which averages nothing: name "
             "one in the config's section `optimizer`, or give one of onebit.torch or "
             "deepspeed.ops")
     given.add_settings({key: value for key, value in config.recipe().items()

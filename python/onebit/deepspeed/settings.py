@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.deepspeed.config import DeepSpeedConfig
 
 
@@ -32,6 +32,7 @@ class EngineSettings:
 
     def set_train_batch_size(self, train_batch_size: int) -> None:
         """Changes how many micro-batches a step has. Error: it is no whole number."""
+        arguments.small(train_batch_size, "train_batch_size")
         one_pass = self.train_micro_batch_size_per_gpu() * self.world_size
         if train_batch_size < 1 or train_batch_size % one_pass:
             raise _core.Error(f"set_train_batch_size({train_batch_size}): it must be a multiple of "
@@ -128,8 +129,9 @@ class EngineSettings:
 
     def set_lr(self, lr: float) -> None:
         """Sets the rate of all groups, which then wins over the config's schedule."""
+        rate = arguments.number(lr, "lr")
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
+            group["lr"] = rate
 
     def get_mom(self) -> list[Any]:
         betas = self._config.optimizer_params.get("betas", (0.9, 0.999))

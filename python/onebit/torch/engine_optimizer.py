@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
 from onebit.torch import gradient_scaling, parameters, states
 from onebit.torch.data_parallel import check_not_wrapped
 from onebit.torch.flat_module import FlatParameters, Trained
@@ -47,19 +47,30 @@ class EngineOptimizer(torch.optim.Optimizer):
         of them sends bits to other nodes, at first as many as are on one machine. `threads` is how
         many cores the update uses, at first as many as torch's operations. Errors: a key that is
         wrong, a parameter that cannot be trained, other parameters on another rank. Collective."""
-        self._recipe = copy.deepcopy(recipe)
-        run = self._recipe.setdefault("run", {})
+        own = arguments.mapping(recipe, "recipe")
+        self._recipe: dict[str, Any] = json.loads(arguments.json_text(own, "recipe"))
+        for section in ("optimizer", "run"):
+            arguments.mapping(self._recipe.setdefault(section, {}), f"recipe[{section!r}]")
+        run = self._recipe["run"]
         run.setdefault("steps", _UPDATES_OF_AN_ENDLESS_RUN)
         if ranks_per_node is not None:
+            if arguments.small(ranks_per_node, "ranks_per_node") < 1:
+                raise _core.Error(f"ranks_per_node must be at least 1, not {ranks_per_node}")
             run["levels"] = "one" if ranks_per_node == 1 else "two"
         _core.check_recipe(json.dumps(self._recipe))
         self._settings = self._recipe["optimizer"].setdefault("params", {})
-        self._ranks = ranks if ranks is not None else ranks_of(process_group)
+        if threads is not None and arguments.small(threads, "threads") < 1:
+            raise _core.Error(f"threads must be at least 1, not {threads}")
+        self._threads = threads or torch.get_num_threads()
+        if ranks is None:
+            ranks = ranks_of(process_group)
+        self._ranks = arguments.instance(ranks, "ranks", _core.Ranks, "a group of onebit's ranks")
         if ranks_per_node is not None:
             self._ranks.set_ranks_per_node(ranks_per_node)
-        self._threads = threads or torch.get_num_threads()
         self._flat: FlatParameters | None = None
         self._announces = True  # this pass is the last of an accumulation
+        self._accumulation = 1
+        self._passes: list[int] = []  # since the last step, by parameter
         self._waits = not run.get("overlap", True)  # for step(): gradients do not leave before
         self._is_wrapped = False  # in DistributedDataParallel, whose averages a hook replaces
         self._skipped = 0  # updates that a GradScaler has skipped
@@ -69,6 +80,8 @@ class EngineOptimizer(torch.optim.Optimizer):
         #: What the engine reports of the last update: "step", "phase" ("warmup", "compressed"),
         #: "gradient_norm", "wire_bytes" (sent by this rank), "wait_seconds" and others.
         self.last_step: dict[str, Any] = {}
+        if not isinstance(params, torch.Tensor):  # of which torch says what is wrong
+            params = arguments.elements(params, "params", "parameters or groups")
         super().__init__(params, {"lr": self._settings.get("lr", 1e-3),
                                   "weight_decay": self._settings.get("weight_decay", 0.0)})
         self._is_complete = True
@@ -87,17 +100,31 @@ class EngineOptimizer(torch.optim.Optimizer):
         fp16. All ranks read it before every pass, or none does."""
         return self._begun().begin()
 
+    @property
+    def accumulation(self) -> int:
+        """How many backward passes add to the gradients before each step(), at first 1. Gradients
+        leave in the last of them, as they do outside of no_sync(). Divide the losses by it
+        yourself."""
+        return self._accumulation
+
+    @accumulation.setter
+    def accumulation(self, passes: int) -> None:
+        if arguments.small(passes, "accumulation") < 1:
+            raise _core.Error(f"accumulation must be at least 1, not {passes}")
+        self._accumulation = passes
+
     def add_settings(self, settings: dict[str, Any]) -> None:
         """Adds keys of a recipe to those that the constructor had. Errors: a key that is wrong, one
         that has another value already, a step has been made."""
         if self._flat is not None:
             raise _core.Error("settings can only be added before the first step")
-        for key, value in settings.items():
+        added = json.loads(arguments.json_text(arguments.mapping(settings, "settings"), "settings"))
+        for key, value in added.items():
             if self._recipe.get(key, value) not in (value, 0):  # 0: clipping that was not asked for
                 raise _core.Error(f"key `{key}` is {self._recipe[key]!r} in the optimizer and "
                                   f"{value!r} in the config: give it in one of them")
-        self._recipe |= copy.deepcopy(settings)
-        _core.check_recipe(json.dumps(self._recipe))
+        _core.check_recipe(json.dumps(self._recipe | added))
+        self._recipe |= added
 
     # --- the parameters ---------------------------------------------------------------------------
 
@@ -108,14 +135,14 @@ class EngineOptimizer(torch.optim.Optimizer):
                  for number, name, parameter in parameters.trained(groups)]
         parameters.check_settings(self.param_groups, self._settings)
         parameters.check_same_on_ranks(self._ranks, found)
-        for number, name, parameter in found:
-            held = parameters.held_entries(self.param_groups[number], name, parameter)
+        all_held = [parameters.held_entries(self.param_groups[number], name, parameter)
+                    for number, name, parameter in found]
+        parameters.check_numbers(self.param_groups)
+        for (number, name, parameter), held in zip(found, all_held):
             index = len(self._trained)
             self._trained.append(Trained(parameter, name, number, held))
             parameter.register_post_accumulate_grad_hook(self._hook_of(index))
             self._broadcast(parameter)
-        if self._trained:
-            self._rates()
 
     def _broadcast(self, parameter: torch.nn.Parameter) -> None:
         """Gives all ranks the values of rank 0, as DistributedDataParallel does."""
@@ -172,12 +199,20 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def _arrived(self, index: int) -> None:
         if self._flat is not None:
-            leaves = self._announces and not self._waits
+            leaves = self._announces and not self._waits and self._is_last_pass(index)
             if leaves:
                 self._begun()
             self._flat.arrived(index, leaves)
         elif index not in self._arrivals:
             self._arrivals.append(index)
+
+    def _is_last_pass(self, index: int) -> bool:
+        if self._accumulation == 1:
+            return True
+        if not self._passes:
+            self._passes = [0] * len(self._trained)
+        self._passes[index] += 1
+        return self._passes[index] >= self._accumulation
 
     def _wait_for_step(self, what: str) -> None:
         """From now on gradients leave in step(). Error: some have left already."""
@@ -202,10 +237,13 @@ class EngineOptimizer(torch.optim.Optimizer):
         torch.amp.GradScaler passes."""
         loss = None
         if closure is not None:
+            arguments.function(closure, "closure")
             with torch.enable_grad():
                 loss = closure()
         scale = 1.0
         if grad_scaler is not None:
+            arguments.instance(grad_scaler, "grad_scaler", torch.amp.GradScaler,
+                               "a torch.amp.GradScaler")
             self._wait_for_step("torch.amp.GradScaler")
             finite, scale = gradient_scaling.agree(grad_scaler, self, self._ranks)
             if not finite:
@@ -216,6 +254,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         engine = self._engine()
         self._begun().begin()
         engine.set_groups(settings)
+        self._passes = []
         self.last_step = engine.step(rate, scale)
         self.last_step["skipped_steps"] += self._skipped
         return loss
@@ -298,9 +337,16 @@ class EngineOptimizer(torch.optim.Optimizer):
             raise _core.Error(
                 "parameters cannot be added after the first step, in which the engine has placed "
                 "them: make a new optimizer with all of them")
+        if "params" not in arguments.mapping(param_group, "param_group"):
+            raise _core.Error("param_group has no `params`")
         super().add_param_group(param_group)
-        if self._is_complete:
+        if not self._is_complete:
+            return
+        try:
             self._train(self.param_groups[-1:])
+        except BaseException:
+            del self.param_groups[-1]
+            raise
 
     def __getstate__(self) -> dict[str, Any]:
         raise _core.Error(

@@ -26,7 +26,8 @@ class FlatParameters:
     """Moves parameters into the engine's memory and tells it which gradients are complete.
 
     A parameter of 32 bits and its gradient become views. The values of one of 16 bits are what
-    rounding the engine's makes of them, and its gradient is copied when it is complete.
+    rounding the engine's makes of them, and its gradient is copied when it is complete. What the
+    script writes into it counts.
 
     `order` has the index of every parameter in the order of the buffers. The engine takes
     gradients from the end of its buffer to the beginning, so the parameter whose gradient is
@@ -54,6 +55,9 @@ class FlatParameters:
         self.is_narrow = bool(narrow)
         self._narrow = [self._parameters[index].data for index in narrow]
         self._wide = [self._values[index] for index in narrow]
+        self._narrow_indices = narrow
+        self._versions: list[int] = []  # of the narrow, when they were last written here
+        self._places_of_values = [parameter.data_ptr() for parameter in self._parameters]
         self._engine.broadcast_values()
         self._round()
         self._has_begun = False
@@ -78,6 +82,27 @@ class FlatParameters:
         """What the module sees of 16-bit parameters follows the engine's values."""
         if self.is_narrow:
             torch._foreach_copy_(self._narrow, self._wide)
+            self._versions = [self._parameters[index]._version for index in self._narrow_indices]
+
+    def _take_narrow(self) -> None:
+        """The engine's values follow elements of 16-bit parameters that the script has written, for
+        example by load_state_dict() of the model."""
+        for index, version in zip(self._narrow_indices, self._versions):
+            parameter, wide = self._parameters[index], self._values[index]
+            if parameter._version != version:
+                is_written = parameter.data != wide.to(parameter.dtype)
+                wide[is_written] = parameter.data[is_written].float()
+
+    def _check_in_place(self) -> None:
+        """Error: the module's parameters are no longer those that the engine updates."""
+        for index, place in enumerate(self._places_of_values):
+            parameter = self._parameters[index]
+            if parameter.data_ptr() != place:
+                raise _core.Error(
+                    f"parameter {self.trained[index].name} has other memory than in the first step "
+                    f"(it is {parameter.dtype} on {parameter.device} now), so that updates would not "
+                    "reach it: call model.to(), half() or float(), or set `p.data`, before the first "
+                    "step, or make a new optimizer")
 
     def _reset(self) -> None:
         self._is_complete = [False] * len(self.order)
@@ -164,7 +189,9 @@ class FlatParameters:
 
     def step(self, rate: float, scale: float) -> dict[str, Any]:
         """Makes an update from the gradients over `scale`, also where no pass has completed one.
-        Only gradients that wait for the call may have a scale."""
+        Only gradients that wait for the call may have a scale. Error: parameters have moved."""
+        self._check_in_place()
+        self._take_narrow()
         if self._sent_version not in (None, self._gradients._version) and not self._warned:
             self._warned = True
             warnings.warn(
@@ -198,6 +225,8 @@ class FlatParameters:
                 for key, value in self._engine.state(with_values).items()}
 
     def load_state(self, states: dict[int, dict[str, Any]], saved_ranks: int) -> None:
+        self._check_in_place()
+        self._take_narrow()
         self._engine.load_state(
             {rank: {key: value if isinstance(value, str) else value.contiguous().numpy()
                     for key, value in state.items()} for rank, state in states.items()},

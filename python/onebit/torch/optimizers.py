@@ -6,7 +6,34 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from onebit import arguments
 from onebit.torch.engine_optimizer import EngineOptimizer
+
+# The types of arguments. The others are numbers. Values are checked as keys of a recipe.
+_FLAGS = ("bias_correction", "eps_inside_sqrt", "amsgrad", "cuda_aware", "overlap")
+_WHOLE = ("var_freeze_step", "var_update_scaler", "local_step_scaler", "local_step_clipper",
+          "steps")
+_TEXTS = ("clip", "comm_backend_name")
+
+
+def checked(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns arguments of an optimizer as a recipe has them. TypeError: one has another type."""
+    return {name: _checked_one(name, value) for name, value in given.items()}
+
+
+def _checked_one(name: str, value: Any) -> Any:
+    if name in _FLAGS:
+        return arguments.flag(value, name)
+    if name in _WHOLE:
+        return arguments.whole(value, name)
+    if name in _TEXTS or (name == "freeze_step" and isinstance(value, str)):
+        return arguments.text(value, name)
+    if name == "freeze_step":
+        return arguments.whole(value, name)
+    if name == "betas":
+        return [arguments.number(one, f"betas[{index}]") for index, one in enumerate(
+            arguments.elements(value, name, "two numbers"))]
+    return arguments.number(value, name)
 
 
 def _recipe(
@@ -23,13 +50,15 @@ def _recipe(
     whether gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, and
     `steps` the number of updates of the whole run, which lets the engine warn of a warm-up that
     would not end."""
-    run: dict[str, Any] = {"overlap": overlap, "bucket_mb": bucket_mb}
+    given = checked({"max_grad_norm": max_grad_norm, "clip": clip, "overlap": overlap,
+                      "bucket_mb": bucket_mb})
+    run: dict[str, Any] = {"overlap": given["overlap"], "bucket_mb": given["bucket_mb"]}
     if steps is not None:
-        run["steps"] = steps
-    if max_grad_norm > 0 and overlap:
-        run["clip"] = clip
-    return {"optimizer": {"type": kind, "params": settings}, "gradient_clipping": max_grad_norm,
-            "run": run}
+        run["steps"] = arguments.whole(steps, "steps")
+    if given["max_grad_norm"] > 0 and overlap:
+        run["clip"] = given["clip"]
+    return {"optimizer": {"type": kind, "params": checked(settings)},
+            "gradient_clipping": given["max_grad_norm"], "run": run}
 
 
 _RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
@@ -37,11 +66,13 @@ _RUN_OPTIONS = ("clip", "overlap", "bucket_mb", "steps")
 _said: set[str] = set()
 
 
-def _say_without_effect(**arguments: tuple[Any, Any, str]) -> None:
+def _say_without_effect(**given: tuple[Any, Any, str]) -> None:
     """Warns once a process of each argument (value, usual value, why it has no effect) that is not
-    as usual."""
-    for name, (value, usual, why) in arguments.items():
-        if value != usual and name not in _said:
+    as usual. TypeError: one has another type."""
+    for name, (value, usual, why) in given.items():
+        if usual is not None:
+            value = _checked_one(name, value)
+        if value is not usual and value != usual and name not in _said:
             _said.add(name)
             warnings.warn(f"{name}={value!r} has no effect: {why}", stacklevel=4)
 
@@ -49,7 +80,8 @@ def _say_without_effect(**arguments: tuple[Any, Any, str]) -> None:
 def _say_transport(deepspeed: Any, cuda_aware: bool, comm_backend_name: str) -> None:
     connections = "the ranks have TCP connections of their own"
     _say_without_effect(
-        deepspeed=(deepspeed, None, "the optimizer needs no engine of DeepSpeed"),
+        deepspeed=(deepspeed is not None or None, None,
+                   "the optimizer needs no engine of DeepSpeed"),
         cuda_aware=(cuda_aware, False, connections),
         comm_backend_name=(comm_backend_name, "nccl", connections))
 
@@ -61,7 +93,6 @@ class _DeepSpeedOptimizer(EngineOptimizer):
     def __init__(self, params: Iterable[Any], kind: str, settings: dict[str, Any],
                  max_grad_norm: float, options: dict[str, Any]) -> None:
         run = {key: options.pop(key) for key in _RUN_OPTIONS if key in options}
-        settings["betas"] = list(settings["betas"])
         super().__init__(params, _recipe(kind, settings, max_grad_norm=max_grad_norm, **run),
                          **options)
 

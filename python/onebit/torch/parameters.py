@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
 
 #: What a group's parameters can be, besides torch.float32: the engine keeps their values as that.
 SIXTEEN_BITS = (torch.bfloat16, torch.float16)
@@ -109,7 +110,7 @@ def check_settings(groups: list[dict[str, Any]], settings: dict[str, Any]) -> No
     for number, group in enumerate(groups):
         for name, usual in _COMMON.items():
             common = settings.get(name, usual)
-            if name not in group or _plain(group[name]) == _plain(common):
+            if name not in group or bool(_plain(group[name]) == _plain(common)):
                 continue
             raise _core.Error(
                 f"parameter group {number} has `{name}` {group[name]} and the optimizer {common}: "
@@ -117,17 +118,29 @@ def check_settings(groups: list[dict[str, Any]], settings: dict[str, Any]) -> No
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [float(one) for one in value]
-    return bool(value) if isinstance(value, bool) else float(value)
+    """The value so that equal settings are equal: (0.9, 1) and [0.9, 1.0]."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _number(group: dict[str, Any], number: int, name: str, usual: float) -> float:
-    value = float(group.get(name, usual))
+    given = group.get(name, usual)
+    if isinstance(given, torch.Tensor) and given.numel() == 1:  # as torch's optimizers take it
+        given = given.item()
+    if isinstance(given, bool) or not isinstance(given, numbers.Real):
+        raise TypeError(f"parameter group {number}: `{name}` must be a number, not "
+                        f"{arguments.kind(given)}")
+    value = float(given)
     if not math.isfinite(value) or value < 0:
         raise _core.Error(f"parameter group {number}: `{name}` is {value}: it must be a number of "
                           "at least 0")
     return value
+
+
+def check_numbers(groups: list[dict[str, Any]]) -> None:
+    """Error: a group's learning rate or weight decay is not a number of at least 0."""
+    for number, group in enumerate(groups):
+        _number(group, number, "lr", 0.0)
+        _number(group, number, "weight_decay", 0.0)
 
 
 def rates(groups: list[dict[str, Any]], used: list[int]) -> tuple[float, list[tuple[float, float]]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from onebit import _core
+from onebit import _core, arguments
 
 
 def ranks_of(process_group: Any = None) -> _core.Ranks:
@@ -18,10 +18,18 @@ def ranks_of(process_group: Any = None) -> _core.Ranks:
 
     The ranks exchange over TCP connections of onebit's own, so that messages leave during the
     backward pass without Python. torch's group only tells them where rank 0 is. GLOO_SOCKET_IFNAME
-    chooses the network card. When a rank fails or ends, the others get PeerError.
+    chooses the network card. When a rank fails or ends, the others get PeerError. Errors: this rank
+    is not in the group, there is a group without torch.distributed.
     """
     if not dist.is_available() or not dist.is_initialized():
+        if process_group is not None:
+            raise _core.Error("process_group= was given, but torch.distributed has no groups: call "
+                              "torch.distributed.init_process_group() before")
         return _core.one_rank()
+    # new_group() returns a number on ranks that are not in the group.
+    if process_group is not None and process_group is not dist.GroupMember.NON_GROUP_MEMBER:
+        arguments.instance(process_group, "process_group", dist.ProcessGroup,
+                           "a group of torch.distributed")
     rank, size = dist.get_rank(process_group), dist.get_world_size(process_group)
     if size == 1:
         return _core.one_rank()

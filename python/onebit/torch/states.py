@@ -8,19 +8,29 @@ from typing import Any
 
 import torch
 
-from onebit import _core
+from onebit import _core, arguments
+
+# Of a state under "onebit": the number of ranks, the order of the parameters in the engine, whether
+# gradients wait for step(), the updates that a GradScaler has skipped, the engine's state by rank.
+_ENTRIES = {"ranks", "order", "waits", "skipped", "engines"}
 
 
 def merged(states: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the state of one rank, or of all: the entries "onebit" of several states together."""
-    parts = [states] if isinstance(states, Mapping) else list(states)
+    parts = [states] if isinstance(states, Mapping) else arguments.elements(
+        states, "state_dict", "states")
     if not parts:
-        raise _core.Error("there is no state to load")
+        raise _core.Error("state_dict is empty: there is no state to load")
     for part in parts:
-        if part.get("onebit") is None:
+        own = arguments.mapping(part, "state_dict").get("onebit")
+        if own is None:
             raise _core.Error(
-                "the state has no entry \"onebit\": it is of another optimizer, whose averages this "
+                "state_dict has no entry \"onebit\": it is of another optimizer, whose averages this "
                 "one cannot continue")
+        absent = _ENTRIES - set(arguments.mapping(own, "state_dict[\"onebit\"]"))
+        if absent or not isinstance(own["engines"], Mapping) or "param_groups" not in part:
+            raise _core.Error("state_dict is not what state_dict() has returned: it lacks "
+                              f"{', '.join(sorted(absent)) or 'param_groups or engines'}")
     result = dict(parts[0])
     first = parts[0]["onebit"]
     result["onebit"] = first | {"engines": dict(first["engines"])}

@@ -137,6 +137,23 @@ def test_a_resumed_run_is_the_unbroken_one(tmp_path, kind):
     assert torch.equal(values_of(engine.module), values_of(other.module))
 
 
+def test_a_resumed_run_begins_a_step(tmp_path):
+    """Also where a step has more passes than before, and where one was interrupted."""
+    config = {"train_micro_batch_size_per_gpu": 16, "gradient_accumulation_steps": 3,
+              "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}}}
+    engine = make_engine(config)
+    train(engine, 5)
+    engine.backward(engine(batch_of(9, 0)[0]).sum())
+    engine.step()
+    engine.save_checkpoint(str(tmp_path))
+    for passes in (3, 4):
+        other = make_engine(config | {"gradient_accumulation_steps": passes})
+        other.load_checkpoint(str(tmp_path))
+        train(other, 1, 5)
+        assert other.global_steps == 6 and other.is_gradient_accumulation_boundary() is False
+        assert other.micro_steps % passes == 0
+
+
 def test_checkpoints_that_are_missing(tmp_path):
     engine = make_engine(SQUAD_CONFIG)
     assert engine.load_checkpoint(str(tmp_path)) == (None, None)

@@ -82,8 +82,8 @@ def squad(tmp_path_factory):
     return folder
 
 
-def fine_tune(squad, output, *words, script=(EXAMPLES / "squad_deepspeed.py",), **options):
-    said = run_ranks(2, *script, "--model", squad / "model", "--train_file", squad / "train.json",
+def fine_tune(squad, output, *words, script=(EXAMPLES / "squad_deepspeed.py",), ranks=2, **options):
+    said = run_ranks(ranks, *script, "--model", squad / "model", "--train_file", squad / "train.json",
                      "--predict_file", squad / "dev.json", "--output_dir", output,
                      "--max_seq_length", 40, "--doc_stride", 16, "--num_train_epochs", 4,
                      "--deepspeed", "--deepspeed_config", squad / "config.json", *words, **options)
@@ -108,6 +108,28 @@ def test_squad_deepspeed_trains_saves_and_resumes_exactly(squad):
     whole, parts = values_of(squad / "whole/step12"), values_of(squad / "parts/step12")
     assert whole.keys() == parts.keys()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_squad_deepspeed_goes_on_on_another_number_of_ranks(squad, ranks):
+    """A step has as many samples: the micro-batches of a rank are more, or fewer."""
+    folder = squad / f"others{ranks}"
+    fine_tune(squad, folder, "--max_steps", 7)
+    steps, result = fine_tune(squad, folder, "--load_training_checkpoint", folder,
+                              "--load_checkpoint_id", "step7", ranks=ranks)
+    assert [int(step) for step, _, _ in steps] == list(range(8, 13)) and result["steps"] == 12
+    written = sorted(path.name for path in (folder / "step12").glob("onebit_rank_*"))
+    assert written == [f"onebit_rank_{rank:04d}_optim_states.pt" for rank in range(ranks)]
+    state = torch.load(folder / "step12" / written[0], weights_only=False)["optimizer"]
+    assert state["onebit"]["ranks"] == ranks
+
+
+def test_squad_deepspeed_needs_the_state_of_every_rank(squad):
+    folder = squad / "missing"
+    fine_tune(squad, folder, "--max_steps", 5)
+    (folder / "step5/onebit_rank_0001_optim_states.pt").unlink()
+    with pytest.raises(AssertionError, match="onebit_rank_0001_optim_states.pt: there is no such"):
+        fine_tune(squad, folder, "--load_training_checkpoint", folder, ranks=1)
 
 
 def test_squad_deepspeed_is_a_script_for_deepspeed(squad):

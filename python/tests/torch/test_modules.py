@@ -167,6 +167,29 @@ def test_parameters_that_cannot_be_trained_are_named():
     refused("gradient of parameter `weight` is torch.sparse_coo", optimizer.step)
 
 
+@pytest.mark.parametrize("move", [
+    lambda model: model.to(torch.bfloat16), lambda model: model.double(),
+    lambda model: setattr(model[3].weight, "data", model[3].weight.data.clone())])
+def test_parameters_that_have_moved_are_named(move):
+    """Updates would not reach them."""
+    model = make_model()
+    optimizer = ot.OnebitAdam(model.named_parameters())
+    train(model, optimizer, 2)
+    state = optimizer.state_dict()
+    move(model)
+    optimizer.zero_grad()
+    refused("parameter `(0|3).weight` has other memory than in the first step", optimizer.step)
+    refused("other memory", lambda: optimizer.load_state_dict(state))
+
+
+def test_modules_may_move_before_the_first_step():
+    model = make_model()
+    optimizer = ot.OnebitAdam(model.parameters(), lr=1e-2)
+    model.double().float()
+    losses = train(model, optimizer, 20)
+    assert losses[-1] < losses[0]
+
+
 def test_sharded_parameters_are_named():
     for mark, owner in (("ds_id", "ZeRO"), ("tensor_model_parallel", "tensor parallelism"),
                         ("_is_flat_param", "FSDP")):

@@ -103,16 +103,18 @@ def test_two_ranks_send_a_fraction_of_the_bytes():
 
 
 def test_accumulation_equals_one_large_batch():
-    def work(ranks, parts):
+    def work(ranks, parts, counts=False):
         model = make_model()
         optimizer = ot.OnebitAdam(model.parameters(), freeze_step=100, ranks=ranks, threads=1)
+        if counts:
+            optimizer.accumulation = parts
         for step in range(8):
             inputs, targets = batch_of(step, ranks.rank)
             optimizer.zero_grad()
             for part in range(parts):
                 rows = slice(part * 16 // parts, (part + 1) * 16 // parts)
                 loss = torch.nn.functional.cross_entropy(model(inputs[rows]), targets[rows]) / parts
-                if part + 1 < parts:
+                if part + 1 < parts and not counts:
                     with optimizer.no_sync():
                         loss.backward()
                 else:
@@ -123,6 +125,28 @@ def test_accumulation_equals_one_large_batch():
     whole = run_ranks(2, lambda ranks: work(ranks, 1))[0]
     parts = run_ranks(2, lambda ranks: work(ranks, 4))[0]
     assert torch.allclose(whole, parts, atol=2e-5)
+    counted = run_ranks(2, lambda ranks: work(ranks, 4, counts=True))[0]
+    assert torch.equal(parts, counted)
+
+
+def test_passes_of_an_accumulation_leave_in_the_last():
+    def work(ranks):
+        model = make_model()
+        optimizer = ot.OnebitAdam(model.parameters(), freeze_step=100, ranks=ranks, threads=1)
+        optimizer.accumulation = 2
+        for step in range(4):
+            optimizer.zero_grad()
+            for micro in range(2):
+                inputs, targets = batch_of(step, micro)
+                torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+                assert optimizer._flat is None or optimizer._flat.has_begun == (micro == 1)
+            optimizer.step()
+        refused("accumulation must be at least 1", lambda: setattr(optimizer, "accumulation", 0))
+        for _ in range(3):
+            torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+
+    with pytest.raises(onebit.Error, match="no_sync"):
+        run_ranks(2, work)
 
 
 def test_a_second_pass_without_no_sync_is_one_error():

@@ -151,6 +151,33 @@ def test_narrow_parameters_follow_masters_of_32_bits(dtype):
     assert not torch.equal(values_of(ours), begin)
 
 
+def test_what_a_script_writes_into_narrow_parameters_counts():
+    """As load_state_dict() of the model does. What it leaves keeps its 32 bits."""
+    model = make_model().to(torch.bfloat16)
+    optimizer = ot.OnebitAdam(model.parameters(), lr=1e-5, freeze_step=1000)
+
+    def step(number):
+        optimizer.zero_grad()
+        loss_of(model, number, 0, torch.bfloat16).backward()
+        optimizer.step()
+
+    for number in range(5):
+        step(number)
+    masters = [value.clone() for value in optimizer._flat._values]
+    with torch.no_grad():
+        model[0].bias[:3] = 0.5
+    step(5)
+    assert torch.allclose(model[0].bias[:3].float(), torch.tensor(0.5), atol=5e-3)
+    for parameter, before, now in zip(model.parameters(), masters, optimizer._flat._values):
+        kept = slice(3, None) if parameter is model[0].bias else slice(None)
+        assert (now[kept] - before[kept]).abs().max() < 1e-4  # some updates, and no rounding
+    values = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+    model.load_state_dict(values)
+    optimizer.zero_grad()
+    optimizer.step()
+    assert values_of(model).abs().max() < 1e-4
+
+
 @pytest.mark.parametrize("kind", ["adam", "lamb", "zeroone"])
 def test_ranks_with_narrow_parameters_agree_and_resume(kind):
     """Some layers are of 16 bits and some of 32."""

@@ -66,10 +66,12 @@ class DeepSpeedEngine:
 
     def __call__(self, *inputs, **kwargs):
         _record("forward")
-        if not self.module.training:
-            return self.module(*inputs, **kwargs)
-        with contextlib.nullcontext() if self._is_boundary() else self._ranked.no_sync():
-            return self._ranked(*inputs, **kwargs)
+        is_narrow = self.config.get("bf16", {}).get("enabled", False)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_narrow):
+            if not self.module.training:
+                return self.module(*inputs, **kwargs)
+            with contextlib.nullcontext() if self._is_boundary() else self._ranked.no_sync():
+                return self._ranked(*inputs, **kwargs)
 
     def _is_boundary(self):
         return (self._micro_steps + 1) % self._accumulation() == 0
