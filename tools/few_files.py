@@ -7,7 +7,7 @@ from cpp_source import without_comments
 
 MAX_FLOOR_FILES = 45
 # Floors that have more, with the number that they may not exceed.
-CROWDED_FLOORS = {"formats": 49, "ops": 51, "optim": 59}
+CROWDED_FLOORS = {"formats": 51, "ops": 51, "optim": 59, "text": 46}
 
 # A header that only one other file of its floor includes is a part of that file, unless its contract
 # is longer than this, in lines that are neither blank nor of the preprocessor.

@@ -54,6 +54,7 @@ COVERED_BY = {
     "samples/hdf5_rows": "samples/hdf5_reader_test",
     "text/character_map": "formats/pipeline_json_test",
     "text/characters": "text/basic_tokenizer_test",
+    "text/decoder": "formats/component_json_test",
     "text/normalizer": "formats/pipeline_json_test",
     "text/pieces": "formats/pipeline_json_test",
     "text/pipeline": "formats/pipeline_json_test",
