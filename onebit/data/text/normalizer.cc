@@ -171,8 +171,9 @@ bool is_mark(char32_t c) {
   return is_known(c) && (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_M_MASK) != 0;
 }
 
+// The reference's table of these marks is older than its normal forms.
 bool is_nonspacing(char32_t c) {
-  return is_known(c) && u_charType(static_cast<UChar32>(c)) == U_NON_SPACING_MARK;
+  return Characters::get(Casing::kUncased).normal_form(c).size == 0;
 }
 
 // Calls on_character(text, code_point) for the characters of a text.
