@@ -6,16 +6,16 @@
 
 namespace onebit::batches {
 
-// The largest sizes of a batch; buffers reserved for them never grow.
+// The largest sizes of a batch. Buffers reserved for them never grow.
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;
-  int64_t longest = 0;  // tokens of a sequence; 0: not known
+  int64_t longest = 0;  // tokens of a sequence. 0: not known
   int64_t labelled_rows = 0;
   int64_t sequence_values = 0;  // f32 numbers, of all sequences together
 
-  // Grows each size to that of `other` where that is larger; `longest` is known afterwards if it is
-  // known in both.
+  // Grows each size to the size of `other` where that is larger. `longest` is known afterwards if
+  // it is known in both.
   void include(const BatchBounds& other);
 };
 
@@ -31,7 +31,8 @@ struct Batch {
   // [T] sample << 16 | row in the sample: the key of dropout masks, which then depend neither on
   // the number of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
-  std::vector<uint64_t> samples;  // [B] global sample numbers; a packed sample has several sequences
+  std::vector<uint64_t>
+      samples;  // [B] global sample numbers; a packed sample has several sequences
 
   // The labels, in lists that are empty where the task does not use them. The task's model reads
   // them under the same names in model::DeviceBatch.
@@ -47,9 +48,9 @@ struct Batch {
   // The number of different samples.
   int64_t sample_count() const;
   int64_t labelled() const { return static_cast<int64_t>(labelled_rows.size()); }
-  // Removes all sequences and labels; capacity is kept.
+  // Removes all sequences and labels. Capacity is kept.
   void clear();
-  // Reserves capacity, scratch for masking included; building a batch within `bounds` then
+  // Reserves capacity, scratch for masking included. Building a batch within `bounds` then
   // allocates nothing.
   void reserve(const BatchBounds& bounds);
   // Ends the sequence that begins at `first_row` and whose tokens and segments have been appended:

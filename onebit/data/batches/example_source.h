@@ -113,7 +113,7 @@ class ExampleSource {
   virtual void append(DataPosition position, uint64_t sample, double masked, Batch& batch) = 0;
   // The maximum sizes of an example.
   virtual BatchBounds bounds() const = 0;
-  // The number of epochs cut so far; each costs a pass over the store.
+  // The number of epochs cut so far. Each costs a pass over the store.
   virtual int64_t indexes_built() const = 0;
 };
 
@@ -127,7 +127,7 @@ struct SourceOptions {
   int threads = 1;  // for building the index of the first epoch
 };
 
-// Opens the store in `folder`, of either kind. Errors: those of TokenStore and SampleStore.
+// Opens the store in `folder`, of either kind. Errors: as for TokenStore and SampleStore.
 std::shared_ptr<const corpus::Store> open_store(const Path& folder);
 
 // Returns the source for the kind of `store`. Errors: an option out of range; samples longer than

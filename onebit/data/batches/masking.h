@@ -34,8 +34,7 @@ class Masker {
  private:
   bool is_candidate(int32_t token) const { return token != cls_id_ && token != sep_id_; }
   bool continues_word(int64_t first_row, int64_t row, const Batch& batch) const;
-  void choose_tokens(RandomSequence& random, int64_t wanted, int64_t first_row,
-                     Batch& batch) const;
+  void choose_tokens(RandomSequence& random, int64_t wanted, int64_t first_row, Batch& batch) const;
   void choose_words(RandomSequence& random, int64_t wanted, int64_t first_row, Batch& batch) const;
   int32_t replacement(RandomSequence& random, int32_t token) const;
 

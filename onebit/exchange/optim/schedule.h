@@ -1,6 +1,6 @@
 // Learning-rate schedules: pure functions of the number of the update, so that a resumed run
-// continues exactly. DeepSpeed's names, parameters and values; the schedules of its BERT example;
-// and a few that BERT recipes use.
+// continues exactly. They are DeepSpeed's, with its names, parameters and values, the schedules of
+// its BERT example, and a few that BERT recipes use.
 //
 // DeepSpeed numbers its schedule by t = (update - 2): the first update has the initial value and
 // the second t = 0, so a warm-up from zero makes the first two updates at its minimum. onebit keeps

@@ -20,7 +20,7 @@ struct FineTuningConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
   training::SessionConfig session;
   model::MemoryOptions memory;
-  // Override the checkpoint's dropout, the last one that of the classifier if the task has one.
+  // Override the checkpoint's dropout, the last one the classifier's if the task has one.
   std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
   bool is_length_chosen = false;  // the recipe says how long a sequence may be
   double epochs = 3;              // unless run.steps is given
@@ -37,7 +37,7 @@ void read_bad_records(Keys& data, corpus::LeftOut& left_out);
 // Lists the key `max_sequence_length` of the section `data`: at least `least`, as `meaning` says.
 void read_sequence_length(Keys& data, int64_t least, const char* meaning, int64_t& length,
                           FineTuningConfig& config);
-// Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
+// Lists the keys `epochs` and `prediction_batch` of the section `data`. `batch_meaning` describes
 // the latter. Reports a recipe with both run.steps and epochs.
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);
 
