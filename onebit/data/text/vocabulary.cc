@@ -235,15 +235,23 @@ VocabularyParts Vocabulary::parts() const {
           .decoder = decoder_};
 }
 
+// As the library, which shows an added token that is looked for in its normal form in that form.
 std::string Vocabulary::decode(std::span<const int32_t> ids, bool skips_special) const {
   std::vector<std::string> tokens;
+  NormalizedText text(false), scratch(false);
   for (const int32_t id : ids) {
     require(id >= 0 && id < size(), "id {} is not one of the vocabulary's 0 to {}", id, size() - 1);
-    const auto is_special = [id](const AddedToken& added) {
-      return added.id == id && added.special;
-    };
-    if (skips_special && std::any_of(added_.begin(), added_.end(), is_special)) continue;
-    tokens.push_back(token(id));
+    const auto added = std::find_if(added_.begin(), added_.end(),
+                                    [id](const AddedToken& token) { return token.id == id; });
+    const bool is_added = added != added_.end();
+    if (skips_special && is_added && added->special) continue;
+    if (is_added && added->normalized && pipeline_) {
+      text.assign(token(id));
+      pipeline_->normalizer.apply(text, scratch);
+      tokens.push_back(text.text());
+    } else {
+      tokens.push_back(token(id));
+    }
   }
   return decoder_.decode(std::move(tokens));
 }
