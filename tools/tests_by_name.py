@@ -54,6 +54,7 @@ COVERED_BY = {
     "samples/hdf5_rows": "samples/hdf5_reader_test",
     "text/character_map": "tokenizer_files/pipeline_json_test",
     "text/characters": "text/basic_tokenizer_test",
+    "text/decoder": "tokenizer_files/component_json_test",
     "text/normalizer": "tokenizer_files/pipeline_json_test",
     "text/pieces": "tokenizer_files/pipeline_json_test",
     "text/pipeline": "tokenizer_files/pipeline_json_test",

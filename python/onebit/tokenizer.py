@@ -53,9 +53,9 @@ class Tokenizer:
             arguments.texts(texts, "texts"), arguments.whole(max_length, "max_length"))
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
-        """Returns the words of the ids with a blank between them, also before punctuation.
-        `skip_special` leaves out [CLS], [SEP] and [PAD]. Errors: an id that is not one, a tokenizer
-        other than WordPiece."""
+        """Returns the text of the ids, as `tokenizers` decodes them. `skip_special` leaves out the
+        special tokens, [UNK] and [MASK] included. Errors: an id that is not one, a decoder of
+        tokenizer.json that onebit does not have."""
         numbers = arguments.elements(ids, "ids", "whole numbers")
         return self._tokenizer.decode(
             [arguments.whole(id, f"ids[{index}]") for index, id in enumerate(numbers)],

@@ -92,24 +92,14 @@ class Tokenizer {
     return {array_of(std::move(ids), shape), array_of(std::move(mask), shape)};
   }
 
-  // Words with a blank between them; special tokens are left out unless they are wanted.
-  std::string decode(const std::vector<int64_t>& ids, bool skips_special) const {
-    const text::Vocabulary& words = tokenizer_.vocabulary();
-    require(
-        !words.pipeline(),
-        "decode() joins the pieces of WordPiece, and this model's tokenizer has other ones; use "
-        "`transformers` to decode");
-    std::string text;
-    for (const int64_t given : ids) {
-      require(given >= 0 && given < words.size(), "id {} is not one of the vocabulary's 0 to {}",
-              given, words.size() - 1);
-      const auto id = static_cast<int32_t>(given);
-      if (skips_special && is_special(id)) continue;
-      const bool continues = words.is_continuation(id) && !text.empty();
-      if (!continues && !text.empty()) text += ' ';
-      text += continues ? words.token(id).substr(2) : words.token(id);
+  std::string decode(const std::vector<int64_t>& given, bool skips_special) const {
+    std::vector<int32_t> ids;
+    for (const int64_t id : given) {
+      require(id >= 0 && id < size(), "id {} is not one of the vocabulary's 0 to {}", id,
+              size() - 1);
+      ids.push_back(static_cast<int32_t>(id));
     }
-    return text;
+    return tokenizer_.decode(ids, skips_special);
   }
 
   int32_t size() const { return tokenizer_.vocabulary().size(); }
@@ -128,10 +118,6 @@ class Tokenizer {
     if (cased) casing = *cased ? text::Casing::kCased : text::Casing::kUncased;
     const nb::gil_scoped_release release;
     return finetune::read_tokenizer(path, casing);
-  }
-  bool is_special(int32_t id) const {
-    const text::Vocabulary& words = tokenizer_.vocabulary();
-    return id == words.cls_id() || id == words.sep_id() || id == words.pad_id();
   }
   // A tokenizer remembers words: one call at a time.
   std::vector<text::Piece> pieces_of(const std::string& text) {

@@ -30,13 +30,12 @@ Batch sample_sequence(int32_t first_word = corpus::kFirstWord) {
 
 // The counts that Python's round() gives (halves to even).
 TEST(PredictionCount, RoundsHalvesToEven) {
-  const MaskOptions options{.max_predictions = 100};
   for (const auto& [length, count] :
        {std::pair{30, 4}, {50, 8}, {90, 14}, {110, 16}, {10, 2}, {5, 1}, {3, 1}, {128, 19}}) {
-    EXPECT_EQ(prediction_count(length, options), count) << length;
+    EXPECT_EQ(prediction_count(length, 0.15, 100), count) << length;
   }
-  EXPECT_EQ(prediction_count(512, MaskOptions{}), 20);
-  EXPECT_EQ(prediction_count(512, MaskOptions{.max_predictions = 80}), 77);
+  EXPECT_EQ(prediction_count(512, 0.15, 20), 20);
+  EXPECT_EQ(prediction_count(512, 0.15, 80), 77);
 }
 
 TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
@@ -45,7 +44,7 @@ TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
     const Batch before = sample_sequence();
     Batch batch = before;
     RandomSequence random(1, 1, index);
-    masker.mask(random, 0, batch);
+    masker.mask(random, 0.15, 0, batch);
     ASSERT_EQ(batch.labelled(), 19);
     ASSERT_TRUE(std::is_sorted(batch.labelled_rows.begin(), batch.labelled_rows.end()));
     ASSERT_EQ(std::set<int32_t>(batch.labelled_rows.begin(), batch.labelled_rows.end()).size(),
@@ -68,9 +67,9 @@ TEST(Masker, WorksOnTheLastSequenceAlone) {
   const auto first_row = batch.rows();
   batch.tokens.insert(batch.tokens.end(), second.tokens.begin(), second.tokens.end());
   RandomSequence random(1, 1, 5), again(1, 1, 5);
-  masker.mask(random, first_row, batch);
+  masker.mask(random, 0.15, first_row, batch);
   Batch alone = second;
-  masker.mask(again, 0, alone);
+  masker.mask(again, 0.15, 0, alone);
   ASSERT_EQ(batch.labelled(), alone.labelled());
   for (size_t i = 0; i < alone.labelled_rows.size(); ++i) {
     EXPECT_EQ(batch.labelled_rows[i], alone.labelled_rows[i] + first_row);
@@ -89,7 +88,7 @@ TEST(Masker, ReplacesEightyTenTenAndChoosesUniformly) {
   for (uint64_t index = 0; index < kTimes; ++index) {
     Batch batch = before;
     RandomSequence random(3, 1, index);
-    masker.mask(random, 0, batch);
+    masker.mask(random, 0.15, 0, batch);
     for (const int32_t row : batch.labelled_rows) {
       const auto at = static_cast<size_t>(row);
       chosen[at] += 1;
@@ -130,7 +129,7 @@ TEST(Masker, WholeWordsAreHiddenTogether) {
     const Batch before = sample_sequence();
     Batch batch = before;
     RandomSequence random(5, 1, index);
-    masker.mask(random, 0, batch);
+    masker.mask(random, 0.15, 0, batch);
     ASSERT_LE(batch.labelled(), 19);
     ASSERT_TRUE(std::is_sorted(batch.labelled_rows.begin(), batch.labelled_rows.end()));
     const std::set<int32_t> rows(batch.labelled_rows.begin(), batch.labelled_rows.end());
@@ -154,7 +153,7 @@ TEST(Masker, TakesWhatThereIs) {
   batch.clear();
   batch.tokens = {kCls, 10, kSep, 11, kSep};
   RandomSequence random(1, 1, 1);
-  masker.mask(random, 0, batch);
+  masker.mask(random, 0.9, 0, batch);
   EXPECT_EQ(batch.labelled_rows, (std::vector<int32_t>{1, 3}));
 }
 
@@ -180,7 +179,7 @@ TEST(Masker, ReplacesByWhatOtherTokenizersCallNoSpecialToken) {
     batch.tokens.front() = vocabulary.cls_id();
     batch.tokens.back() = vocabulary.sep_id();
     RandomSequence random(7, 1, index);
-    masker.mask(random, 0, batch);
+    masker.mask(random, 0.9, 0, batch);
     for (size_t row = 1; row + 1 < batch.tokens.size(); ++row) seen.insert(batch.tokens[row]);
   }
   EXPECT_TRUE(seen.erase(vocabulary.mask_id()) == 1);

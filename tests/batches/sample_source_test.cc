@@ -117,7 +117,7 @@ TEST_F(SampleSourceTest, LabelsAreLeftOutUnlessRequested) {
   SampleSource source(store_, {.sequence_length = 24, .next_sentence = false}, 1);
   Batch batch;
   batch.clear();
-  source.append({0, 3}, 3, batch);
+  source.append({0, 3}, 3, 0.15, batch);
   EXPECT_THAT(batch.sequence_labels, testing::ElementsAre(-1));
 }
 

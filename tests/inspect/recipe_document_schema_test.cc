@@ -22,7 +22,10 @@ const std::set<std::string> kJoined = {
     "/bfloat16/enabled",
     "/classify/best_by",  // of the problem
     "/data/epochs",
+    "/data/masked_lm_final_probability",  // together with data.masked_lm_schedule
+    "/data/masked_lm_schedule",
     "/data/negative",  // not together with data.score
+    "/data/sequence_packing",  // not together with data.next_sentence
     "/data/sequence_length",
     "/model/hidden_size",
     "/model/max_position_embeddings",

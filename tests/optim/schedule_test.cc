@@ -171,6 +171,54 @@ TEST(Schedule, Ours) {
   EXPECT_EQ(constant->warmup_updates(), 0);
 }
 
+// After the warm-up the factors are those of transformers' get_wsd_schedule() with 10, 60 and 30
+// steps.
+TEST(Schedule, WarmupStableDecay) {
+  const std::string common =
+      R"({"type": "warmup_stable_decay", "params": {"warmup_num_steps": 10, )";
+  const auto root = schedule_from(
+      (common + R"("decay_num_steps": 30, "end_ratio": 0.1}})").c_str(), 1, 100);
+  expect_factors(*root, {{0, 0},
+                         {5, 0.5},
+                         {10, 1},
+                         {40, 1},
+                         {69, 1},
+                         {70, 1},
+                         {71, 0.835683232748},
+                         {77, 0.565258697614},
+                         {85, 0.363603896932},
+                         {99, 0.115127127775},
+                         {100, 0.1},
+                         {500, 0.1}});
+  EXPECT_EQ(root->warmup_updates(), 10);
+  const auto linear = schedule_from(
+      (common + R"("decay_proportion": 0.3, "decay_type": "linear"}})").c_str(), 1, 100);
+  expect_factors(*linear, {{69, 1}, {70, 1}, {71, 0.966666666667}, {85, 0.5}, {100, 0}, {500, 0}});
+  const auto cosine = schedule_from(
+      (common + R"("decay_num_steps": 30, "decay_type": "cosine", "end_ratio": 0.25}})").c_str(), 1,
+      100);
+  expect_factors(*cosine, {{70, 1}, {71, 0.997945710763}, {85, 0.625}, {99, 0.252054289237}});
+  const auto no_decay =
+      schedule_from((common + R"("decay_proportion": 0, "lr_offset": 0.5}})").c_str(), 1, 100);
+  expect_factors(*no_decay, {{10, 1.5}, {99, 1.5}});
+}
+
+TEST(Schedule, ADecayThatIsTooLongIsShortened) {
+  const Keys keys(parse_json(R"({"type": "warmup_stable_decay", "params": {
+      "warmup_num_steps": 10, "decay_num_steps": 30}})",
+                             "test"),
+                  "test", "scheduler");
+  const ScheduleOptions options = read_schedule(keys, 1, 20);
+  keys.check();
+  std::vector<std::string> warnings;
+  const auto schedule = options.make(20, warnings);
+  expect_factors(*schedule, {{5, 0.5}, {10, 1}, {20, 0}});
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("= 20 is less than the warm-up of 10 updates and the decay of 30"),
+            std::string::npos)
+      << warnings[0];
+}
+
 TEST(Schedule, StartsLater) {
   const auto plain = schedule_from(
       R"({"type": "linear", "params": {"warmup_num_steps": 10, "total_num_steps": 100}})");
@@ -205,6 +253,10 @@ TEST(Schedule, Errors) {
   expect_error(R"({"type": "linear", "params": {"total_num_steps": 5, "warmup_num_steps": 1,
                    "warmup_proportion": 0.1}})",
                "and warmup_proportion are both given; keep one");
+  expect_error(R"({"type": "warmup_stable_decay", "params": {"total_num_steps": 5,
+                   "decay_num_steps": 1, "decay_proportion": 0.1}})",
+               "and decay_proportion are both given; keep one");
+  expect_error(R"({"type": "warmup_stable_decay", "params": {"decay_type": "root"}})", "1-sqrt");
   expect_error(R"({"params": {"lr": 1}})", "`scheduler.params` is not known");
 }
 

@@ -17,6 +17,14 @@ PretrainingData parse(const std::string& text) {
   return data;
 }
 
+PretrainingConfig recipe_of(const std::string& more) {
+  const Json recipe = parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
+                     "run": {"steps": 100000})" +
+                                     more + "}",
+                                 "recipe");
+  return parse_pretraining_recipe({.values = recipe, .place = "recipe"}, std::nullopt);
+}
+
 // A fixed default would silently mask only 4 % of a sequence of 512.
 TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
   EXPECT_EQ(parse("{}").masks.max_predictions, 20);
@@ -52,6 +60,51 @@ TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
   }
 }
 
+TEST(PretrainingData, TheShareOfMaskedTokensMayChangeInARun) {
+  const batches::MaskOptions stages =
+      parse(R"({"sequence_length": 512, "masked_lm_probability": 0.15,
+                "masked_lm_schedule": {"1000": 0.3, "5000": 0.05}})")
+          .masks;
+  EXPECT_EQ(stages.max_predictions, 154);  // of the largest share
+  EXPECT_EQ(stages.probability_at(999), 0.15);
+  EXPECT_EQ(stages.probability_at(1000), 0.3);
+  EXPECT_EQ(stages.probability_at(4999), 0.3);
+  EXPECT_EQ(stages.probability_at(5000), 0.05);
+  const auto linear = recipe_of(R"(, "data": {"masked_lm_probability": 0.3,
+      "masked_lm_schedule": "linear", "masked_lm_final_probability": 0.1})")
+                          .data.masks;
+  EXPECT_EQ(linear.updates, 100000);
+  EXPECT_DOUBLE_EQ(linear.probability_at(50000), 0.2);
+  const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
+  for (const char* text :
+       {R"({"masked_lm_schedule": "linear"})", R"({"masked_lm_final_probability": 0.1})",
+        R"({"masked_lm_schedule": {"5": 0.1}, "masked_lm_final_probability": 0.1})"}) {
+    EXPECT_NE(error_of(text).find("need each other"), std::string::npos) << text;
+  }
+  for (const char* step : {"-1", "1.5", "end", "01", "", "9999999999999999"}) {
+    EXPECT_NE(error_of(fmt::format(R"({{"masked_lm_schedule": {{"{}": 0.1}}}})", step))
+                  .find("steps are whole numbers of at least 0"),
+              std::string::npos)
+        << step;
+  }
+  EXPECT_NE(error_of(R"({"masked_lm_schedule": {"5": 1.1}})").find("masked_lm_schedule"),
+            std::string::npos);
+}
+
+TEST(PretrainingData, PackedSamplesAreWithoutNextSentences) {
+  const PretrainingData data = parse(R"({"next_sentence": false, "sequence_packing": true})");
+  EXPECT_EQ(data.pairs.short_sequence_probability, 0);
+  EXPECT_EQ(data.pairs.most_sequences(), 42);
+  EXPECT_EQ(parse(R"({"next_sentence": false})").pairs.short_sequence_probability, 0.1);
+  EXPECT_NE(message_of([&] { parse(R"({"sequence_packing": true})"); })
+                .find("and so is next_sentence, whose pairs are not packed"),
+            std::string::npos);
+  const PretrainingConfig config =
+      recipe_of(R"(, "data": {"next_sentence": false, "sequence_packing": true})");
+  EXPECT_EQ(config.limits(3).sequences, 3 * 42);
+  EXPECT_EQ(config.limits(3).rows, 3 * 128);
+}
+
 TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
   const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
   EXPECT_NE(error_of(R"({"sequence_length": 9000000000000000000})").find("sequence_length"),
@@ -61,14 +114,6 @@ TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
                   .find("`data.masked_lm_probability` is"),
               std::string::npos);
   }
-}
-
-PretrainingConfig recipe_of(const std::string& more) {
-  const Json recipe = parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
-                     "run": {"steps": 100000})" +
-                                     more + "}",
-                                 "recipe");
-  return parse_pretraining_recipe({.values = recipe, .place = "recipe"}, std::nullopt);
 }
 
 // DeepSpeed's own configuration, which leaves some settings to the model.

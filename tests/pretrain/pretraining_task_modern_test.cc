@@ -50,5 +50,70 @@ TEST_F(ModernRuns, ResumesBitForBit) {
   }
 }
 
+// Pre-training as ModernBERT's and Ettin's: packed samples, the trapezoidal schedule (warm-up to
+// step 6, decay from step 18), shares of masked tokens that change with its phases.
+class TrapezoidalRuns : public ModernRuns {
+ protected:
+  PretrainingOptions options(const std::string& name, const Json& optimizer) const {
+    PretrainingOptions options = ModernRuns::options(name);
+    Json& recipe = options.recipe.values;
+    recipe["optimizer"] = optimizer;
+    recipe["scheduler"] = {{"type", "warmup_stable_decay"},
+                           {"params", {{"warmup_num_steps", 6}, {"decay_num_steps", 6}}}};
+    recipe["data"] = {{"sequence_length", 64},
+                      {"sequence_packing", true},
+                      {"masked_lm_probability", 0.3},
+                      {"masked_lm_schedule", {{"10", 0.15}, {"18", 0.05}}},
+                      {"evaluation_samples", 16}};
+    recipe["run"]["checkpoint_every"] = 3;
+    recipe["run"]["keep_last"] = 100;
+    return options;
+  }
+  // From checkpoints in the decay, in the constant part and in the warm-up.
+  void expect_exact_resumes(const std::string& name, const Json& optimizer, int world) {
+    train(options(name, optimizer), world);
+    const auto whole = losses(name);
+    ASSERT_EQ(whole.size(), 24u);
+    for (const char* tag : {"global_step21", "global_step18", "global_step12", "global_step3"}) {
+      PretrainingOptions again = options(name, optimizer);
+      again.resume = true;
+      again.tag = tag;
+      train(again, world);
+      EXPECT_EQ(losses(name), whole) << name << " from " << tag;
+    }
+  }
+  static Json onebit_adam(int64_t freeze_step) {
+    return {{"type", "OneBitAdam"}, {"params", {{"lr", 3e-3}, {"freeze_step", freeze_step}}}};
+  }
+};
+
+TEST_F(TrapezoidalRuns, ResumeBitForBitInEachPhaseWhereverTheFreezeIs) {
+  for (const int64_t freeze_step : {4, 10, 19}) {
+    expect_exact_resumes("freeze" + std::to_string(freeze_step), onebit_adam(freeze_step), 2);
+  }
+}
+
+// Its intervals grow to 4 updates: ranks make local updates in each phase of the schedule.
+TEST_F(TrapezoidalRuns, ResumeBitForBitWithLocalUpdates) {
+  expect_exact_resumes("intervals",
+                       {{"type", "ZeroOneAdam"},
+                        {"params",
+                         {{"lr", 3e-3},
+                          {"var_freeze_step", 4},
+                          {"var_update_scaler", 2},
+                          {"local_step_scaler", 3},
+                          {"local_step_clipper", 4}}}},
+                       2);
+}
+
+TEST_F(TrapezoidalRuns, LearnTheSameOnAnyNumberOfRanks) {
+  const Json adam = {{"type", "AdamW"}, {"params", {{"lr", 3e-3}}}};
+  for (const int world : {1, 2}) train(options("ranks" + std::to_string(world), adam), world);
+  const auto one = losses("ranks1"), two = losses("ranks2");
+  ASSERT_EQ(one.size(), 24u);
+  for (size_t step = 0; step < one.size(); ++step) EXPECT_NEAR(two[step], one[step], 1e-3) << step;
+  EXPECT_LT(one.back(), one.front());
+}
+
 }  // namespace
 }  // namespace onebit::pretrain

@@ -51,7 +51,8 @@ TEST_P(PipelineGolden, EqualsTheLibraryLineByLine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PipelineGolden,
-                         testing::Values("unigram", "bytes", "byte-fallback", "steps"),
+                         testing::Values("unigram", "bytes", "byte-fallback", "steps", "words",
+                                         "word-steps"),
                          [](const auto& chosen) {
                            std::string name = chosen.param;
                            std::erase(name, '-');

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 
 #include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/json.h"
@@ -112,6 +113,11 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
 
 TEST_F(TokenizerFilesTest, VocabularyOfTokenizerJson) {
   EXPECT_THAT(error(), HasSubstr("neither vocab.txt nor tokenizer.json exists"));
+  for (const char* other : {"vocab.json", "sentencepiece.bpe.model", "tokenizer.model"}) {
+    write(other, "{}");
+    EXPECT_THAT(error(), HasSubstr(fmt::format("has {} and no tokenizer.json", other)));
+    std::filesystem::remove(folder_ / other);
+  }
   write_json("tokenizer.json", combined());
   EXPECT_EQ(read().vocabulary.tokens.size(), 7u);
   EXPECT_TRUE(read().config->lower_case);
@@ -142,19 +148,12 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
   const Json bert = combined()["normalizer"];
   EXPECT_EQ(error_of(with("normalizer", {{"type", "Sequence"}, {"normalizers", {bert}}})),
             "(no error)");
-  EXPECT_THAT(error_of(with("normalizer",
-                            {{"type", "Sequence"},
-                             {"normalizers", {{{"type", "NFKC"}}, {{"type", "Lowercase"}}}}})),
-              HasSubstr("tokenizer.json: key `normalizer` is Sequence of NFKC, Lowercase"));
-  EXPECT_THAT(error_of(with("normalizer", nullptr)), HasSubstr("key `normalizer` is none"));
-  EXPECT_THAT(error_of([](Json& json) { json["normalizer"]["clean_text"] = false; }),
-              HasSubstr("normalizer.clean_text` is false"));
-  EXPECT_THAT(error_of(with("pre_tokenizer", {{"type", "WhitespaceSplit"}})),
-              HasSubstr("key `pre_tokenizer` is WhitespaceSplit"));
-  EXPECT_THAT(error_of([](Json& json) { json["model"]["continuing_subword_prefix"] = "@@"; }),
-              HasSubstr("model.continuing_subword_prefix` is \"@@\""));
-  EXPECT_THAT(error_of([](Json& json) { json["model"]["max_input_chars_per_word"] = 200; }),
-              HasSubstr("model.max_input_chars_per_word` is 200"));
+  EXPECT_THAT(error_of(with("normalizer", {{"type", "Nmt"}})),
+              HasSubstr("tokenizer.json: key `normalizer` is \"Nmt\""));
+  EXPECT_THAT(error_of(with("pre_tokenizer", {{"type", "UnicodeScripts"}})),
+              HasSubstr("key `pre_tokenizer` is \"UnicodeScripts\""));
+  EXPECT_THAT(error_of([](Json& json) { json["model"]["continuing_subword_prefix"] = ""; }),
+              HasSubstr("model.continuing_subword_prefix` is empty"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["unk_token"] = "a"; }),
               HasSubstr("`model.unk_token` is \"a\""));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }),
@@ -256,6 +255,29 @@ TEST_F(TokenizerFilesTest, Config) {
   write("tokenizer_config.json", kLowerCase);
   EXPECT_THAT(error_of([](Json& json) { json["normalizer"]["lowercase"] = false; }),
               HasSubstr("has do_lower_case true, tokenizer.json has lowercase false"));
+}
+
+// Rules other than BERT's, unless the folder says that the class with BERT's rules is meant.
+TEST_F(TokenizerFilesTest, WordPieceOfOtherRules) {
+  const auto changes = std::vector<std::function<void(Json&)>>{
+      [](Json& json) {
+        json["normalizer"] = {{"type", "Sequence"},
+                              {"normalizers", {{{"type", "NFKC"}}, {{"type", "Lowercase"}}}}};
+      },
+      [](Json& json) { json["normalizer"] = nullptr; },
+      [](Json& json) { json["normalizer"]["clean_text"] = false; },
+      [](Json& json) {
+        json["pre_tokenizer"] = {{"type", "WhitespaceSplit"}};
+      },
+      [](Json& json) { json["model"]["continuing_subword_prefix"] = "@@"; },
+      [](Json& json) { json["model"]["max_input_chars_per_word"] = 200; }};
+  for (const auto& change : changes) {
+    write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+    EXPECT_EQ(error_of(change), "(no error)");
+    EXPECT_TRUE(vocabulary().pipeline() != nullptr);
+    write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer"})");
+    EXPECT_THAT(error(), HasSubstr("its rules are not BERT's WordPiece"));
+  }
 }
 
 // What published folders have beside the rules: arguments of calls, ids that the tokens have.

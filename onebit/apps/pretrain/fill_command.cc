@@ -24,12 +24,18 @@ void print_json(const std::vector<FilledMask>& masks) {
     Json candidates = Json::array();
     for (const auto& candidate : mask.candidates) {
       candidates.push_back({{"token", candidate.token},
+                            {"text", candidate.text},
                             {"id", candidate.id},
                             {"probability", candidate.probability}});
     }
     all.push_back(std::move(candidates));
   }
   fmt::print("{}\n", json_text(all));
+}
+
+// A token of blanks alone has no text to show.
+const std::string& shown(const FillCandidate& candidate) {
+  return candidate.text.empty() ? candidate.token : candidate.text;
 }
 
 int run(const Arguments& given) {
@@ -44,7 +50,7 @@ int run(const Arguments& given) {
   for (size_t index = 0; index < masks.size(); ++index) {
     if (masks.size() > 1) fmt::print("mask {}\n", index + 1);
     for (const auto& candidate : masks[index].candidates) {
-      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, printable_line(candidate.token));
+      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, printable_line(shown(candidate)));
     }
   }
   return 0;

@@ -32,7 +32,15 @@ batches::Batch batch_of(const std::vector<int32_t>& text_ids, const text::Vocabu
   return batch;
 }
 
-FilledMask best_of(const float* logits, const text::Vocabulary& vocabulary, int64_t candidates) {
+std::string text_of(int32_t id, const text::Tokenizer& tokenizer) {
+  std::string text = tokenizer.decode({&id, 1}, false);
+  text.erase(0, text.find_first_not_of(' '));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+FilledMask best_of(const float* logits, const text::Tokenizer& tokenizer, int64_t candidates) {
+  const text::Vocabulary& vocabulary = tokenizer.vocabulary();
   const int32_t size = vocabulary.size();
   const float largest = *std::max_element(logits, logits + size);
   double sum = 0;
@@ -47,6 +55,7 @@ FilledMask best_of(const float* logits, const text::Vocabulary& vocabulary, int6
   for (auto id = order.begin(); id != end; ++id) {
     filled.candidates.push_back(
         {.token = vocabulary.token(*id),
+         .text = text_of(*id, tokenizer),
          .id = *id,
          .probability = std::exp(static_cast<double>(logits[*id] - largest)) / sum});
   }
@@ -87,7 +96,7 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
   std::vector<FilledMask> filled;
   for (int64_t mask = 0; mask < batch.labelled(); ++mask) {
     filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,
-                             *description_.vocabulary, candidates));
+                             tokenizer_, candidates));
   }
   return filled;
 }

@@ -14,6 +14,7 @@ namespace onebit::pretrain {
 
 struct FillCandidate {
   std::string token;
+  std::string text;  // the same decoded, without blanks at its ends
   int32_t id = 0;
   double probability = 0;
 };

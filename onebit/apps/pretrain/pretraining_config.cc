@@ -49,6 +49,34 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
 
 }  // namespace
 
+namespace {
+
+// How the share of masked tokens changes in a run.
+void read_mask_schedule(Keys& section, batches::MaskOptions& masks) {
+  constexpr const char* kSchedule = "masked_lm_schedule";
+  constexpr const char* kFinal = "masked_lm_final_probability";
+  std::map<std::string, double> since;
+  std::string kind = "constant";
+  section.weights_or_word(
+      kSchedule, since, kind, {"constant", "linear"}, above(0).below(1),
+      "masked_lm_probability in the whole run; linear: from it to masked_lm_final_probability; "
+      "{step: share}: from these steps on, for example {\"90000\": 0.05}");
+  section.number(kFinal, masks.final_probability, above(0).below(1),
+                 "with \"linear\", the share at the end of the run");
+  section.require((kind == "linear") == masks.final_probability.has_value(), kSchedule,
+                  "\"linear\" and masked_lm_final_probability need each other: give both or none");
+  for (const auto& [step, share] : since) {
+    constexpr size_t kMostDigits = 15;
+    const bool is_number = !step.empty() && step.size() <= kMostDigits &&
+                           step.find_first_not_of("0123456789") == std::string::npos;
+    section.require(is_number && (step == "0" || step.front() != '0'), kSchedule,
+                    "has the step \"{}\": steps are whole numbers of at least 0", step);
+    if (is_number) masks.probability_since.emplace(std::stoll(step), share);
+  }
+}
+
+}  // namespace
+
 PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence) {
   PretrainingData config;
   batches::PairOptions& pairs = config.pairs;
@@ -61,20 +89,28 @@ PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence
                   {"sequences are pairs, and a head predicts whether the second part follows the "
                    "first. false: one run of text per sequence, masked words only",
                    "true for a BERT"});
+  section.boolean("sequence_packing", pairs.packing,
+                  "a sample is as many sequences as fit into sequence_length tokens, each of whole "
+                  "sentences of one document, which attend to themselves alone");
+  section.require(!pairs.packing || !pairs.next_sentence, "sequence_packing",
+                  "is true, and so is next_sentence, whose pairs are not packed: set one to false");
+  if (pairs.packing) pairs.short_sequence_probability = 0;
   section.number("short_sequence_probability", pairs.short_sequence_probability,
-                 at_least(0).up_to(1), "share of sequences with a random shorter length");
+                 at_least(0).up_to(1),
+                 {"share of sequences with a random shorter length", "0.1, with packing 0"});
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
-                 "share of the tokens to predict");
-  const int64_t share = predictions_of(masks.probability, pairs.sequence_length);
+                 "share of the tokens to predict, at the beginning of a run and in held-out data");
+  read_mask_schedule(section, masks);
+  const int64_t share = predictions_of(masks.largest_probability(), pairs.sequence_length);
   masks.max_predictions = share;
   section.integer("max_predictions_per_sequence", masks.max_predictions, at_least(1),
-                  {"the most tokens to predict in a sequence",
+                  {"the most tokens to predict in a sample",
                    "masked_lm_probability x sequence_length, rounded up"});
   if (masks.max_predictions < share) {
     section.note("max_predictions_per_sequence",
                  "{} of a sequence of {} tokens, where masked_lm_probability {:g} asks for {}; "
                  "without the key their number follows the length",
-                 masks.max_predictions, pairs.sequence_length, masks.probability, share);
+                 masks.max_predictions, pairs.sequence_length, masks.largest_probability(), share);
   }
   section.boolean("whole_word_masking", masks.whole_words, "mask all pieces of a word or none");
   section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
@@ -84,12 +120,12 @@ PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence
   return config;
 }
 
-model::BatchLimits PretrainingConfig::limits(int64_t sequences) const {
+model::BatchLimits PretrainingConfig::limits(int64_t samples) const {
   return {
-      .rows = sequences * data.pairs.sequence_length,
-      .sequences = sequences,
+      .rows = samples * data.pairs.sequence_length,
+      .sequences = samples * data.pairs.most_sequences(),
       .longest = data.pairs.sequence_length,
-      .labelled = sequences * batches::prediction_count(data.pairs.sequence_length, data.masks)};
+      .labelled = samples * batches::most_predictions(data.pairs.sequence_length, data.masks)};
 }
 
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
@@ -112,6 +148,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
                 config.model.vocab_size, vocabulary_size.value_or(0));
   Keys data = recipe.section("data", "how sequences are cut from text and masked");
   config.data = parse_pretraining_data(data, config.model.may_have_next_sentence());
+  config.data.masks.updates = config.engine.run.steps;
   data.require(config.data.pairs.sequence_length <= config.model.max_positions, "sequence_length",
                "is {}, the model has {} positions (model.max_position_embeddings)",
                config.data.pairs.sequence_length, config.model.max_positions);

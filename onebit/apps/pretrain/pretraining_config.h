@@ -41,8 +41,8 @@ struct PretrainingConfig {
   model::LayerDropOptions layer_drop;
   PretrainingData data;
 
-  // The largest micro-batch of `sequences`.
-  model::BatchLimits limits(int64_t sequences) const;
+  // The largest micro-batch of `samples`.
+  model::BatchLimits limits(int64_t samples) const;
 
   // The layers that a pass leaves out.
   model::LayerDrop drop() const { return {layer_drop, model.layers}; }

@@ -19,12 +19,14 @@ Json checksums_of_files(const Stores& stores) {
 
 // Everything that determines the examples of an epoch.
 Json cut_of(const batches::BatchStreamOptions& options, const Stores& stores) {
-  return {{"seed", options.seed},
-          {"sequence_length", options.pairs.sequence_length},
-          {"short_sequence_probability", options.pairs.short_sequence_probability},
-          {"next_sentence", options.pairs.next_sentence},
-          {"long_sentences", "pieces"},
-          {"checksums", checksums_of_files(stores)}};
+  Json cut = {{"seed", options.seed},
+              {"sequence_length", options.pairs.sequence_length},
+              {"short_sequence_probability", options.pairs.short_sequence_probability},
+              {"next_sentence", options.pairs.next_sentence},
+              {"long_sentences", "pieces"},
+              {"checksums", checksums_of_files(stores)}};
+  if (options.pairs.packing) cut["packing"] = true;
+  return cut;
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
   batch.reserve(stream.bounds());
   for (int64_t index = 0; index < stream.batches(); ++index) {
     stream.build(index, batch);
-    samples += batch.sequences();
+    samples += batch.sample_count();
     sums += model.evaluate(context, buffer.upload(context, batch));
   }
   std::array<double, 7> totals = {sums.mlm_loss_sum,

@@ -54,6 +54,19 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
   }
 }
 
+// How the share of masked words changes; nothing where it does not.
+std::optional<std::string> describe_masks(const batches::MaskOptions& masks) {
+  std::string text = fmt::format("{:g} % of the tokens", 100 * masks.probability);
+  if (masks.final_probability) {
+    text += fmt::format(", and {:g} % at the end of the run", 100 * *masks.final_probability);
+  }
+  for (const auto& [step, share] : masks.probability_since) {
+    text += fmt::format(", {:g} % from step {} on", 100 * share, step);
+  }
+  if (!masks.final_probability && masks.probability_since.empty()) return std::nullopt;
+  return text;
+}
+
 // A format of the run's folder.
 std::string use_of(const std::string& mask) {
   if (mask.find_first_of("{}\"") != std::string::npos) return "onebit fill {} TEXT";
@@ -75,8 +88,15 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
   facts_.counts_items = true;  // masked words
   facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
   facts_.data_rows = describe_stores(stores_);
-  facts_.sequences = fmt::format("sequences of {}{}", config_.data.pairs.sequence_length,
-                                 config_.data.pairs.next_sentence ? "" : " (masked words only)");
+  const batches::PairOptions& pairs = config_.data.pairs;
+  facts_.sequences = pairs.packing
+                         ? fmt::format("samples of {} tokens of packed sequences",
+                                       pairs.sequence_length)
+                         : fmt::format("sequences of {}{}", pairs.sequence_length,
+                                       pairs.next_sentence ? "" : " (masked words only)");
+  if (const auto row = describe_masks(config_.data.masks)) {
+    facts_.data_rows.emplace_back("masked words", *row);
+  }
   check_held_out_names(options_.valid);
   for (const batches::WeightedStore& each : stores_) {
     require_segments(*each.store, config_.model.segments);
@@ -212,14 +232,14 @@ void PretrainingTask::open_held_out_data(int threads) {
     facts_.held_out_checksums.push_back(checksum_of(*store));
     facts_.data_rows.push_back(
         {"held-out data",
-         fmt::format("{}{}: {} sequences", given.name.empty() ? "" : given.name + ", ",
-                     given.folder.string(), held_out_.back().stream->samples())});
+         fmt::format("{}{}: {} {}", given.name.empty() ? "" : given.name + ", ",
+                     given.folder.string(), held_out_.back().stream->samples(),
+                     options.pairs.packing ? "samples" : "sequences")});
     bounds.push_back(held_out_.back().stream->bounds());
   }
   facts_.evaluations = {.first_values = true, .by_steps = true};
   // The streams have the same options, but the stores have samples of different sizes.
   facts_.evaluation_bounds = batches::bounds_of(1, bounds);
-  facts_.evaluation_bounds.sequences = config_.data.evaluation_batch;
 }
 
 model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimits& limits) {

@@ -44,10 +44,16 @@ void Batch::reserve(const BatchBounds& bounds) {
   sequence_values.reserve(static_cast<size_t>(bounds.sequence_values));
 }
 
-void Batch::end_sequence(int64_t first_row, uint64_t sample) {
+int64_t Batch::sample_count() const {
+  int64_t count = 0;
+  for (size_t i = 0; i < samples.size(); ++i) count += i == 0 || samples[i] != samples[i - 1];
+  return count;
+}
+
+void Batch::end_sequence(int64_t first_row, uint64_t sample, int64_t rows_before) {
   for (int64_t position = 0; position < rows() - first_row; ++position) {
     positions.push_back(static_cast<int32_t>(position));
-    row_keys.push_back(sample << 16 | static_cast<uint64_t>(position));
+    row_keys.push_back(sample << 16 | static_cast<uint64_t>(rows_before + position));
   }
   sequence_starts.push_back(static_cast<int32_t>(rows()));
   samples.push_back(sample);

@@ -27,11 +27,12 @@ struct Batch {
   std::vector<int32_t> tokens;           // [T] input of the model
   std::vector<int32_t> segments;         // [T] 0 for [CLS] A [SEP], 1 for B [SEP]
   std::vector<int32_t> positions;        // [T] from 0 in each sequence
-  std::vector<int32_t> sequence_starts;  // [B + 1] rows. The last entry is T
-  // [T] sample << 16 | position: the key of dropout masks, which then depend neither on the number
-  // of ranks nor on the micro-batch.
+  std::vector<int32_t> sequence_starts;  // [B + 1] rows; the last entry is T
+  // [T] sample << 16 | row in the sample: the key of dropout masks, which then depend neither on
+  // the number of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
-  std::vector<uint64_t> samples;  // [B] global sample numbers
+  std::vector<uint64_t>
+      samples;  // [B] global sample numbers; a packed sample has several sequences
 
   // The labels, in lists that are empty where the task does not use them. The task's model reads
   // them under the same names in model::DeviceBatch.
@@ -44,6 +45,8 @@ struct Batch {
   int64_t sequences() const {
     return sequence_starts.empty() ? 0 : static_cast<int64_t>(sequence_starts.size()) - 1;
   }
+  // The number of different samples.
+  int64_t sample_count() const;
   int64_t labelled() const { return static_cast<int64_t>(labelled_rows.size()); }
   // Removes all sequences and labels. Capacity is kept.
   void clear();
@@ -51,8 +54,9 @@ struct Batch {
   // allocates nothing.
   void reserve(const BatchBounds& bounds);
   // Ends the sequence that begins at `first_row` and whose tokens and segments have been appended:
-  // adds its positions, keys, end and sample number.
-  void end_sequence(int64_t first_row, uint64_t sample);
+  // adds its positions, keys, end and sample number. `rows_before`: of the sample's
+  // earlier sequences.
+  void end_sequence(int64_t first_row, uint64_t sample, int64_t rows_before = 0);
 };
 
 }  // namespace onebit::batches

@@ -119,10 +119,12 @@ void BatchStream::build(uint64_t first_sample, int64_t micro_step, Batch& batch)
   batch.clear();
   const int64_t part = parts_.part_of(options_.rank, micro_step);
   const uint64_t begin = first_sample + static_cast<uint64_t>(parts_.begin(part));
+  const auto update = static_cast<int64_t>(first_sample / samples_per_step());
+  const double masked = options_.masks.probability_at(update);
   for (uint64_t k = 0; k < static_cast<uint64_t>(parts_.size(part)); ++k) {
     const Mixture::Place place = mixture_.place(begin + k);
     ExampleSource& source = *sources_[place.source];
-    source.append(source.locate(place.counter), begin + k, batch);
+    source.append(source.locate(place.counter), begin + k, masked, batch);
   }
 }
 
@@ -199,7 +201,7 @@ void EvaluationStream::build(int64_t index, Batch& batch) {
   const auto begin = static_cast<uint64_t>(number * options_.batch);
   const uint64_t end = std::min(samples_, begin + static_cast<uint64_t>(options_.batch));
   for (uint64_t sample = begin; sample < end; ++sample) {
-    source_->append({0, sample}, sample, batch);
+    source_->append({0, sample}, sample, options_.masks.probability, batch);
   }
 }
 

@@ -43,7 +43,7 @@ struct BatchStreamOptions {
   uint64_t seed = 0;
   int world_size = 1;
   int rank = 0;
-  int64_t micro_batch = 1;   // maximum sequences of one rank in one micro-step
+  int64_t micro_batch = 1;   // maximum samples of one rank in one micro-step
   int64_t accumulation = 1;  // micro-steps in a step
   int64_t step_samples = 0;  // over all ranks. 0: micro_batch in every micro-step of every rank
   PairOptions pairs;
@@ -100,7 +100,7 @@ struct EvaluationOptions {
   uint64_t seed = 0;  // for pairs and masks, not the run's seed, so that runs are comparable
   int world_size = 1;
   int rank = 0;
-  int64_t batch = 32;       // sequences. The last one may be short
+  int64_t batch = 32;       // samples; the last one may be short
   int64_t max_samples = 0;  // 0: all
   PairOptions pairs;
   MaskOptions masks;

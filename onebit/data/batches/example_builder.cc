@@ -85,17 +85,17 @@ void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, Token
 }
 
 void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWalkOptions& walk,
-                 uint64_t sample, RandomSequence& random, Batch& batch) {
+                 uint64_t sample, int64_t first_row, RandomSequence& random, Batch& batch) {
   const PairOptions& options = walk.pairs;
+  const int64_t used = batch.rows() - first_row;  // by packed sequences
   SentencePieces pieces(store, options.most_text_tokens(), walk.epoch_seed);
   TokenRange a{pieces.word_begin(pair.a_begin), pieces.word_begin(pair.a_end)};
   TokenRange b{a.end, pieces.word_begin(pair.b_end)};
   if (pair.random_next) b = random_next(store, pieces, pair, pair.target - a.size(), random);
-  truncate_pair(random, options.most_text_tokens(), a, b);
+  truncate_pair(random, options.most_text_tokens() - used, a, b);
   ONEBIT_INVARIANT(a.size() >= 1 && (b.size() >= 1 || !options.next_sentence));
 
   const text::Vocabulary& vocabulary = *store.vocabulary();
-  const int64_t first_row = batch.rows();
   append_special(vocabulary.cls_id(), 0, batch);
   append_range(store, a, 0, batch);
   append_special(vocabulary.sep_id(), 0, batch);
@@ -105,7 +105,7 @@ void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWa
     append_range(store, b, form.second_segment, batch);
     append_special(vocabulary.sep_id(), form.second_segment, batch);
   }
-  batch.end_sequence(first_row, sample);
+  batch.end_sequence(first_row + used, sample, used);
   batch.sequence_labels.push_back(!options.next_sentence ? -1 : pair.random_next ? 1 : 0);
 }
 

@@ -50,6 +50,7 @@ EpochIndex::EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& o
   std::vector<uint64_t> bounds(parts + 1, store.documents());
   for (uint64_t part = 0; part < parts; ++part) {
     bounds[part] = part == 0 ? 0 : store.document_of(store.sentences() / parts * part);
+    while (!begins_block(store, options_.pairs, bounds[part])) ++bounds[part];
   }
   std::vector<std::vector<Entry>> entries(parts);
   std::vector<EpochFigures> figures(parts);
@@ -81,21 +82,21 @@ void EpochIndex::count(const corpus::TokenStore& store, uint64_t document_begin,
   figures.tokens = store.sentence_begin(last) - store.sentence_begin(first);
   uint64_t next_sentence = 0, next_pair = 0;
   while (!walk.done(document_end)) {
-    if (walk.at_visit() &&
+    if (walk.at_visit() && walk.at_sample() &&
         (walk.place().sentence >= next_sentence || figures.examples >= next_pair)) {
       entries.push_back({figures.examples, walk.place(), walk.document()});
       next_sentence = walk.place().sentence + kEntrySentences;
       next_pair = figures.examples + kEntryPairs;
     }
+    figures.examples += walk.at_sample() ? 1 : 0;
     const Pair pair = walk.next();
-    ++figures.examples;
     figures.could_continue += options_.pairs.next_sentence && pair.could_continue ? 1 : 0;
     figures.continue_text += options_.pairs.next_sentence && !pair.random_next ? 1 : 0;
     figures.read_tokens += read_tokens(walk, store, pair, options_.pairs);
   }
 }
 
-Pair EpochIndex::find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const {
+PairWalk EpochIndex::find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const {
   const uint64_t wanted = (*order_)(index);
   const auto after = std::upper_bound(
       entries_.begin(), entries_.end(), wanted,
@@ -103,9 +104,12 @@ Pair EpochIndex::find(const corpus::TokenStore& store, uint64_t index, uint64_t*
   ONEBIT_INVARIANT(after != entries_.begin());
   const Entry& entry = *std::prev(after);
   PairWalk walk(store, options_, entry.document, entry.place);
-  for (uint64_t skipped = entry.first_number; skipped < wanted; ++skipped) walk.next();
+  for (uint64_t skipped = entry.first_number; skipped < wanted;) {
+    walk.next();
+    skipped += walk.at_sample() ? 1 : 0;
+  }
   *number = wanted;
-  return walk.next();
+  return walk;
 }
 
 namespace {
@@ -131,7 +135,7 @@ class PairSource : public ExampleSource {
   uint64_t first_epoch_examples() override;
   DataPosition locate(uint64_t counter) override;
   EpochFigures figures(uint64_t counter) override;
-  void append(DataPosition position, uint64_t sample, Batch& batch) override;
+  void append(DataPosition position, uint64_t sample, double masked, Batch& batch) override;
   BatchBounds bounds() const override;
   int64_t indexes_built() const override { return indexes_built_; }
 
@@ -254,13 +258,13 @@ EpochMark PairSource::mark(uint64_t counter) {
 }
 
 BatchBounds PairSource::bounds() const {
-  return {.sequences = 1,
+  return {.sequences = pairs_.most_sequences(),
           .rows = pairs_.sequence_length,
           .longest = pairs_.sequence_length,
-          .labelled_rows = prediction_count(pairs_.sequence_length, masker_.options())};
+          .labelled_rows = most_predictions(pairs_.sequence_length, masker_.options())};
 }
 
-void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {
+void PairSource::append(DataPosition position, uint64_t sample, double masked, Batch& batch) {
   std::shared_ptr<const EpochIndex> epoch_index;
   {
     const std::lock_guard lock(mutex_);
@@ -268,23 +272,25 @@ void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {
     if (position.index >= epoch_index->examples() / 2) build_ahead(position.epoch + 1);
   }
   uint64_t number = 0;
-  const Pair pair = epoch_index->find(*store_, position.index, &number);
+  PairWalk walk = epoch_index->find(*store_, position.index, &number);
   RandomSequence random =
       random_sequence(epoch_index->options().epoch_seed, RandomStream::kExample, number);
   const int64_t first_row = batch.rows();
-  append_pair(*store_, pair, epoch_index->options(), sample, random, batch);
-  masker_.mask(random, first_row, batch);
+  do {
+    append_pair(*store_, walk.next(), walk.options(), sample, first_row, random, batch);
+  } while (!walk.at_sample());
+  masker_.mask(random, masked, first_row, batch);
 }
 
 }  // namespace
 
-BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples) {
+BatchBounds bounds_of(int64_t count, const std::vector<BatchBounds>& examples) {
   BatchBounds bounds;
   for (const BatchBounds& example : examples) {
-    bounds.include({.sequences = sequences,
-                    .rows = sequences * example.rows,
+    bounds.include({.sequences = count * example.sequences,
+                    .rows = count * example.rows,
                     .longest = example.longest,
-                    .labelled_rows = sequences * example.labelled_rows});
+                    .labelled_rows = count * example.labelled_rows});
   }
   return bounds;
 }
@@ -302,6 +308,9 @@ std::unique_ptr<ExampleSource> open_source(const std::shared_ptr<const corpus::S
   }
   auto written = std::dynamic_pointer_cast<const samples::SampleStore>(store);
   ONEBIT_INVARIANT(written != nullptr);
+  require(!options.pairs.packing,
+          "{}: is a store of samples, which cannot be packed: set data.sequence_packing to false",
+          written->folder().string());
   return std::make_unique<SampleSource>(std::move(written), options.pairs, options.seed);
 }
 

@@ -54,9 +54,9 @@ class EpochIndex {
   uint64_t examples() const { return figures_.examples; }
   const EpochFigures& figures() const { return figures_; }
   const PairWalkOptions& options() const { return options_; }
-  // Returns the pair at place `index` in the epoch's order, and sets `number` to its place in the
-  // text.
-  Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
+  // Returns a walk that stands before the example at place `index` in the epoch's order; sets
+  // `number` to its place in the text. The index must outlive the walk.
+  PairWalk find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
   uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
 
  private:
@@ -108,16 +108,17 @@ class ExampleSource {
   virtual EpochFigures figures(uint64_t counter) = 0;
   // The position of the `counter`-th example since the start of epoch 0.
   virtual DataPosition locate(uint64_t counter) = 0;
-  // Appends the masked example at `position` as the sequence with global number `sample`.
-  virtual void append(DataPosition position, uint64_t sample, Batch& batch) = 0;
+  // Appends the example at `position` as the sample with global number `sample`. `masked` is the
+  // share of tokens to mask where the source itself masks.
+  virtual void append(DataPosition position, uint64_t sample, double masked, Batch& batch) = 0;
   // The maximum sizes of an example.
   virtual BatchBounds bounds() const = 0;
   // The number of epochs cut so far. Each costs a pass over the store.
   virtual int64_t indexes_built() const = 0;
 };
 
-// The bounds of `sequences` examples, each within one of the given bounds.
-BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples);
+// The bounds of `count` examples, each within one of the given bounds.
+BatchBounds bounds_of(int64_t count, const std::vector<BatchBounds>& examples);
 
 struct SourceOptions {
   PairOptions pairs;
@@ -129,8 +130,8 @@ struct SourceOptions {
 // Opens the store in `folder`, of either kind. Errors: as for TokenStore and SampleStore.
 std::shared_ptr<const corpus::Store> open_store(const Path& folder);
 
-// Returns the source for the kind of `store`. Errors: an option out of range, or samples longer
-// than the sequence length, or without a label where the next sentence is to be predicted.
+// Returns the source for the kind of `store`. Errors: an option out of range; samples longer than
+// the sequence length, without a label where the next sentence is to be predicted, or to be packed.
 std::unique_ptr<ExampleSource> open_source(const std::shared_ptr<const corpus::Store>& store,
                                            const SourceOptions& options);
 

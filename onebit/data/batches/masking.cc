@@ -31,10 +31,13 @@ std::vector<bool> ordinary_tokens(const text::Vocabulary& vocabulary) {
 
 }  // namespace
 
-int64_t prediction_count(int64_t length, const MaskOptions& options) {
-  const auto share =
-      static_cast<int64_t>(std::nearbyint(static_cast<double>(length) * options.probability));
-  return std::min(options.max_predictions, std::max<int64_t>(1, share));
+int64_t prediction_count(int64_t length, double probability, int64_t max_predictions) {
+  const auto share = static_cast<int64_t>(std::nearbyint(static_cast<double>(length) * probability));
+  return std::min(max_predictions, std::max<int64_t>(1, share));
+}
+
+int64_t most_predictions(int64_t length, const MaskOptions& options) {
+  return prediction_count(length, options.largest_probability(), options.max_predictions);
 }
 
 Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
@@ -52,12 +55,15 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
   require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
 }
 
-void Masker::mask(RandomSequence& random, int64_t first_row, Batch& batch) const {
+void Masker::mask(RandomSequence& random, double probability, int64_t first_row,
+                  Batch& batch) const {
   const size_t chosen_begin = batch.labelled_rows.size();
+  const int64_t wanted =
+      prediction_count(batch.rows() - first_row, probability, options_.max_predictions);
   if (options_.whole_words) {
-    choose_words(random, first_row, batch);
+    choose_words(random, wanted, first_row, batch);
   } else {
-    choose_tokens(random, first_row, batch);
+    choose_tokens(random, wanted, first_row, batch);
   }
   const auto begin = batch.labelled_rows.begin() + static_cast<ptrdiff_t>(chosen_begin);
   std::sort(begin, batch.labelled_rows.end());
@@ -76,7 +82,8 @@ int32_t Masker::replacement(RandomSequence& random, int32_t token) const {
 
 // The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of
 // labelled_rows. Candidates that were not chosen are removed afterwards.
-void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const {
+void Masker::choose_tokens(RandomSequence& random, int64_t wanted, int64_t first_row,
+                           Batch& batch) const {
   const size_t begin = batch.labelled_rows.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
     if (is_candidate(batch.tokens[static_cast<size_t>(row)])) {
@@ -84,18 +91,18 @@ void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& bat
     }
   }
   const size_t candidates = batch.labelled_rows.size() - begin;
-  const size_t wanted = std::min(
-      candidates, static_cast<size_t>(prediction_count(batch.rows() - first_row, options_)));
-  for (size_t step = 0; step < wanted; ++step) {
+  const size_t chosen = std::min(candidates, static_cast<size_t>(wanted));
+  for (size_t step = 0; step < chosen; ++step) {
     const size_t other = step + random.below(static_cast<uint32_t>(candidates - step));
     std::swap(batch.labelled_rows[begin + step], batch.labelled_rows[begin + other]);
   }
-  batch.labelled_rows.resize(begin + wanted);
+  batch.labelled_rows.resize(begin + chosen);
 }
 
 // The same for words: their first rows are at the end of row_labels, as scratch. A word that
 // would exceed the required number is skipped.
-void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const {
+void Masker::choose_words(RandomSequence& random, int64_t wanted, int64_t first_row,
+                          Batch& batch) const {
   std::vector<int32_t>& words = batch.row_labels;
   const size_t begin = words.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
@@ -104,7 +111,7 @@ void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batc
     }
   }
   const size_t candidates = words.size() - begin;
-  int64_t left = prediction_count(batch.rows() - first_row, options_);
+  int64_t left = wanted;
   for (size_t step = 0; step < candidates && left > 0; ++step) {
     const size_t other = step + random.below(static_cast<uint32_t>(candidates - step));
     std::swap(words[begin + step], words[begin + other]);

@@ -11,9 +11,11 @@
 
 namespace onebit::batches {
 
-// The number of tokens to predict in a sequence of `length` with enough candidates:
+// The number of tokens to predict in a sample of `length` with enough candidates:
 // min(max_predictions, max(1, round(length * probability))), halves rounded to even.
-int64_t prediction_count(int64_t length, const MaskOptions& options);
+int64_t prediction_count(int64_t length, double probability, int64_t max_predictions);
+// The largest number in a sample of `length` in any update.
+int64_t most_predictions(int64_t length, const MaskOptions& options);
 
 // Replaces chosen tokens: 80 % by [MASK], 10 % by a random token, 10 % not at all. [CLS] and [SEP]
 // are never chosen. A random token is never a special one nor an [unusedN] entry: the reference
@@ -22,17 +24,18 @@ class Masker {
  public:
   Masker(const text::Vocabulary& vocabulary, const MaskOptions& options);
 
-  // Masks the last sequence of `batch`, rows [first_row, batch.rows()), drawing from `random`.
-  // Appends masked rows to labelled_rows and their tokens to row_labels. Overwrites `tokens`.
-  void mask(RandomSequence& random, int64_t first_row, Batch& batch) const;
+  // Masks `probability` of the last sample of `batch`, rows [first_row, batch.rows()), drawing from
+  // `random`. Appends masked rows to labelled_rows and their tokens to row_labels. Overwrites
+  // `tokens`.
+  void mask(RandomSequence& random, double probability, int64_t first_row, Batch& batch) const;
 
   const MaskOptions& options() const { return options_; }
 
  private:
   bool is_candidate(int32_t token) const { return token != cls_id_ && token != sep_id_; }
   bool continues_word(int64_t first_row, int64_t row, const Batch& batch) const;
-  void choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const;
-  void choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const;
+  void choose_tokens(RandomSequence& random, int64_t wanted, int64_t first_row, Batch& batch) const;
+  void choose_words(RandomSequence& random, int64_t wanted, int64_t first_row, Batch& batch) const;
   int32_t replacement(RandomSequence& random, int32_t token) const;
 
   MaskOptions options_;

@@ -81,9 +81,19 @@ TextPlace SentencePieces::first_from(uint64_t token, uint64_t sentence) {
 
 namespace {
 
-constexpr int64_t kVisitSequences = 32;
+constexpr int64_t kVisitSequences = 32, kBlockSequences = 64;
+constexpr int64_t kSpecials = 2;  // of a packed sequence
 
 }  // namespace
+
+bool begins_block(const corpus::TokenStore& store, const PairOptions& options, uint64_t document) {
+  if (!options.packing || document == 0 || document >= store.documents()) return true;
+  const auto block_of = [&](uint64_t which) {
+    return store.sentence_begin(store.document_begin(which)) /
+           static_cast<uint64_t>(kBlockSequences * options.sequence_length);
+  };
+  return block_of(document) != block_of(document - 1);
+}
 
 PairWalk::PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options,
                    uint64_t document, TextPlace place)
@@ -127,14 +137,30 @@ TextPlace PairWalk::end_of_visit(uint64_t length) {
   return pieces_.first_from(begin + length, next - 1);
 }
 
+// Whether the sample has room for the next sentence or piece, which is of the same visit or begins
+// a document.
+bool PairWalk::fits_next() {
+  const uint64_t size = pieces_.token(pieces_.after(place_)) - pieces_.token(place_);
+  return static_cast<int64_t>(size) + kSpecials <= room_;
+}
+
 Pair PairWalk::next() {
   if (at_visit()) begin_visit();
+  const PairOptions& pairs = options_.pairs;
+  if (at_sample_) room_ = pairs.sequence_length;
   const uint64_t begin = pieces_.token(place_);
+  const auto most = static_cast<uint64_t>(room_ - kSpecials);
   TextPlace end = pieces_.after(place_);
   uint64_t chunk = 1;  // sentences and pieces
   while (end < visit_end_ && pieces_.token(end) - begin < static_cast<uint64_t>(target_)) {
-    end = pieces_.after(end);
+    const TextPlace longer = pieces_.after(end);
+    if (pairs.packing && pieces_.token(longer) - begin > most) break;
+    end = longer;
     ++chunk;
+  }
+  if (pairs.packing) {
+    const uint64_t tokens = pieces_.token(end) - begin + pieces_.most_moved(place_);
+    room_ -= kSpecials + static_cast<int64_t>(std::min(tokens, most));
   }
   Pair pair{.document = document_,
             .a_begin = place_,
@@ -143,7 +169,7 @@ Pair PairWalk::next() {
             .could_continue = chunk > 1,
             .random_next = true,
             .target = target_};
-  if (!options_.pairs.next_sentence) {
+  if (!pairs.next_sentence) {
     pair.a_end = end;
     pair.random_next = false;
   } else if (chunk > 1) {
@@ -153,10 +179,15 @@ Pair PairWalk::next() {
   }
   // With a random B, the rest of the chunk is left for the next pair.
   place_ = pair.random_next ? pair.a_end : end;
-  if (place_ == TextPlace{document_end_} && ++document_ < store_.documents()) {
-    document_end_ = store_.document_begin(document_ + 1);
-    visit_end_ = place_;
+  at_sample_ = at_visit();
+  if (place_ == TextPlace{document_end_}) {
+    at_sample_ = begins_block(store_, pairs, ++document_);
+    if (document_ < store_.documents()) {
+      document_end_ = store_.document_begin(document_ + 1);
+      visit_end_ = place_;
+    }
   }
+  at_sample_ = at_sample_ || !pairs.packing || !fits_next();
   return pair;
 }
 

@@ -3,6 +3,11 @@
 // visit, a long one in runs of about 32 sequences whose ends move with every epoch. This bounds the
 // cost of finding a pair, and one random target length never governs a whole book. A sentence that
 // is longer than a sequence counts as several (pair_walk.h).
+//
+// With packing, a sample takes the next whole sentences, or pieces of long ones, as long as they
+// fit. What is of one document is a sequence. Samples begin anew where a visit begins inside a
+// document, and with a document in every 64 or so of them (begins_block), so that a sample is found
+// without the ones before.
 #pragma once
 
 #include <compare>
@@ -46,6 +51,8 @@ class SentencePieces {
   uint64_t token(TextPlace place);
   // The same at the beginning of a word, unless the word is longer than half a piece.
   uint64_t word_begin(TextPlace place);
+  // The most tokens by which word_begin() moves back.
+  uint64_t most_moved(TextPlace place) const { return place.piece == 0 ? 0 : least_ - 1; }
   // The first place at or behind `token`, a token of `sentence` or the first one behind it.
   TextPlace first_from(uint64_t token, uint64_t sentence);
 
@@ -68,6 +75,10 @@ struct PairWalkOptions {
   uint64_t epoch_seed = 0;  // derived from (seed, epoch)
 };
 
+// Whether no sample contains text of `document` and of the document before it. Always true without
+// packing.
+bool begins_block(const corpus::TokenStore& store, const PairOptions& options, uint64_t document);
+
 // A pair as ranges of sentences or pieces of them, before truncation.
 struct Pair {
   uint64_t document;
@@ -81,22 +92,26 @@ struct Pair {
 // Iterates over the pairs of the store from the beginning of a visit.
 class PairWalk {
  public:
-  // `place` must be the first of a visit of `document`.
+  // `place` must be the first of a visit of `document`, and of a sample.
   PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options, uint64_t document,
            TextPlace place);
 
   // Whether the next pair begins a visit.
   bool at_visit() const { return place_ == visit_end_; }
+  // Whether the next pair begins a sample; with packing, others continue one.
+  bool at_sample() const { return at_sample_; }
   uint64_t document() const { return document_; }
   TextPlace place() const { return place_; }
   // Whether all documents before `document_end` are done.
   bool done(uint64_t document_end) const { return document_ >= document_end; }
   Pair next();
   SentencePieces& pieces() { return pieces_; }
+  const PairWalkOptions& options() const { return options_; }
 
  private:
   void begin_visit();
   TextPlace end_of_visit(uint64_t length);
+  bool fits_next();
 
   const corpus::TokenStore& store_;
   const PairWalkOptions& options_;
@@ -104,6 +119,8 @@ class PairWalk {
   uint64_t document_, document_end_;  // document_end_: its last sentence + 1
   TextPlace place_, visit_end_;
   int64_t target_ = 0;
+  bool at_sample_ = true;
+  int64_t room_ = 0;  // tokens left in the sample
   RandomSequence random_;
 };
 

@@ -62,7 +62,7 @@ BatchBounds SampleSource::bounds() const {
           .labelled_rows = static_cast<int64_t>(store_->manifest().most_masked)};
 }
 
-void SampleSource::append(DataPosition position, uint64_t sample, Batch& batch) {
+void SampleSource::append(DataPosition position, uint64_t sample, double /*masked*/, Batch& batch) {
   // One per thread: building a batch allocates nothing once it has grown.
   thread_local samples::Sample read;
   const Permutation order(store_->samples(),

@@ -22,7 +22,7 @@ class SampleSource : public ExampleSource {
   EpochFigures figures(uint64_t counter) override;
   DataPosition locate(uint64_t counter) override;
   // Error: a damaged store.
-  void append(DataPosition position, uint64_t sample, Batch& batch) override;
+  void append(DataPosition position, uint64_t sample, double masked, Batch& batch) override;
   BatchBounds bounds() const override;
   int64_t indexes_built() const override { return 0; }
 

@@ -171,6 +171,11 @@ bool is_mark(char32_t c) {
   return is_known(c) && (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_M_MASK) != 0;
 }
 
+// The reference's table of these marks is older than its normal forms.
+bool is_nonspacing(char32_t c) {
+  return Characters::get(Casing::kUncased).normal_form(c).size == 0;
+}
+
 // Calls on_character(text, code_point) for the characters of a text.
 template <typename OnCharacter>
 void for_each_character(std::string_view text, const OnCharacter& on_character) {
@@ -201,6 +206,32 @@ void write_without(const NormalizedText& from, bool (*is_left_out)(char32_t), No
   });
 }
 
+void write_clean(const NormalizedText& from, NormalizedText& to) {
+  const Characters& characters = Characters::get(Casing::kCased);
+  size_t at = 0;
+  for_each_character(from.text(), [&](std::string_view character, char32_t c) {
+    const CharacterKind kind = characters.kind(c);
+    const size_t end = at + character.size();
+    if (kind == CharacterKind::kSpace) {
+      to.add(" ", from.origin(at));
+    } else if (kind != CharacterKind::kDropped) {
+      to.add(from, at, end);
+    }
+    at = end;
+  });
+}
+
+void write_apart(const NormalizedText& from, NormalizedText& to) {
+  const Characters& characters = Characters::get(Casing::kCased);
+  Rewriting rewriting(from, to);
+  for_each_character(from.text(), [&](std::string_view character, char32_t c) {
+    const bool is_ideograph = characters.is_ideograph(c);
+    if (is_ideograph) rewriting.put(" ", 0);
+    rewriting.put(character, is_ideograph ? 1 : 0);
+    if (is_ideograph) rewriting.put(" ", 1);
+  });
+}
+
 void write_stripped(const NormalizedText& from, const StripStep& step, NormalizedText& to) {
   size_t at = 0, begin = from.size(), end = 0;
   for_each_character(from.text(), [&](std::string_view character, char32_t c) {
@@ -222,6 +253,9 @@ struct Apply {
   void operator()(UnicodeForm form) const { write_in_form(from, form, to); }
   void operator()(const LowerCaseStep&) const { write_lower_case(from, to); }
   void operator()(const StripAccentsStep&) const { write_without(from, is_mark, to); }
+  void operator()(const CleanTextStep&) const { write_clean(from, to); }
+  void operator()(const IdeographStep&) const { write_apart(from, to); }
+  void operator()(const StripNonspacingStep&) const { write_without(from, is_nonspacing, to); }
   void operator()(const StripStep& step) const { write_stripped(from, step, to); }
   void operator()(const PrependStep& step) const {
     append_with_prefix(from, 0, from.size(), step.text, to);

@@ -23,6 +23,11 @@ enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };
 struct LowerCaseStep {};
 // Leaves marks out.
 struct StripAccentsStep {};
+// Parts of BERT's normaliser: leaves controls, zero bytes and U+FFFD out, and makes a blank of
+// white space; puts ideographs between blanks; leaves nonspacing marks out.
+struct CleanTextStep {};
+struct IdeographStep {};
+struct StripNonspacingStep {};
 // Leaves white space out at the ends.
 struct StripStep {
   bool left = true, right = true;
@@ -41,8 +46,9 @@ struct CharacterMapStep {
   std::shared_ptr<const CharacterMap> map;
 };
 
-using NormalizerStep = std::variant<UnicodeForm, LowerCaseStep, StripAccentsStep, StripStep,
-                                    PrependStep, ReplaceStep, CharacterMapStep>;
+using NormalizerStep =
+    std::variant<UnicodeForm, LowerCaseStep, StripAccentsStep, CleanTextStep, IdeographStep,
+                 StripNonspacingStep, StripStep, PrependStep, ReplaceStep, CharacterMapStep>;
 
 class Normalizer {
  public:

@@ -53,36 +53,41 @@ PieceTrie::PieceTrie(uint32_t roots, uint64_t bytes) : accepted_(roots, -1) {
   require(bytes < (uint64_t{1} << 24) - roots,
           "the vocabulary's tokens are {} bytes long; at most {} fit", bytes,
           (uint64_t{1} << 24) - roots - 1);
-  reserve(bytes);
+  constexpr uint64_t kFewEdges = 1024;
+  resize(kFewEdges);
 }
 
-void PieceTrie::reserve(uint64_t edges) {
+void PieceTrie::resize(uint64_t edges) {
   const int bits = std::bit_width(2 * edges + 1);
-  edges_.assign(size_t{1} << bits, Edge{});
+  if (edges_.size() == size_t{1} << bits) return;
+  std::vector<Edge> former(size_t{1} << bits, Edge{});
+  former.swap(edges_);
   shift_ = 32 - bits;
+  for (const Edge& edge : former) {
+    if (edge.key != kNone) edges_[place(edge.key)] = edge;
+  }
 }
 
 void PieceTrie::insert(std::string_view piece, uint32_t root, int32_t id) {
   uint32_t node = root;
   for (const char c : piece) {
     const uint32_t key = (node << 8) | static_cast<uint8_t>(c);
-    Edge& edge = edges_[place(key)];
-    if (edge.key == kNone) {
-      edge = {key, static_cast<uint32_t>(accepted_.size())};
+    size_t at = place(key);
+    if (edges_[at].key == kNone) {
+      if (2 * accepted_.size() >= edges_.size()) {
+        resize(edges_.size() / 2);  // twice the slots
+        at = place(key);
+      }
+      edges_[at] = {key, static_cast<uint32_t>(accepted_.size())};
       accepted_.push_back(-1);
     }
-    node = edge.node;
+    node = edges_[at].node;
   }
   accepted_[node] = id;
 }
 
 void PieceTrie::shrink() {
-  std::vector<Edge> sparse;
-  sparse.swap(edges_);
-  reserve(accepted_.size());
-  for (const Edge& edge : sparse) {
-    if (edge.key != kNone) edges_[place(edge.key)] = edge;
-  }
+  resize(accepted_.size());
 }
 
 }  // namespace onebit::text

@@ -56,7 +56,8 @@ class PieceTrie {
     uint32_t key = kNone;
     uint32_t node = 0;
   };
-  void reserve(uint64_t edges);
+  // Gives the table room for so many edges.
+  void resize(uint64_t edges);
   // The slot of a key, or the slot where it would be inserted.
   size_t place(uint32_t key) const {
     size_t i = (key * 0x9E3779B1u) >> shift_;

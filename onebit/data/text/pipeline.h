@@ -1,5 +1,5 @@
 // A tokenizer as Hugging Face's `tokenizers` describes it: normaliser, pre-tokenizer, model. BERT's
-// WordPiece has a faster way of its own (tokenizer.h).
+// WordPiece, with BERT's normaliser and pre-tokenizer, has a faster way of its own (tokenizer.h).
 #pragma once
 
 #include <map>
@@ -21,14 +21,15 @@ namespace onebit::text {
 struct PipelineRules {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  std::variant<BytePairs, Unigram> model;
-  // Words can be cut before each of these without a difference. Empty: nowhere.
+  std::variant<BytePairs, Unigram, WordPieces> model;
+  // Words can be cut before each of these without a difference; empty: nowhere.
   std::string cuts_before;
   // Offsets leave out blanks at a token's ends, but for one that the tokenizer put before a text.
   bool trims_offsets = false;
   bool adds_prefix_space = false;
-  // With what a token begins that begins a word. Empty: unknown.
-  std::string word_mark;
+  // With what a token begins that begins a word, or, if that is empty, one that continues a word;
+  // both empty: unknown.
+  std::string word_mark = {}, continuing_mark = {};
   // Checksum of the file's members that say all this.
   uint32_t checksum = 0;
   // The files that say it, by name, so that a folder can be written again as it was read.

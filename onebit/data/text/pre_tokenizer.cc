@@ -100,6 +100,25 @@ class WordCutter {
   const Class* table_;
 };
 
+// \w of regular expressions.
+bool is_word_character(char32_t code_point) {
+  const auto c = static_cast<UChar32>(code_point);
+  constexpr uint32_t kMarksDigitsConnectors = U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK;
+  return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) != 0 ||
+         (U_MASK(u_charType(c)) & kMarksDigitsConnectors) != 0 ||
+         u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) != 0;
+}
+
+// As BERT counts punctuation: of ASCII all that is neither letter, digit, blank nor control.
+bool is_of(CharacterSplitStep::Kind kind, char32_t code_point) {
+  if (kind == CharacterSplitStep::Kind::kDigit) {
+    return (U_MASK(u_charType(static_cast<UChar32>(code_point))) & U_GC_N_MASK) != 0;
+  }
+  const Characters& characters = Characters::get(Casing::kCased);
+  return characters.kind(code_point) == CharacterKind::kSingle &&
+         !characters.is_ideograph(code_point);
+}
+
 // Cuts a text of words into more of them.
 class Cutter {
  public:
@@ -165,7 +184,37 @@ class Cutter {
   void operator()(const SplitStep& step) {
     for (const Words::Range& word : from_.ranges) {
       copy(word, "");
-      for (const Words::Range& part : parts_of(step)) add(part.first, part.second);
+      add_parts(matches_of(step), step.behavior);
+    }
+  }
+
+  void operator()(const CharacterSplitStep& step) {
+    for (const Words::Range& word : from_.ranges) {
+      copy(word, "");
+      add_parts(matches_of(step), step.behavior);
+    }
+  }
+
+  void operator()(const WordStep&) {
+    enum class Kind { kSpace, kWord, kOther };
+    for (const Words::Range& word : from_.ranges) {
+      copy(word, "");
+      const std::string& text = to_.text.text();
+      size_t begin = begin_;
+      Kind last = Kind::kSpace;
+      for (size_t at = begin_; at < text.size();) {
+        const DecodedCharacter c = decode_utf8(std::string_view(text).substr(at));
+        const Kind kind = is_word_character(c.code_point) ? Kind::kWord
+                          : is_white_space(c.code_point)  ? Kind::kSpace
+                                                          : Kind::kOther;
+        if (kind != last) {
+          if (last != Kind::kSpace) add(begin, at);
+          begin = at;
+          last = kind;
+        }
+        at += c.size_bytes;
+      }
+      if (last != Kind::kSpace) add(begin, text.size());
     }
   }
 
@@ -210,29 +259,43 @@ class Cutter {
     add_match(begin, text.size(), false);
     return matches;
   }
-  std::vector<Words::Range> parts_of(const SplitStep& step) const {
+  std::vector<Match> matches_of(const CharacterSplitStep& step) const {
+    std::vector<Match> matches;
+    const std::string& text = to_.text.text();
+    for (size_t at = begin_; at < text.size();) {
+      const DecodedCharacter c = decode_utf8(std::string_view(text).substr(at));
+      const size_t end = at + c.size_bytes;
+      const bool is_match = is_of(step.kind, c.code_point);
+      if (!is_match && !matches.empty() && !matches.back().is_match) {
+        matches.back().end = end;
+      } else {
+        matches.push_back({at, end, is_match});
+      }
+      at = end;
+    }
+    return matches;
+  }
+  void add_parts(std::vector<Match> matches, SplitStep::Behavior behavior) {
     using Behavior = SplitStep::Behavior;
-    std::vector<Match> matches = matches_of(step);
-    const bool from_end = step.behavior == Behavior::kMergedWithNext;
+    const bool from_end = behavior == Behavior::kMergedWithNext;
     if (from_end) std::reverse(matches.begin(), matches.end());
     std::vector<Words::Range> parts;
     bool was_match = false;
     for (const Match& match : matches) {
       const bool merges =
-          !parts.empty() &&
-          ((step.behavior == Behavior::kContiguous && match.is_match == was_match) ||
-           ((from_end || step.behavior == Behavior::kMergedWithPrevious) && match.is_match &&
-            !was_match));
+          !parts.empty() && ((behavior == Behavior::kContiguous && match.is_match == was_match) ||
+                             ((from_end || behavior == Behavior::kMergedWithPrevious) &&
+                              match.is_match && !was_match));
       if (merges) {
         parts.back() = {std::min(parts.back().first, match.begin),
                         std::max(parts.back().second, match.end)};
-      } else if (step.behavior != Behavior::kRemoved || !match.is_match) {
+      } else if (behavior != Behavior::kRemoved || !match.is_match) {
         parts.emplace_back(match.begin, match.end);
       }
       was_match = match.is_match;
     }
     if (from_end) std::reverse(parts.begin(), parts.end());
-    return parts;
+    for (const Words::Range& part : parts) add(part.first, part.second);
   }
 
   const Words& from_;

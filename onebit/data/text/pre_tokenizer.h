@@ -38,7 +38,19 @@ struct SplitStep {
   bool is_inverted = false;  // cuts at what lies between
 };
 
-using PreTokenizerStep = std::variant<ByteLevelStep, MetaspaceStep, WhitespaceStep, SplitStep>;
+// Cuts at characters of a kind, each a cut of its own.
+struct CharacterSplitStep {
+  enum class Kind { kPunctuation, kDigit };
+
+  Kind kind = Kind::kPunctuation;
+  SplitStep::Behavior behavior = SplitStep::Behavior::kIsolated;
+};
+// A word is a run of letters, digits, marks and underscores, or of what is neither these nor white
+// space, which is left out.
+struct WordStep {};
+
+using PreTokenizerStep = std::variant<ByteLevelStep, MetaspaceStep, WhitespaceStep, SplitStep,
+                                      CharacterSplitStep, WordStep>;
 
 // A text and its words.
 struct Words {

@@ -221,6 +221,42 @@ bool BytePairs::cuts_before(std::string_view character, const std::vector<Merge>
          });
 }
 
+// A token may both begin and continue a word: one that has the prefix can stand at the front of a
+// word that has it.
+WordPieces::WordPieces(const std::vector<std::string>& tokens, Options options)
+    : trie_(2, 2 * bytes_of(tokens)), options_(std::move(options)) {
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    const std::string_view token = tokens[id];
+    if (token.empty()) continue;
+    trie_.insert(token, kWordRoot, static_cast<int32_t>(id));
+    if (!token.starts_with(options_.prefix) || token.size() == options_.prefix.size()) continue;
+    trie_.insert(token.substr(options_.prefix.size()), kContinuationRoot, static_cast<int32_t>(id));
+  }
+  trie_.shrink();
+}
+
+void WordPieces::split(std::string_view word, std::vector<Piece>& parts) const {
+  parts.clear();
+  const auto size = static_cast<uint32_t>(word.size());
+  const auto characters = std::count_if(word.begin(), word.end(), [](char byte) {
+    return (static_cast<uint8_t>(byte) & 0xC0) != 0x80;
+  });
+  const bool is_short = characters <= options_.most_characters;
+  for (uint32_t begin = 0; is_short && begin < size;) {
+    Piece best{-1, begin, begin};
+    uint32_t node = begin == 0 ? kWordRoot : kContinuationRoot;
+    for (uint32_t at = begin; at < size; ++at) {
+      node = trie_.next(node, word[at]);
+      if (node == PieceTrie::kNone) break;
+      if (trie_.accepted(node) >= 0) best = {trie_.accepted(node), begin, at + 1};
+    }
+    if (best.id < 0) break;
+    parts.push_back(best);
+    begin = best.end;
+  }
+  if (parts.empty() || parts.back().end < size) parts.assign(1, {options_.unknown_id, 0, size});
+}
+
 Unigram::Unigram(const std::vector<std::string>& pieces, std::vector<double> scores,
                  Options options)
     : trie_(1, bytes_of(pieces)),

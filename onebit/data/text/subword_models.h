@@ -1,6 +1,6 @@
 // Models that split words into pieces, equal to Hugging Face's `tokenizers`: byte-pair encoding
-// (Sennrich, Haddow and Birch 2016) and the unigram language model (Kudo 2018). WordPiece is in
-// word_piece.h.
+// (Sennrich, Haddow and Birch 2016), the unigram language model (Kudo 2018), and WordPiece for
+// words of other rules than BERT's, which have a faster way (word_piece.h).
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,27 @@ class BytePairs {
   ByteIds byte_ids_;
   std::vector<Slot> slots_;
   int shift_ = 0;
+};
+
+// The longest token at the front of a word, then the longest ones that continue it.
+class WordPieces {
+ public:
+  struct Options {
+    std::string prefix = "##";  // of tokens that continue a word
+    int64_t most_characters = 100;
+    int32_t unknown_id = 0;
+  };
+
+  WordPieces(const std::vector<std::string>& tokens, Options options);
+
+  // Overwrites `parts`. A word that is too long, or that no tokens make up, is unknown.
+  void split(std::string_view word, std::vector<Piece>& parts) const;
+
+ private:
+  static constexpr uint32_t kWordRoot = 0, kContinuationRoot = 1;
+
+  PieceTrie trie_;
+  Options options_;
 };
 
 // A word is split into the pieces with the largest sum of scores.

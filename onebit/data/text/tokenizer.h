@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,12 @@ class Tokenizer {
   void encode(std::string_view utf8, std::vector<int32_t>& ids);
   // Appends the same ids with their byte ranges. `utf8` must be below 4 GiB.
   void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);
+
+  // The text of ids. `skips_special`: without tokens that represent no text. Errors: an id that is
+  // not one; a decoder that onebit does not have.
+  std::string decode(std::span<const int32_t> ids, bool skips_special) const {
+    return vocabulary().decode(ids, skips_special);
+  }
 
   // Appends the tokens of encode_with_offsets with the outcome for every word. Slow.
   void explain(std::string_view utf8, std::vector<ExplainedWord>& words) const;

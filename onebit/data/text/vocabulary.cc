@@ -157,7 +157,12 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
   vocabulary.names_ = std::move(parts.names);
   vocabulary.pipeline_ = std::move(parts.pipeline);
   vocabulary.pair_ = parts.pair;
-  if (vocabulary.pipeline_) vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
+  vocabulary.decoder_ = std::move(parts.decoder);
+  if (vocabulary.pipeline_) {
+    vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
+    const std::string& mark = vocabulary.pipeline_->continuing_mark;
+    if (!mark.empty()) vocabulary.continuing_mark_ = mark;
+  }
   vocabulary.set_added(std::move(parts.added), source);
   vocabulary.set_roles(source);
   return vocabulary;
@@ -226,7 +231,29 @@ VocabularyParts Vocabulary::parts() const {
           .added = added_,
           .names = names_,
           .pipeline = pipeline_,
-          .pair = pair_};
+          .pair = pair_,
+          .decoder = decoder_};
+}
+
+// As the library, which shows an added token that is looked for in its normal form in that form.
+std::string Vocabulary::decode(std::span<const int32_t> ids, bool skips_special) const {
+  std::vector<std::string> tokens;
+  NormalizedText text(false), scratch(false);
+  for (const int32_t id : ids) {
+    require(id >= 0 && id < size(), "id {} is not one of the vocabulary's 0 to {}", id, size() - 1);
+    const auto added = std::find_if(added_.begin(), added_.end(),
+                                    [id](const AddedToken& token) { return token.id == id; });
+    const bool is_added = added != added_.end();
+    if (skips_special && is_added && added->special) continue;
+    if (is_added && added->normalized && pipeline_) {
+      text.assign(token(id));
+      pipeline_->normalizer.apply(text, scratch);
+      tokens.push_back(text.text());
+    } else {
+      tokens.push_back(token(id));
+    }
+  }
+  return decoder_.decode(std::move(tokens));
 }
 
 bool Vocabulary::is_added(int32_t id) const {

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "onebit/data/text/decoder.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json_fwd.h"
 
@@ -102,6 +104,7 @@ struct VocabularyParts {
   // How its tokenizer treats text (pipeline.h). Null: as BERT's WordPiece.
   std::shared_ptr<const PipelineRules> pipeline = {};
   PairTemplate pair = {};
+  Decoder decoder = {};  // from ids to text
 
   bool operator==(const VocabularyParts&) const = default;
 };
@@ -138,6 +141,9 @@ class Vocabulary {
   // Null: BERT's WordPiece.
   const std::shared_ptr<const PipelineRules>& pipeline() const { return pipeline_; }
   const PairTemplate& pair_template() const { return pair_; }
+  const Decoder& decoder() const { return decoder_; }
+  // The text of ids (Tokenizer::decode()).
+  std::string decode(std::span<const int32_t> ids, bool skips_special) const;
   // Whether vocab.txt says all: the model is BERT's WordPiece, and only BERT's special tokens are
   // looked for in the text.
   bool is_plain() const { return is_plain_; }
@@ -147,7 +153,7 @@ class Vocabulary {
   bool is_continuation(int32_t id) const {
     if (id >= model_size_) return false;
     const std::string& text = token(id);
-    return word_mark_.empty() ? text.starts_with("##")
+    return word_mark_.empty() ? text.starts_with(continuing_mark_)
                               : !text.starts_with(word_mark_) && !is_added(id);
   }
   // A checksum of the tokens in order (FNV-1a), and of the added ones if it is not plain. Stores
@@ -167,8 +173,9 @@ class Vocabulary {
   std::vector<AddedToken> added_;
   SpecialNames names_;
   std::shared_ptr<const PipelineRules> pipeline_;
-  std::string word_mark_;
+  std::string word_mark_, continuing_mark_ = "##";
   PairTemplate pair_;
+  Decoder decoder_;
   bool is_plain_ = true;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;

@@ -40,7 +40,24 @@ inline uint64_t non_alphanumeric(uint64_t bytes) {
 
 // The role of an ASCII byte in the scan. Bytes from 0x80 on are kOther.
 enum class ByteKind : uint8_t { kAlphanumeric, kSpace, kPunctuation, kOther };
-extern const std::array<ByteKind, 256> kByteKinds;
+constexpr std::array<ByteKind, 256> byte_kinds() {
+  std::array<ByteKind, 256> kinds{};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const bool digit = i >= '0' && i <= '9';
+    const bool letter = (i >= 'a' && i <= 'z') || (i >= 'A' && i <= 'Z');
+    if (digit || letter) {
+      kinds[i] = ByteKind::kAlphanumeric;
+    } else if (i == ' ' || i == '\t' || i == '\n' || i == '\r') {
+      kinds[i] = ByteKind::kSpace;
+    } else if (i > ' ' && i < 0x7F) {
+      kinds[i] = ByteKind::kPunctuation;
+    } else {
+      kinds[i] = ByteKind::kOther;
+    }
+  }
+  return kinds;
+}
+inline constexpr std::array<ByteKind, 256> kByteKinds = byte_kinds();
 inline ByteKind byte_kind(char byte) {
   return kByteKinds[static_cast<uint8_t>(byte)];
 }

@@ -116,6 +116,23 @@ void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedToke
   }
 }
 
+// The ids of the named special tokens, and those of all tokens of a vocab.txt, which is checked
+// here. Vocabulary::from_parts() checks large vocabularies.
+text::TokenIds special_ids(const NamedSpecials& specials, const text::VocabularyParts& vocabulary,
+                           const Path& place) {
+  const std::vector<std::string>& tokens = vocabulary.tokens;
+  if (!vocabulary.pipeline) return text::token_ids(tokens, place.string());
+  text::TokenIds ids;
+  for (const auto& [role, token] : specials.roles) ids.emplace(token.content, -1);
+  for (const AddedToken& token : specials.others) ids.emplace(token.content, -1);
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    const auto found = ids.find(tokens[id]);
+    if (found != ids.end()) found->second = static_cast<int32_t>(id);
+  }
+  std::erase_if(ids, [](const auto& entry) { return entry.second < 0; });
+  return ids;
+}
+
 // Special tokens that no list of added tokens has are tokens of the vocabulary.
 void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
                   const std::string& place, AddedTokens& added) {
@@ -245,8 +262,8 @@ void check_pipeline_class(const std::optional<TokenizerConfigMembers>& members,
                           const TokenizerJson& json, const Path& combined) {
   require(
       !members || !members->is_bert,
-      "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
-      "one; write PreTrainedTokenizerFast there",
+      "{}: its rules are not BERT's WordPiece, and key `tokenizer_class` of {} is a BERT class, "
+      "which has these; if the rules of the file are right, write PreTrainedTokenizerFast there",
       combined.string(), kTokenizerConfigJson);
   if (!members || !members->add_prefix_space) return;
   const bool said = *members->add_prefix_space;
@@ -309,6 +326,7 @@ TokenizerFiles read_sources(const Sources& sources) {
       check_word_piece_class(members, place);
     }
     files.vocabulary.pair = json->pair;
+    files.vocabulary.decoder = json->decoder;
     check_template(members, *json, files.vocabulary.names, place);
     for (const AddedToken& token : json->added) added.add(token, place);
     files.vocabulary.tokens = json->vocabulary;
@@ -327,7 +345,7 @@ TokenizerFiles read_sources(const Sources& sources) {
   }
   const Path& place = sources.vocabulary ? *sources.vocabulary : *sources.combined;
   if (sources.added) read_bare_tokens(*sources.added, specials, added);
-  add_specials(specials, text::token_ids(files.vocabulary.tokens, place.string()),
+  add_specials(specials, special_ids(specials, files.vocabulary, place),
                sources.config.value_or(sources.specials.value_or(place)).string(), added);
   files.vocabulary.added = added.by_id();
   files.config = config_of(members, json, sources);
@@ -344,10 +362,23 @@ Sources with_vocabulary(Sources sources, const Path& vocabulary) {
   return sources;
 }
 
+// Error: the vocabulary is in files that say less than tokenizer.json.
+void refuse_other_vocabularies(const Path& folder) {
+  constexpr const char* kOthers[] = {"vocab.json", "sentencepiece.bpe.model", "sentencepiece.model",
+                                     "spiece.model", "tokenizer.model"};
+  for (const char* other : kOthers) {
+    require(!std::filesystem::exists(folder / other),
+            "{}: has {} and no {}, which says how text is normalised and cut as well; write it "
+            "with transformers: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)",
+            folder.string(), other, kTokenizerJson);
+  }
+}
+
 }  // namespace
 
 TokenizerFiles read_tokenizer(const Path& folder) {
   const Sources sources = sources_in(folder);
+  if (!sources.vocabulary && !sources.combined) refuse_other_vocabularies(folder);
   require(sources.vocabulary || sources.combined,
           "{}: contains no vocabulary: neither vocab.txt nor tokenizer.json exists",
           folder.string());

@@ -82,6 +82,7 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
                            .unk_token = {},
                            .pipeline = {},
                            .pair = tokenizer.vocabulary.pair,
+                           .decoder = tokenizer.vocabulary.decoder,
                            .cls_token = {},
                            .sep_token = {}};
   std::vector<TextFile> files = {{kVocabTxt, text::vocabulary_text(tokenizer.vocabulary.tokens)},

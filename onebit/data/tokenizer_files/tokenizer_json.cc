@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "onebit/data/text/vocabulary.h"
+#include "onebit/data/tokenizer_files/component_json.h"
 #include "onebit/data/tokenizer_files/pipeline_json.h"
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/ground/base/json.h"
@@ -262,7 +263,7 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   reader.choice("version", "1.0", {"1.0"});
   read_truncation(reader.raw("truncation"), place);
   reader.accept("padding");  // onebit pads nothing
-  reader.accept("decoder");  // from ids to text
+  tokenizer.decoder = read_decoder(reader.raw("decoder"), place);
   read_added_tokens(reader.raw("added_tokens"), place, tokenizer);
   if (has_pipeline(json)) {
     PipelineJson pipeline = parse_pipeline(json, place);
@@ -322,7 +323,7 @@ std::string tokenizer_json_text(const TokenizerJson& tokenizer, const text::Spec
         {"strip_accents", tokenizer.strip_accents ? Json(*tokenizer.strip_accents) : Json()},
         {"lowercase", tokenizer.lower_case}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-      {"decoder", {{"type", "WordPiece"}, {"prefix", kWordPiecePrefix}, {"cleanup", true}}},
+      {"decoder", decoder_json(tokenizer.decoder)},
       {"model",
        {{"type", "WordPiece"},
         {"unk_token", names.unknown},

@@ -24,6 +24,7 @@ struct TokenizerJson {
   std::string unk_token = "[UNK]";
   std::shared_ptr<text::PipelineRules> pipeline = {};  // null: WordPiece
   text::PairTemplate pair = {};
+  text::Decoder decoder = {};
   // [CLS] and [SEP] of the post-processor, absent if the file has none.
   std::optional<std::string> cls_token, sep_token;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "onebit/exchange/optim/schedule.h"
 
@@ -121,6 +122,52 @@ Make polynomial(const ScheduleInput& input, double power) {
   });
 }
 
+// Rises to 1, stays there and falls to end_ratio in the last `decay` updates: the trapezoid of Zhai
+// et al. (arXiv 2106.04560, section 3.5) under transformers' name and with its names of the falls.
+// ModernBERT falls by 1 - sqrt(share of the decay).
+Make warmup_stable_decay(const ScheduleInput& input) {
+  const ProgressOptions options = read_progress(input, 0);
+  enum class Fall { kRoot, kLinear, kCosine };
+  Fall fall = Fall::kRoot;
+  double end = 0, proportion = 0.1;
+  std::optional<int64_t> decay_updates;
+  Keys& params = input.params;
+  params.integer("decay_num_steps", decay_updates, at_least(0),
+                 {"updates of the decay, the last ones", "decay_proportion of the schedule"});
+  params.require(!decay_updates || !params.has("decay_proportion"), "decay_num_steps",
+                 "and decay_proportion are both given; keep one");
+  params.number("decay_proportion", proportion, at_least(0).up_to(1),
+                "decay as a fraction of the schedule");
+  if (decay_updates) params.leave_out("decay_proportion");
+  params.choice("decay_type", fall,
+                {{"1-sqrt", Fall::kRoot}, {"linear", Fall::kLinear}, {"cosine", Fall::kCosine}},
+                "how the rate falls");
+  params.number("end_ratio", end, at_least(0).up_to(1),
+                "final rate as a fraction of the peak rate");
+  return [=, scale = Scale(input)](int64_t rest, std::vector<std::string>& warnings) {
+    const Progress progress = options.of(rest);
+    const double wanted =
+        decay_updates ? static_cast<double>(*decay_updates) : proportion * progress.total;
+    const double decay = std::min(wanted, std::max(0.0, progress.total - progress.warmup));
+    if (decay < wanted) {
+      warnings.push_back(
+          fmt::format("{} = {:g} is less than the warm-up of {:g} updates and the decay of {:g}: "
+                      "{:g} are left for the decay",
+                      options.length.place, progress.total, progress.warmup, wanted, decay));
+    }
+    return scale.of(progress.warmup, [=](double completed) {
+      if (completed < progress.warmup) return completed / progress.warmup;
+      const double begin = progress.total - decay;
+      if (completed < begin) return 1.0;
+      const double share = decay > 0 ? std::min(1.0, (completed - begin) / decay) : 1;
+      double left = 1 - share;
+      if (fall == Fall::kRoot) left = 1 - std::sqrt(share);
+      if (fall == Fall::kCosine) left = (1 + std::cos(std::numbers::pi * share)) / 2;
+      return end + (1 - end) * left;
+    });
+  };
+}
+
 Make constant(const ScheduleInput& input) {
   int64_t updates = 0;
   input.params.integer("warmup_num_steps", updates, at_least(0), "updates of the warm-up");
@@ -147,6 +194,7 @@ std::vector<ScheduleEntry> bert_schedules() {
                                  "exponent of the remaining fraction of the decay");
              return polynomial(input, power);
            }},
+          {"warmup_stable_decay", warmup_stable_decay},
           {"constant", constant}};
 }
 

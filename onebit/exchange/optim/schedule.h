@@ -86,7 +86,8 @@ struct ScheduleEntry {
 
 // LRRangeTest, OneCycle, WarmupLR, WarmupDecayLR, WarmupCosineLR.
 std::vector<ScheduleEntry> deepspeed_schedules();
-// LE, EE, EP and warmup_linear of DeepSpeed's BERT example, and linear, polynomial, constant.
+// LE, EE, EP and warmup_linear of DeepSpeed's BERT example; linear, polynomial, constant;
+// warmup_stable_decay of recent encoders.
 std::vector<ScheduleEntry> bert_schedules();
 
 // total_num_steps, or else what is left of the run.

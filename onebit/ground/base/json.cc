@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,31 @@
 namespace onebit {
 namespace {
 
+// Values are copied and compared recursively: deep nesting could overflow the stack.
+constexpr size_t kMaxNesting = 500;
+
+// Thrown by the builder.
+struct TooDeep {};
+
+// Whether a key of an object occurs twice.
+bool has_duplicates(const Json::object_t& members) {
+  constexpr size_t kFew = 16;
+  if (members.size() <= kFew) {
+    for (auto one = members.begin(); one != members.end(); ++one) {
+      const auto same = [&](const auto& other) { return other.first == one->first; };
+      if (std::any_of(members.begin(), one, same)) return true;
+    }
+    return false;
+  }
+  std::unordered_set<std::string_view> keys(members.size());
+  return !std::all_of(members.begin(), members.end(), [&](const auto& member) {
+    return keys.insert(std::string_view(member.first)).second;
+  });
+}
+
 // Builds a Json from the parser's events. The library's own builder searches an object for every
 // key that it adds, because objects that keep their order are lists: a vocabulary of 30,000 words
-// took seconds. parse_json() finds duplicate keys itself.
-
-// Throws the parser's errors, as Json::parse() does.
+// took seconds. Throws the parser's errors, as Json::parse() does, and TooDeep.
 class JsonBuilder : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return add(nullptr); }
@@ -35,7 +56,12 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return false; }
 
   bool start_object(size_t) override { return open(Json::object()); }
-  bool start_array(size_t) override { return open(Json::array()); }
+  // Vocabularies have a pair for each piece.
+  bool start_array(size_t) override {
+    open(Json::array());
+    open_.back()->get_ref<Json::array_t&>().reserve(2);
+    return true;
+  }
   bool key(string_t& name) override {
     key_ = std::move(name);
     return true;
@@ -50,6 +76,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
 
   Json take() { return std::move(root_); }
+  bool has_duplicate() const { return has_duplicate_; }
 
  private:
   bool add(Json value) {
@@ -58,11 +85,16 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json container) {
+    if (open_.size() == kMaxNesting) throw TooDeep{};
     open_.push_back(place(std::move(container)));
     return true;
   }
 
   bool close() {
+    const Json& closed = *open_.back();
+    if (closed.is_object() && has_duplicates(closed.get_ref<const Json::object_t&>())) {
+      has_duplicate_ = true;
+    }
     open_.pop_back();
     return true;
   }
@@ -87,6 +119,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   Json root_;
   std::vector<Json*> open_;
   std::string key_;
+  bool has_duplicate_ = false;
 };
 
 // Flaws that JSON parsers accept and onebit refuses. Comments are allowed.
@@ -111,9 +144,8 @@ size_t skip_space(std::string_view text, size_t at) {
   }
 }
 
-// Returns the offset of a bracket that opens more than `most` levels. Accepts any text, since it is
-// called before parsing.
-std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
+// Returns the offset of the bracket that opens more than `most` levels.
+size_t find_deeper_nesting(std::string_view text, size_t most) {
   size_t depth = 0;
   for (size_t at = skip_space(text, 0); at < text.size(); at = skip_space(text, at)) {
     if (text[at] == '"') {
@@ -125,7 +157,7 @@ std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
     if (depth > most) return at;
     ++at;
   }
-  return std::nullopt;
+  return text.size();
 }
 
 // Finds a key that occurs twice in one object. The text must already have been parsed.
@@ -173,8 +205,6 @@ std::string reason_of_other(const std::string& message) {
 
 const Json kNull;
 
-// Values are copied and compared recursively: deep nesting could overflow the stack.
-constexpr size_t kMaxNesting = 500;
 constexpr size_t kMaxNamesListed = 20;
 
 }  // namespace
@@ -191,23 +221,23 @@ Json parse_json(std::string_view text, const std::string& source) {
     const auto [line, column] = place_of(text, zero);
     fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
   }
-  // Nesting is checked before parsing because the parser itself copies values.
-  if (const auto deep = find_deeper_nesting(text, kMaxNesting)) {
-    const auto [line, column] = place_of(text, *deep);
-    fail("{}:{}:{}: more than {} nested brackets", source, line, column, kMaxNesting);
-  }
   Json result;
+  JsonBuilder builder;
   try {
-    JsonBuilder builder;
     Json::sax_parse(text, &builder, Json::input_format_t::json, true, true);
     result = builder.take();
+  } catch (const TooDeep&) {
+    const auto [line, column] = place_of(text, find_deeper_nesting(text, kMaxNesting));
+    fail("{}:{}:{}: more than {} nested brackets", source, line, column, kMaxNesting);
   } catch (const Json::parse_error& error) {
     const auto [line, column] = place_of(text, error.byte == 0 ? 0 : error.byte - 1);
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
   } catch (const Json::exception& error) {  // a number too large for every type
     fail("{}: not valid JSON: {}", source, reason_of_other(error.what()));
   }
-  if (const auto duplicate = find_duplicate_key(text)) {
+  if (builder.has_duplicate()) {
+    const std::optional<DuplicateKey> duplicate = find_duplicate_key(text);
+    ONEBIT_INVARIANT(duplicate.has_value());
     const auto [line, column] = place_of(text, duplicate->offset);
     fail("{}:{}:{}: the key \"{}\" is given twice in one object; keep one", source, line, column,
          duplicate->key);

@@ -33,7 +33,7 @@ def test_documents_are_those_of_the_text(store):
     for number in (0, 34, 399):
         ids = documents[number // 10][number % 10]
         assert np.array_equal(ids, words.encode(sentence(number) + ".")[0])
-        assert words.decode(ids) == sentence(number) + " ."
+        assert words.decode(ids) == sentence(number) + "."
     assert all(np.array_equal(a, b) for a, b in zip(tokens[-1], documents[39]))
     with pytest.raises(IndexError):
         tokens[40]

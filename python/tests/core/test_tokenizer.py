@@ -62,7 +62,7 @@ def test_lists_and_batches(tokenizer):
 
 def test_decoding_joins_pieces(tokenizer):
     text = "the cat sat on a mat . walked home"
-    assert tokenizer.decode(tokenizer.encode(text)[0]) == text
+    assert tokenizer.decode(tokenizer.encode(text)[0]) == text.replace(" .", ".")
     rows, _ = tokenizer.batch(["the cat", "a"])
     assert tokenizer.decode(rows[1]) == "a"
     assert tokenizer.decode(rows[1], skip_special=False).startswith("[CLS] a [SEP]")
@@ -95,7 +95,8 @@ def test_other_tokenizers(kind):
         listed = " ".join(f"{i}:{places[begin]}:{places[end]}"
                           for i, (begin, end) in zip(ids.tolist(), ranges.tolist()))
         assert listed == line[kind]
-    with pytest.raises(onebit.Error, match="WordPiece"):
-        tokenizer.decode([0])
+    for row in json.loads((GOLDENS / "decoded.json").read_text())["tokenizers"][kind]:
+        assert tokenizer.decode(row["ids"], skip_special=False) == row["all"]
+        assert tokenizer.decode(row["ids"]) == row["text"]
     with pytest.raises(onebit.Error, match="leave out whether text is cased"):
         onebit.Tokenizer(GOLDENS / kind / "tokenizer.json", cased=True)
