@@ -38,8 +38,8 @@ void AnswerGradient::compare_with_formulas(double head_dropout) {
   const auto result = model.forward_backward(context_, batch_.view_of_spans(), 0.25, pass());
 
   model::ReferenceBert reference(config_, table_);
-  const auto seed = model::ReferenceBert::DropoutSeed(pass().dropout_seed);
-  const auto loss = [&] { return reference.question_answering(batch_, seed, head_dropout); };
+  const auto drawn = model::ReferenceBert::DropoutSeed(pass().dropout_seed);
+  const auto loss = [&] { return reference.question_answering(batch_, drawn, head_dropout); };
   const double expected = loss();
   EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
   EXPECT_EQ(result.sequences, 3);
