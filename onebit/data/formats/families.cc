@@ -36,6 +36,16 @@ constexpr Family roberta(std::string_view model_type, std::string_view title,
           .tokenizers = tokenizers};
 }
 
+constexpr Family roberta_pre_layer_norm() {
+  Family family = roberta("roberta-prelayernorm", "RoBERTa with its norms before its parts",
+                          "RobertaPreLayerNorm", "byte-level BPE");
+  family.choices.norm_before = true;
+  family.tensor_prefix = "roberta_prelayernorm.";
+  family.parts = kRobertaPreLayerNormParts;
+  family.rows = kRobertaPreLayerNormRows;
+  return family;
+}
+
 constexpr Family kFamilies[] = {
     {.model_type = "bert",
      .title = "BERT",
@@ -52,6 +62,7 @@ constexpr Family kFamilies[] = {
     roberta("roberta", "RoBERTa", "Roberta", "byte-level BPE"),
     roberta("xlm-roberta", "XLM-RoBERTa", "XLMRoberta", "Unigram"),
     roberta("camembert", "CamemBERT", "Camembert", "Unigram"),
+    roberta_pre_layer_norm(),
     {.model_type = "distilbert",
      .title = "DistilBERT",
      .class_prefix = "DistilBert",
