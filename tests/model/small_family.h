@@ -2,8 +2,6 @@
 // want them. Layers 1 and 2 of four have windows, where the family has any.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
