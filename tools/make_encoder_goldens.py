@@ -38,6 +38,8 @@ LAYER = r"encoder\.layer\.(\d+)\."
 OURS = r"bert.encoder.layer.\1."
 BERT_NAMES = {r"((embeddings|encoder|embeddings_project|pooler)\..*)": r"bert.\1"}
 ROBERTA_HEADS = {r"lm_head\.bias": "cls.predictions.bias",
+                 # The tied matrix, where a class has its head before its encoder.
+                 r"lm_head\.decoder\.weight": "bert.embeddings.word_embeddings.weight",
                  r"lm_head\.dense\.(.*)": r"cls.predictions.transform.dense.\1",
                  r"lm_head\.layer_norm\.(.*)": r"cls.predictions.transform.LayerNorm.\1",
                  r"lm_head\.decoder\.bias": "cls.predictions.bias",
@@ -244,7 +246,7 @@ def config_of(family):
     prefix, given, _ = FAMILIES[family]
     config = getattr(transformers, prefix + "Config")(**given)
     epsilon = getattr(config, "layer_norm_eps", getattr(config, "norm_eps", 1e-12))
-    return dict({key: getattr(config, key) for key in SIZES}, model_type=config.model_type,
+    return dict({key: getattr(config, key, SIZES[key]) for key in SIZES}, model_type=config.model_type,
                 epsilon=epsilon, segments=getattr(config, "type_vocab_size", 0),
                 embedding_size=given.get("embedding_size", 0),
                 local_attention=given.get("local_attention", 0))

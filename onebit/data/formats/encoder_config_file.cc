@@ -286,7 +286,12 @@ void write_dropouts(nlohmann::json& json, const Family& family, const EncoderCon
   } else if (head_class_of(config.architecture) == HeadClass::kSequence) {
     put(keys.classifier_dropout, config.classifier_dropout.value_or(config.hidden_dropout_prob));
   }
-  if (has_answer_dropout(config)) put(keys.answer_dropout, config.answer_dropout);
+  if (!has_answer_dropout(config)) return;
+  if (keys.answer_dropout == keys.classifier_dropout && config.answer_dropout == 0) {
+    json.erase(std::string(keys.answer_dropout));
+  } else {
+    put(keys.answer_dropout, config.answer_dropout);
+  }
 }
 
 void write_tokens(nlohmann::json& json, const Family& family, const EncoderConfigFile& config) {
