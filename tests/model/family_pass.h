@@ -113,7 +113,13 @@ class FamilyPasses : public ::testing::TestWithParam<FamilyPlace> {
       expected.gradients.erase(name);
       got.gradients.erase(name);
     }
-    expect_close(got.gradients, expected.gradients, tolerance);
+    if (place.compute != DType::kF32) {
+      // Of the gradients of queries and keys, differences of larger terms, a little more is rounded.
+      expect_close_as_a_whole(got.gradients, expected.gradients, tolerance);
+      expect_close(got.gradients, expected.gradients, 1.5 * tolerance);
+    } else {
+      expect_close(got.gradients, expected.gradients, tolerance);
+    }
   }
 };
 
