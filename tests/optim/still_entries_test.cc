@@ -184,7 +184,7 @@ TEST(StillEntries, RowsOfALargeVocabulary) {
     EXPECT_GT(bytes, elements / 8);
     EXPECT_LT(bytes, 2 * elements / 15);
     const std::vector<float> now = trial.values();
-    const auto row_at = [](const std::vector<float>& flat, int64_t row) {
+    const auto row_at = [&](const std::vector<float>& flat, int64_t row) {
       return std::vector<float>(flat.begin() + row * kFew, flat.begin() + (row + 1) * kFew);
     };
     int64_t moved = 0;
