@@ -18,9 +18,9 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/parallel_for.h"
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/device/onednn_stream.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/embedding.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"

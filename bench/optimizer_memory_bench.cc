@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/thread_communicator.h"
-#include "onebit/exchange/optim/optimizer_list.h"
+#include "onebit/exchange/engine/optimizer_list.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/text_table.h"
 
@@ -68,7 +68,7 @@ Measured measure(const std::string& optimizer, int64_t elements, int ranks) {
   const pid_t child = fork();
   if (child == 0) {
     const Keys keys(parse_json(optimizer, "bench"), "bench", "optimizer");
-    const auto recipe = optim::read_optimizer(keys);
+    const auto recipe = engine::read_optimizer(keys);
     Measured measured;
     comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
       train(*recipe, elements, communicator, measured);

@@ -17,7 +17,7 @@ endfunction()
 # `base` compiles the headers for the others.
 set(ONEBIT_FLOORS_FROM "" CACHE PATH "A release build whose floors a build for tests takes")
 mark_as_advanced(ONEBIT_FLOORS_FROM)
-set(ONEBIT_DEVICE_FLOORS base device kernels ops updates comm transport compress)
+set(ONEBIT_DEVICE_FLOORS base device kernels ops attention updates comm transport compress)
 if(ONEBIT_FLOORS_FROM AND NOT ONEBIT_CUDA STREQUAL "EMULATED" AND (ONEBIT_HAS_MPI OR ONEBIT_HAS_CUDA))
   message(FATAL_ERROR "ONEBIT_FLOORS_FROM is for builds with ONEBIT_CUDA=EMULATED, or with ONEBIT_MPI=OFF and "
                       "ONEBIT_CUDA=OFF")

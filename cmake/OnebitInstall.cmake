@@ -13,14 +13,14 @@ if(ONEBIT_CUDA STREQUAL "EMULATED")
 endif()
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Of the floor `kernels`, the types in the arguments of operations; of `ops`, the contracts; of `cli`, which is a
+# Of the floor `kernels`, the types in the arguments of operations; of `attention`, the contract; of `cli`, which is a
 # program, nothing.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE
         PATTERN "mpi_job.h" EXCLUDE
         PATTERN "mpi_calls.h" EXCLUDE
-        REGEX "/onebit/math/ops/attention_[^/]*$" EXCLUDE
+        REGEX "/onebit/math/attention/attention_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
 install(FILES onebit/math/kernels/blocks.h onebit/math/kernels/dropout.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/math/kernels)

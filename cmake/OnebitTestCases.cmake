@@ -3,7 +3,7 @@
 
 # The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
 # in every build.
-set(ONEBIT_EMULATED_TESTS device ops updates comm transport compress model training pretrain squad classify tag embed
+set(ONEBIT_EMULATED_TESTS device ops attention updates comm transport compress model training pretrain squad classify tag embed
     emulated_cuda
     emulated_backend
   CACHE STRING "The tests that a build with the emulated device has")
@@ -28,7 +28,7 @@ All/OptimizersTest.ContinuesOnAnotherNumberOfRanks/*:RecipeSchema.JudgesEveryKey
 # The thread sanitizer checks every kernel once, at a small size.
 set(ONEBIT_RACE_TESTS "")
 if(ONEBIT_CUDA STREQUAL "EMULATED")
-  set(ONEBIT_RACE_TESTS ops updates emulated_cuda)
+  set(ONEBIT_RACE_TESTS ops attention updates emulated_cuda)
 endif()
 set(ONEBIT_RACE_CASES "EmulatedRaces.*:*BlockRaces.*:Backends/*/cuda_f16:Devices/*/cuda:\
 *AttentionTest.RepeatsItself/cuda_f32:-*LinearTest.*:*RepeatsItself/cuda_f16:*CastsRound*:*KeepsTheBits*:\

@@ -53,7 +53,7 @@ TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""
 TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "plain",
                 "sanitizers", "emulated_cuda", "emulated_backend"}
 # The floors whose files are families of operations.
-OP_FLOORS = ("ops", "updates")
+OP_FLOORS = ("ops", "attention", "updates")
 # Headers that are named as the vendor names them.
 VENDOR_HEADERS = Path("tests/emulated_cuda/include")
 

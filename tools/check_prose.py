@@ -3,11 +3,9 @@
 and how often "those of" or "that of" stands for a noun.
 
 A place is a page of the documents, a floor, a folder of tests, or another folder of code (its comments).
-Limits are at the top, per 1,000 words. tools/prose_limits.txt has the places above them: none of them
-may get worse, and a place that is not listed keeps to the limits.
+Limits are at the top, per 1,000 words.
 Usage: check_prose.py [ROOT]           a table of places, and what breaks the limits
        check_prose.py [ROOT] --list PLACE   the lines that are counted
-       check_prose.py [ROOT] --update  lowers the limits in tools/prose_limits.txt to today's figures
 """
 import io
 import re
@@ -19,7 +17,6 @@ from cpp_source import ROOT, Report, cpp_files, tree_files
 
 LIMITS = {"semicolons": 3.0, "those of": 0.7}
 PATTERNS = {"semicolons": re.compile(";"), "those of": re.compile(r"\b(those|that)\s+of\b", re.I)}
-LIMIT_FILE = "tools/prose_limits.txt"
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 # A comment of C++, or a literal, which may hold the marks of a comment.
@@ -105,35 +102,6 @@ def count(files):
                    for what, pattern in PATTERNS.items()}
 
 
-def read_limits(root):
-    """Returns {place: {what: limit per 1,000 words}} of the places that are above the limits."""
-    limits, file = {}, root / LIMIT_FILE
-    if file.exists():
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith("#"):
-                place, *rates = line.split()
-                limits[place] = dict(zip(PATTERNS, map(float, rates)))
-    return limits
-
-
-def rounded_up(rate):
-    return int(rate * 10 + 0.999999) / 10
-
-
-def write_limits(root, places, limits):
-    """A place that is above the limits gets today's figures, unless its limits are lower."""
-    lines = [f"# Per 1,000 words: {', '.join(PATTERNS)}. tools/check_prose.py --update lowers these."]
-    for place, files in sorted(places.items()):
-        words, counts = count(files)
-        rates = {what: max(LIMITS[what], rounded_up(1000 * number / max(words, 1)))
-                 for what, number in counts.items() if number > 1}
-        rates = {what: min(rates.get(what, LIMITS[what]), limits.get(place, {}).get(what, 1e9))
-                 for what in PATTERNS}
-        if any(rates[what] > LIMITS[what] for what in rates):
-            lines.append(f"{place} {' '.join(f'{rates[what]:.1f}' for what in PATTERNS)}")
-    (root / LIMIT_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def list_place(files):
     for path, text in files:
         for number, line in enumerate(text.split("\n"), 1):
@@ -143,23 +111,19 @@ def list_place(files):
 
 
 def main(root=ROOT, option="", place=""):
-    report, places, limits = Report("prose"), read_places(root), read_limits(root)
+    report, places = Report("prose"), read_places(root)
     if option == "--list":
         return list_place(places[place])
-    if option == "--update":
-        write_limits(root, places, limits)
-        limits = read_limits(root)
     print(f"{'per 1,000 words':44} words " + " ".join(f"{what:>10}" for what in PATTERNS))
     for where, files in sorted(places.items()):
         words, counts = count(files)
         rates = {what: 1000 * number / max(words, 1) for what, number in counts.items()}
         print(f"{where:44} {words:5} " + " ".join(f"{rates[what]:10.1f}" for what in PATTERNS))
         for what, number in counts.items():
-            limit = limits.get(where, LIMITS).get(what)
             # A short place may have one.
-            if number > 1 and rates[what] > limit:
+            if number > 1 and rates[what] > LIMITS[what]:
                 report.add(where, 1, f"{number} {what} in {words} words, {rates[what]:.2f} per 1,000; "
-                                     f"at most {limit:.1f}: give each fact its sentence, and repeat "
+                                     f"at most {LIMITS[what]:.1f}: give each fact its sentence, and repeat "
                                      f"the noun (check_prose.py --list {where})")
     return report.finish(sum(map(len, places.values())))
 

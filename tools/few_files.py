@@ -6,8 +6,6 @@ from pathlib import Path
 from cpp_source import without_comments
 
 MAX_FLOOR_FILES = 45
-# Floors that have more, with the number that they may not exceed.
-CROWDED_FLOORS = {"formats": 49, "ops": 51, "optim": 59}
 
 # A header that only one other file of its floor includes is a part of that file, unless its contract
 # is longer than this, in lines that are neither blank nor of the preprocessor.
@@ -40,10 +38,9 @@ def check_floor_sizes(report, names):
         if parts[0] == "onebit" and len(parts) == 4:
             counts[parts[1:3]] = counts.get(parts[1:3], 0) + 1
     for (wing, floor), count in sorted(counts.items()):
-        limit = CROWDED_FLOORS.get(floor, MAX_FLOOR_FILES)
-        if count > limit:
-            report.add(f"onebit/{wing}/{floor}", 1, f"{count} files, at most {limit}: join what is "
-                                                    "one subject, or make a floor of a subject")
+        if count > MAX_FLOOR_FILES:
+            report.add(f"onebit/{wing}/{floor}", 1, f"{count} files, at most {MAX_FLOOR_FILES}: join "
+                                                    "what is one subject, or make a floor of a subject")
 
 
 def check_private_headers(report, root, files):

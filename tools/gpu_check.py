@@ -21,13 +21,14 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-TESTS = ("device", "ops", "updates", "comm", "transport", "compress", "model", "training", "pretrain", "squad",
-         "classify", "tag", "embed")
+TESTS = ("device", "ops", "attention", "updates", "comm", "transport", "compress", "model", "training", "pretrain",
+         "squad", "classify", "tag", "embed")
 WORDS = ("uda", "CUDA", "Nccl", "Staged")  # in the names of tests that use a device
 # Death tests restart their own program, which fails under the explicit loader of a bundle.
 WITHOUT = "-*DeathTest*"
 FILTER = ":".join(f"*{word}*" for word in WORDS) + WITHOUT
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
+SANITIZED_TESTS = ("ops", "attention")
 SANITIZED = "*cuda_bf16*:*cuda_f32*"
 # racecheck reports races within cuBLASLt's own kernels, which do not synchronise by barriers.
 NOT_CUBLAS = "-*Linear*"
@@ -150,10 +151,11 @@ def run_sanitizers(check, programs):
         print("the sanitizers were left out: there is no compute-sanitizer here", file=sys.stderr)
         return
     for name in SANITIZERS:
-        check.run(f"{name} ops", [tool, "--tool", name, "--error-exitcode", "9",
-                                  found(programs, "test_ops"), "--gtest_filter=" + SANITIZED +
-                                  (NOT_CUBLAS if name == "racecheck" else "")],
-                  SANITIZER_LIMIT)
+        tests = SANITIZED + (NOT_CUBLAS if name == "racecheck" else "")
+        for floor in SANITIZED_TESTS:
+            check.run(f"{name} {floor}", [tool, "--tool", name, "--error-exitcode", "9",
+                                          found(programs, f"test_{floor}"), f"--gtest_filter={tests}"],
+                      SANITIZER_LIMIT)
 
 
 def run_benches(check, programs):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 # Families of operations have a rule of their own in check_layout.py.
-OTHER_RULES = {"ops", "updates"}
+OTHER_RULES = {"ops", "attention", "updates"}
 
 # Tests of what several files do together, by what a whole floor or program promises.
 TESTS_OF_A_WHOLE = {
@@ -34,12 +34,12 @@ TESTS_OF_A_WHOLE = {
     "model/memory_options_test": "trading memory for time changes no number",
     "model/packing_test": "a sequence does not see its neighbours",
     "model/parameters_test": "names, shapes and initial values of parameters",
-    "optim/bucket_limits_test": "1-bit Adam clipped by bucket",
-    "optim/mpi_training_test": "processes train to the bits of threads",
-    "optim/residual_placement_test": "residuals on another number of ranks",
+    "one_bit/bucket_limits_test": "1-bit Adam clipped by bucket",
+    "one_bit/mpi_training_test": "processes train to the bits of threads",
+    "one_bit/residual_placement_test": "residuals on another number of ranks",
     "optim/state_bytes_test": "the memory of every optimizer",
     "optim/update_bound_test": "a bound on the single updates of every optimizer",
-    "optim/warmup_observation_test": "what is measured at the end of the warm-up",
+    "one_bit/warmup_observation_test": "what is measured at the end of the warm-up",
     "plan/measured_steps_test": "steps that were measured over shaped links",
     "pretrain/adamw_golden_test": "twenty steps of PyTorch",
     "pretrain/cuda_training_test": "training on CUDA devices",
@@ -52,13 +52,13 @@ COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "c
 COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
-    "text/character_map": "formats/pipeline_json_test",
+    "text/character_map": "tokenizer_files/pipeline_json_test",
     "text/characters": "text/basic_tokenizer_test",
-    "text/normalizer": "formats/pipeline_json_test",
-    "text/pieces": "formats/pipeline_json_test",
-    "text/pipeline": "formats/pipeline_json_test",
-    "text/pre_tokenizer": "formats/pipeline_json_test",
-    "text/subword_models": "formats/pipeline_json_test",
+    "text/normalizer": "tokenizer_files/pipeline_json_test",
+    "text/pieces": "tokenizer_files/pipeline_json_test",
+    "text/pipeline": "tokenizer_files/pipeline_json_test",
+    "text/pre_tokenizer": "tokenizer_files/pipeline_json_test",
+    "text/subword_models": "tokenizer_files/pipeline_json_test",
     "text/unicode_classes": "text/basic_tokenizer_test",
     "text/unicode_mapping": "text/basic_tokenizer_test",
     "text/word_splitter": "text/tokenizer_test",

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "tests/corpus/sample_store.h"
 

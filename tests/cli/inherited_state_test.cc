@@ -87,7 +87,7 @@ TEST(StandardStreams, TheProcessHasTheNameOfTheProgram) {
   }
   ::close(input[0]);
   std::string name;
-  for (int tried = 0; tried < 500 && name != "onebit"; ++tried) {
+  for (int tried = 0; tried < 5000 && name != "onebit"; ++tried) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::ifstream(fmt::format("/proc/{}/comm", child)) >> name;
   }

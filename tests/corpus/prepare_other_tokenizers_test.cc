@@ -4,8 +4,8 @@
 
 #include "onebit/data/corpus/prepare.h"
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/tokenizer.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/tokenizer.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

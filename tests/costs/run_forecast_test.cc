@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/optim/adam.h"
-#include "onebit/exchange/optim/onebit_adam.h"
 
 namespace onebit::costs {
 namespace {

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
+#include "onebit/exchange/one_bit/onebit_lamb.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 #include "onebit/ground/base/philox.h"
 #include "tests/deepspeed/onebit_adam.h"
 #include "tests/deepspeed/onebit_lamb.h"

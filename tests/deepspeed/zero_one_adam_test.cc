@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "onebit/exchange/optim/zero_one_adam.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "tests/deepspeed/golden_rank.h"
 #include "tests/optim/trial.h"
 

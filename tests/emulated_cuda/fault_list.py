@@ -18,18 +18,19 @@ class Fault:
 
 
 OPS, KERNELS = "onebit/math/ops/", "onebit/math/kernels/"
-UPDATES = "onebit/math/updates/"
+ATTENTION_FLOOR, UPDATES = "onebit/math/attention/", "onebit/math/updates/"
 ATTENTION = "*AttentionTest.*/cuda_bf16"
 PLAIN_ATTENTION = "*AttentionTest.ForwardAndBackward/cuda_f32"
-FORWARD, BACKWARD = OPS + "attention_cuda.cu", OPS + "attention_backward_cuda.cu"
-PLAIN = OPS + "attention_plain_cuda.cu"
+FORWARD, BACKWARD = ATTENTION_FLOOR + "attention_cuda.cu", ATTENTION_FLOOR + "attention_backward_cuda.cu"
+PLAIN = ATTENTION_FLOOR + "attention_plain_cuda.cu"
 BOTH = (FORWARD, BACKWARD)
 PRODUCT = "*LinearTest.ForwardAndBackward/cuda_f32"
 NORM = (OPS + "layer_norm_cuda.cu",)
 
 
 def ops(name, file, find, replace, tests, **more):
-    return Fault(name, file, find, replace, "ops", tests, **more)
+    program = "attention" if file.startswith(ATTENTION_FLOOR) else "ops"
+    return Fault(name, file, find, replace, program, tests, **more)
 
 
 def updates(name, file, find, replace, tests, **more):
@@ -50,8 +51,8 @@ def memory(name, line, number, program, tests):
 
 BARRIER = "    __syncthreads();\n"
 FREED = "      if (Products::kOwnTileIsFreed) __syncthreads();\n"
-WARPGROUP = OPS + "attention_warpgroup_products_cuda.h"
-COLUMN_SUMS = OPS + "attention_place_cuda.h"
+WARPGROUP = ATTENTION_FLOOR + "attention_warpgroup_products_cuda.h"
+COLUMN_SUMS = ATTENTION_FLOOR + "attention_place_cuda.h"
 
 FAULTS = [
     # Attention on tensor cores: barriers, asynchronous copies, bounds.
@@ -62,13 +63,13 @@ FAULTS = [
     ops("attention_keys_bound", FORWARD, "const bool exists = j * 8 + lane % 4 * 2 + i % 2 < keys;",
         "const bool exists = true;", ATTENTION),
     ops("attention_log_sum_bound", FORWARD, "    if (query >= at.length) continue;\n", "", ATTENTION),
-    ops("attention_rows_bound", OPS + "attention_tile_cuda.h", "    if (row < count) {",
+    ops("attention_rows_bound", ATTENTION_FLOOR + "attention_tile_cuda.h", "    if (row < count) {",
         "    if (true) {", ATTENTION, compiled=BOTH),
-    ops("attention_rows_bound_8", OPS + "attention_tile_cuda.h", "    if (row + 8 < count) {",
+    ops("attention_rows_bound_8", ATTENTION_FLOOR + "attention_tile_cuda.h", "    if (row + 8 < count) {",
         "    if (true) {", ATTENTION, compiled=BOTH),
-    ops("attention_load_bound", OPS + "attention_tile_cuda.h", "const bool exists = row < count;",
+    ops("attention_load_bound", ATTENTION_FLOOR + "attention_tile_cuda.h", "const bool exists = row < count;",
         "const bool exists = true;", ATTENTION, compiled=BOTH),
-    ops("attention_mask_fence_after", OPS + "attention_place_cuda.h",
+    ops("attention_mask_fence_after", ATTENTION_FLOOR + "attention_place_cuda.h",
         "at.lane % 2 * kWarp);\n    __syncwarp();\n", "at.lane % 2 * kWarp);\n", ATTENTION,
         compiled=BOTH),
     ops("attention_queries_barrier", BACKWARD, BARRIER + "    if (key == first)",
@@ -81,7 +82,7 @@ FAULTS = [
         ATTENTION),
     ops("attention_key_second_barrier", BACKWARD, FREED, "", ATTENTION, **of(2)),
     ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
-    ops("attention_kept_bound", OPS + "attention_place_cuda.h",
+    ops("attention_kept_bound", ATTENTION_FLOOR + "attention_place_cuda.h",
         "at.lane >= 16 || at.begin + row >= at.length", "at.lane >= 16", ATTENTION, compiled=BOTH),
     ops("attention_kept_copies", BACKWARD, "    start_small_copy(shared_address(&shared.kept[slot]."
         "word[row]), kept, exists);\n", "", ATTENTION),
@@ -138,7 +139,7 @@ FAULTS = [
     ops("plain_attention_bound", PLAIN, "const bool exists = seen.has(key);",
         "const bool exists = true;", PLAIN_ATTENTION),
     # Sums over blocks, and rows whose length is no multiple of eight.
-    ops("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
+    updates("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
         "  __syncthreads();  // the previous sums have been read\n", "", "*OnebitSketch*uda*",
         compiled=(UPDATES + "onebit_adam_update_cuda.cu",)),
     ops("block_sums_turn", KERNELS + "norm_cuda.h", "static_cast<unsigned>(row) % 2", "0u",

@@ -7,7 +7,7 @@
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/open_checkpoint.h"
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "tests/base/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/tensor_source.h"
-#include "onebit/data/formats/tokenizer_config.h"
-#include "onebit/data/formats/tokenizer_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;

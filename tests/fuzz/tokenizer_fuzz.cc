@@ -1,6 +1,6 @@
 // The files of a tokenizer in one folder. What onebit writes of a tokenizer that it has read must
 // be read as the same one.
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 
 #include <cstdlib>
 

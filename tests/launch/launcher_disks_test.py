@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import launched_hosts  # noqa: E402
 from launched_hosts import Hosts, HostsTest, network_lab  # noqa: E402
-from launched_run import LaunchedRun  # noqa: E402
+from launched_run import ENOUGH_SECONDS, LaunchedRun  # noqa: E402
 
 
 class Disks(HostsTest):
@@ -42,7 +42,7 @@ class Disks(HostsTest):
         """Sends a signal to a launch while slow_program() sleeps, and returns its last line."""
         run = self.launch_on_disks(hosts, output, "--program", self.slow_program(condition),
                                    more=more)
-        until = time.monotonic() + 60
+        until = time.monotonic() + ENOUGH_SECONDS
         while not (self.folder / "asked").exists():
             self.assertLess(time.monotonic(), until, run.text())
             time.sleep(0.05)

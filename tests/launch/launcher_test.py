@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import launched_run  # noqa: E402
-from launched_run import LaunchedRun, training  # noqa: E402
+from launched_run import ENOUGH_SECONDS, LaunchedRun, training  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"]
@@ -55,7 +55,7 @@ class Launcher(launched_run.FolderTest):
             run.reach(step)
             os.kill(run.rank_pid(rank), signal.SIGKILL)
             attempt = 1 + (step == 90)
-            until = time.monotonic() + 60
+            until = time.monotonic() + ENOUGH_SECONDS
             while f"attempt {attempt + 1}:" not in run.text() and time.monotonic() < until:
                 time.sleep(0.02)
         self.assertEqual(run.wait(), 0, run.text())
@@ -75,7 +75,7 @@ class Launcher(launched_run.FolderTest):
         os.kill(run.rank_pid(1), signal.SIGKILL)
         wrong = (f"localhost is excluded: {recipe}: different content than when this launch began: "
                  "restore the previous content")
-        until = time.monotonic() + 60
+        until = time.monotonic() + ENOUGH_SECONDS
         while wrong not in run.text() and time.monotonic() < until:
             time.sleep(0.05)
         self.assertIn(wrong, run.text())
@@ -282,27 +282,27 @@ class Documents(launched_run.FolderTest):
                     "onebit doctor", f"{self.program} doctor{agent}").replace(
                         "onebit launch", f"{self.program} launch --dry-run --no-checks{agent}")
                 done = subprocess.run(["bash", "-c", words], capture_output=True, text=True,
-                                      check=False, cwd=self.folder, timeout=600)
+                                      check=False, cwd=self.folder, timeout=ENOUGH_SECONDS)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 if "launch" in line:
                     self.assertIn("mpirun", done.stdout)
 
     def test_the_script_for_slurm_requeues_itself(self):
         self.write_program("scontrol", "echo \"$@\" > requeued\n")
-        self.write_program("onebit", "echo \"$@\" > started\n"
+        self.write_program("onebit", "trap 'sleep 0.3; exit 75' USR1\necho \"$@\" > started\n"
                            "[ -n \"$END_WITH\" ] && exit \"$END_WITH\"\n"
-                           "trap 'sleep 0.3; exit 75' USR1\nwhile :; do sleep 0.05; done\n")
+                           "while :; do sleep 0.05; done\n")
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}",
                        "SLURM_JOB_ID": "17"}
         script = ["bash", ROOT / "examples/slurm/pretrain.sbatch"]
         job = subprocess.Popen(script, cwd=self.folder, env=environment)
         self.addCleanup(job.kill)
-        until = time.monotonic() + 20
+        until = time.monotonic() + ENOUGH_SECONDS
         while not (self.folder / "started").exists() and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(0.3)
         job.send_signal(signal.SIGUSR1)
-        self.assertEqual(job.wait(20), 0)
+        self.assertEqual(job.wait(ENOUGH_SECONDS), 0)
         self.assertEqual((self.folder / "requeued").read_text(), "requeue 17\n")
         started = (self.folder / "started").read_text()
         self.assertTrue(started.startswith("launch "), started)

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/optim/adam.h"
-#include "onebit/exchange/optim/onebit_adam.h"
 
 namespace onebit::muon {
 namespace {

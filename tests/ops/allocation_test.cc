@@ -1,9 +1,9 @@
 // "A step allocates nothing": every operation called again with the same shapes, or smaller ones.
 #include <gtest/gtest.h>
 
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/embedding.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/losses.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "onebit/exchange/optim/onebit_adam.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <tuple>
 
+#include "onebit/exchange/one_bit/onebit_adam.h"
+#include "onebit/exchange/one_bit/onebit_lamb.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 

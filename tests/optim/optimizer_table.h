@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "onebit/exchange/one_bit/onebit_adam.h"
+#include "onebit/exchange/one_bit/onebit_lamb.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/exchange/optim/adam.h"
 #include "onebit/exchange/optim/lamb.h"
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 
 namespace onebit::optim {
 

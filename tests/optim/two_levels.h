@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/onebit_lamb.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
+#include "onebit/exchange/one_bit/onebit_lamb.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/exchange/optim/topology.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
-#include "onebit/exchange/optim/onebit_adam.h"
-#include "onebit/exchange/optim/zero_one_adam.h"
+#include "onebit/exchange/one_bit/onebit_adam.h"
+#include "onebit/exchange/one_bit/zero_one_adam.h"
 #include "onebit/ground/base/philox.h"
 #include "tests/optim/trial.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "tests/base/message_of.h"
 #include "tests/squad/dataset_json.h"
 #include "tests/squad/golden_run.h"

@@ -155,4 +155,16 @@ TEST(Table, ComputeCopyHasItsOwnMemory) {
 }
 
 }  // namespace
+TEST(Table, InferenceHasValuesAndNoGradients) {
+  for (const DType compute : {DType::kF32, DType::kBF16}) {
+    ParameterTable table;
+    const int weight = table.add({.name = "weight", .shape = {3, 5}, .init = InitialValue::kOnes});
+    table.allocate(Device{}, compute, TableUse::kInference);
+    table.initialize(1);
+    EXPECT_TRUE(table.gradients().empty());
+    EXPECT_EQ(table.value(weight).data<float>()[14], 1.0f);
+    EXPECT_EQ(table.compute_value(weight).shape(), (Shape{3, 5}));
+  }
+}
+
 }  // namespace onebit

@@ -18,7 +18,7 @@ struct ClassifierHead {
   int64_t outputs = 2;
   model::LabelKind kind = model::LabelKind::kClass;
   std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
-  std::vector<float> weights = {};     // [outputs], see SequenceClassifier::Loss; empty: 1
+  std::vector<float> weights = {};     // [outputs], see SequenceClassifier::Loss. Empty: 1
 };
 
 class ClassificationModel {
@@ -39,11 +39,11 @@ class ClassificationModel {
     int64_t sequences = 0, correct = 0;  // correct: only with kClass
   };
   // loss = weight * sum over sequences of the loss of batch.sequence_labels [sequences] (kClass) or
-  // batch.sequence_values [sequences, outputs]; the table's gradients as in training_pass.h.
+  // batch.sequence_values [sequences, outputs]. The table's gradients as in training_pass.h.
   Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,
                           const model::TrainingPass& pass);
   Result evaluate(Context& context, const model::DeviceBatch& batch);
-  // Returns the logits, f32 [sequences, outputs] on the CPU; labels are not read.
+  // Returns the logits, f32 [sequences, outputs] on the CPU. Labels are not read.
   Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:

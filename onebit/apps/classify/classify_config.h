@@ -20,14 +20,14 @@ namespace onebit::classify {
 inline constexpr const char* kClassifyTask = "classify";
 
 struct ClassifyConfig : finetune::FineTuningConfig {
-  std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
+  std::string glue;  // a task of GLUE, which determines layout, labels and problem. Empty: none
   finetune::FileLayout layout;
   int64_t max_sequence_length = 128;
 
   LabelFormat label_format;
-  std::vector<std::string> labels;              // empty: those of the training file
+  std::vector<std::string> labels;              // empty: the training file's
   std::map<std::string, double> class_weights;  // by label
-  std::string weighting = "none";               // "balanced"; empty: class_weights
+  std::string weighting = "none";               // "balanced". Empty: class_weights
   std::string positive_label;                   // empty: the second
   double threshold = 0.5;
   std::string best_by;  // empty: the first of classify::metric_names()
@@ -36,7 +36,7 @@ struct ClassifyConfig : finetune::FineTuningConfig {
 // Lists the keys of a recipe.
 ClassifyConfig read_classify_recipe(Keys& recipe);
 
-// Error: lists all faults of the recipe; another task's recipe is one.
+// Error: lists all faults of the recipe. Another task's recipe is one.
 ClassifyConfig parse_classify_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.

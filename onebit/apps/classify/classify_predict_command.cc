@@ -40,7 +40,7 @@ void predict(ClassifyPredictor& predictor, const Path& input, const finetune::Fi
   fmt::print("{}: {} predictions\n", output.string(), file.count());
 }
 
-// The names of the model's outputs in the submission. Error: not those of the task.
+// The names of the model's outputs in the submission. Error: they are not the task's.
 std::vector<std::string> labels_for(const GlueTask& task, const ClassifyPredictor& predictor) {
   const std::vector<std::string>& own = predictor.labels();
   if (task.problem == predictor.problem() && task.problem != Problem::kRegression &&

@@ -19,14 +19,15 @@ namespace onebit::classify {
 
 // Interprets a model's outputs: probabilities, and the chosen labels or numbers.
 
-// The softmax for single labels, the sigmoid for several; for regression the outputs themselves.
+// The softmax for single labels, the sigmoid for several, and for regression the outputs
+// themselves.
 std::vector<double> probabilities(Problem problem, std::span<const float> outputs);
 
 // Labels whose probability is above the threshold.
 std::vector<int32_t> present_labels(std::span<const float> outputs, double threshold);
 
 // The loss of one example as PyTorch computes it: cross-entropy, the mean of the sigmoid
-// cross-entropies, the mean squared error; without weights.
+// cross-entropies, the mean squared error, all without weights.
 double loss_of(const Targets& targets, int64_t example, std::span<const float> outputs);
 
 // Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
@@ -45,8 +46,8 @@ struct ClassifyPredictionOptions {
 // A fine-tuned model loaded from disk.
 class ClassifyPredictor {
  public:
-  // `path` is resolved by find_model_folder(). Errors: a model of another kind; a head that
-  // does not fit its problem; fewer positions than options.max_sequence_length.
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind, a head that does
+  // not fit its problem, or fewer positions than options.max_sequence_length.
   ClassifyPredictor(Context& context, const Path& path, const ClassifyPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }

@@ -21,7 +21,7 @@ namespace onebit::classify {
 // Labelled examples on which the classifier is evaluated during training.
 struct DevFile {
   Path path;
-  // Prefix of the names of its metrics ("mismatched_accuracy"); empty for the first file.
+  // Prefix of the names of its metrics ("mismatched_accuracy"). Empty for the first file.
   std::string name;
 };
 
@@ -91,7 +91,7 @@ std::unique_ptr<training::Task> make_classify_task(Context& context,
 // Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
  public:
-  // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
+  // Examples and targets must outlive it. Error: fewer examples than ranks. `source` names the
   // file.
   ExampleStream(const finetune::EncodedExamples& examples, const Targets& targets,
                 const batches::DealOptions& options, const std::string& source);

@@ -112,7 +112,7 @@ const std::vector<GlueTask> kTasks = {
      one_test("WNLI.tsv")},
 };
 
-// Uses MNLI's problem; its labels are published separately from the texts of the submission.
+// Uses MNLI's problem. Its labels are published separately from the texts of the submission.
 const GlueTask kDiagnostic = {"AX",
                               P::kSingleLabel,
                               {"entailment", "neutral", "contradiction"},

@@ -25,7 +25,7 @@ struct GlueTask {
   std::vector<std::string> labels;  // by id, as transformers' data sets number them
   finetune::Columns columns;        // of training and development sets
   finetune::Columns test_columns;
-  std::vector<std::string> metrics;  // GLUE's; the first selects the best model
+  std::vector<std::string> metrics;  // GLUE's. The first selects the best model
   std::vector<GlueFile> dev, test;
   // The task whose models are evaluated on it, if it has no training set of its own.
   std::string trained_as = {};

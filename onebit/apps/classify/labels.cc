@@ -59,7 +59,7 @@ const std::string& single_label(const finetune::Example& example, const std::str
   return example.label.text;
 }
 
-// The labels of one example; none for an empty field.
+// The labels of one example, or none for an empty field.
 std::vector<std::string> label_list(const finetune::Example& example, const LabelFormat& format,
                                     const std::string& place) {
   std::vector<std::string> labels = example.label.list;

@@ -29,13 +29,14 @@ struct LabelFormat {
   std::string separator = ",";
 };
 
-// Reads a whole file of labelled texts. Errors: those of finetune::read_examples(), among them an
+// Reads a whole file of labelled texts. Errors: as for finetune::read_examples(), among them an
 // example whose label is empty or of another kind than `format` has.
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format);
 
-// The labels that occur: whole numbers sorted by value, others by their bytes; "LABEL_0" for
-// regression. Errors: a label is empty or of another kind, with file:line; fewer than two classes.
+// The labels that occur: whole numbers sorted by value, others by their bytes, and "LABEL_0" for
+// regression. Errors: a label is empty or of another kind, with file:line, or fewer than two
+// classes.
 std::vector<std::string> find_labels(const finetune::Examples& examples, const LabelFormat& format);
 
 // The model's targets for all examples.
@@ -48,8 +49,8 @@ struct Targets {
   int64_t examples() const;
 };
 
-// Errors, with file:line: a label that is not one of `labels`, which are listed; not a number where
-// one is required; not finite.
+// Errors, with file:line: a label that is not one of `labels`, which are listed, not a number where
+// one is required, not finite.
 Targets targets_of(const finetune::Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
@@ -65,11 +66,11 @@ std::vector<std::string> numbered_labels(size_t count);
 // The number of examples with each label.
 std::vector<int64_t> label_counts(const Targets& targets);
 
-// Weights that give every class the same total weight (kSingleLabel), or a label's presence that of
-// its absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
+// Weights that give every class the same total weight (kSingleLabel), or a label's presence as much
+// as its absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
 std::vector<double> balanced_weights(const Targets& targets, const std::vector<std::string>& labels,
                                      const std::string& source);
-// Weights by name; labels without a weight get 1. Error: a name that is not a label.
+// Weights by name. Labels without a weight get 1. Error: a name that is not a label.
 std::vector<double> named_weights(const std::map<std::string, double>& weights,
                                   const std::vector<std::string>& labels);
 // kSingleLabel: scales the weights so that their mean over the examples is 1 and the loss has the

@@ -11,7 +11,7 @@
 namespace onebit::classify {
 namespace {
 
-// Similarities of STS-B are from 0 to 5; the benchmark refuses lines with others.
+// Similarities of STS-B are from 0 to 5. The benchmark refuses lines with others.
 constexpr double kMinSimilarity = 0, kMaxSimilarity = 5;
 
 double rounded(double value) {

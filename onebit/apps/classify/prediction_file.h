@@ -12,7 +12,7 @@
 namespace onebit::classify {
 
 enum class PredictionFormat {
-  kTsv,        // a header; the prediction, and one column of probabilities per label
+  kTsv,        // a header, the prediction, and one column of probabilities per label
   kJsonLines,  // {"label", "probability", "probabilities"}; {"labels", ...}; {"value"}
   kGlue,       // the format of gluebenchmark.com: index and prediction
 };

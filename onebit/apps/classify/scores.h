@@ -35,7 +35,7 @@ struct Scores {
 Scores score(const Targets& targets, const std::vector<std::string>& labels,
              std::span<const float> outputs, const ScoreOptions& options);
 
-// Metrics; precision, recall and F1 of each label; the confusion matrix.
+// Metrics. Precision, recall and F1 of each label. The confusion matrix.
 std::string text_of(const Scores& scores);
 Json json_of(const Scores& scores);
 

@@ -29,7 +29,7 @@ struct EmbedConfig : finetune::FineTuningConfig {
 // Lists the keys of a recipe.
 EmbedConfig read_embed_recipe(Keys& recipe);
 
-// Error: lists all faults of the recipe; another task's recipe is one.
+// Error: lists all faults of the recipe. Another task's recipe is one.
 EmbedConfig parse_embed_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.

@@ -92,12 +92,12 @@ std::unique_ptr<training::Task> make_embed_task(Context& context, const training
                                                 const training::TaskInputs& inputs,
                                                 const training::Connection& connection);
 
-// Batches of examples, packed without padding; every text is a sequence of its own.
+// Batches of examples, packed without padding. Every text is a sequence of its own.
 
 // Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
  public:
-  // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
+  // Both must outlive it. `encoded` are the texts of `examples`. Error: fewer examples than ranks.
   ExampleStream(const finetune::EncodedExamples& encoded, const Examples& examples,
                 const batches::DealOptions& options);
 

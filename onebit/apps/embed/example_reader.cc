@@ -190,7 +190,7 @@ bool is_of_lines(const Path& path) {
   return corpus::unpacked_name(path).extension() == ".txt";
 }
 
-// The format of a file of records; empty: a file of lines.
+// The format of a file of records. Empty: a file of lines.
 std::optional<FileFormat> record_format(const Path& path, const TextLayout& layout) {
   if (!layout.format) {
     if (is_of_lines(path)) return std::nullopt;

@@ -13,7 +13,7 @@
 
 namespace onebit::embed {
 
-// Selects the columns of a file that contain the texts of an example; they determine its kind.
+// Selects the columns of a file that contain the texts of an example. They determine its kind.
 enum class Kind {
   kPairs,     // anchor, positive: two matching texts
   kTriplets,  // anchor, positive, negative: and one that does not match the anchor
@@ -25,8 +25,8 @@ const char* name_of(Kind kind);
 int64_t parts_of(Kind kind);
 
 // Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query,
-// question, sentence1 or text; positive, answer, sentence2 or text_pair; negative, if present;
-// score or similarity, if present.
+// question, sentence1 or text, then positive, answer, sentence2 or text_pair, then negative, if
+// present, and score or similarity, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
@@ -44,8 +44,8 @@ struct ChosenColumns {
   std::vector<std::string> list() const;
 };
 
-// Chooses the columns of a file. Errors: no column for the anchor or the positive; both a negative
-// and a score. `fix` ends the message ("give --anchor and --positive").
+// Chooses the columns of a file. Errors: no column for the anchor or the positive, or both a
+// negative and a score. `fix` ends the message ("give --anchor and --positive").
 ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& columns,
                              const std::string& fix);
 
@@ -62,7 +62,7 @@ struct FileLayout {
 
 struct Examples {
   Kind kind = Kind::kPairs;
-  // The texts of an example one after the other, in the order of ChosenColumns; without pairs.
+  // The texts of an example one after the other, in the order of ChosenColumns, without pairs.
   finetune::Examples texts;
   std::vector<float> scores;  // [examples] for scored pairs, else empty
 
@@ -74,8 +74,8 @@ struct Examples {
   }
 };
 
-// Errors: those of RecordReader and choose_columns(); with file:line a text that is not a string, a
-// score that is not a number or, divided by score_scale, outside [-1, 1]; a file without examples.
+// Errors: as for RecordReader and choose_columns(). With file:line: a text that is not a string, a
+// score that is not a number or, divided by score_scale, outside [-1, 1]. A file without examples.
 Examples read_examples(const Path& path, const FileLayout& layout);
 
 // A checksum of texts and scores in order: shows whether a run is resumed with the same data.
@@ -85,19 +85,19 @@ uint32_t checksum(const Examples& examples);
 enum class TextFormat { kLines, kTsv, kCsv, kJsonLines };
 
 struct TextLayout {
-  std::optional<TextFormat> format;  // absent: by the file's ending; .txt: a text per line
-  std::string column;                // of the text, unless kLines; empty: by its usual names
-  std::optional<bool> header;        // of TSV and CSV; absent: unless the column is a number
+  std::optional<TextFormat> format;  // absent: by the file's ending. .txt: a text per line
+  std::string column;                // of the text, unless kLines. Empty: by its usual names
+  std::optional<bool> header;        // of TSV and CSV. Absent: unless the column is a number
 };
 
 class TextReader {
  public:
-  // Errors: those of RecordReader and choose_text(); an ending without a format. A file of lines
+  // Errors: as for RecordReader and choose_text(), and an ending without a format. A file of lines
   // may be empty.
   TextReader(const Path& path, const TextLayout& layout);
 
-  // Overwrites `text`; false after the last. Errors, with file:line: those of RecordReader; a text
-  // that is not a string.
+  // Overwrites `text`, and returns false after the last. Errors, with file:line: as for
+  // RecordReader, and a text that is not a string.
   bool next(std::string& text);
   const std::string& name() const;
 

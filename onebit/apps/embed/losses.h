@@ -1,5 +1,5 @@
 // The losses by which vectors of texts are trained: of pairs with a score, and the ranking loss
-// with in-batch negatives (Henderson et al., arXiv 1705.00652; MultipleNegativesRankingLoss in
+// with in-batch negatives (Henderson et al., arXiv 1705.00652, and MultipleNegativesRankingLoss in
 // sentence-transformers): among all positives and negatives of a batch, an anchor should be most
 // similar to its own positive.
 #pragma once
@@ -24,7 +24,7 @@ struct SimilarityLoss {
 double similarity_loss(const SimilarityLoss& call);
 
 // For at most `examples` examples of `parts` texts each: the anchor, its positive and optionally
-// negatives. The candidates are the positives and negatives of all examples; c_ij is the cosine of
+// negatives. The candidates are the positives and negatives of all examples. c_ij is the cosine of
 // anchor i and candidate j:
 //
 //   loss_i = log(sum_j exp(scale c_ij)) - scale c_ii
@@ -45,8 +45,8 @@ class RankingLoss {
     double loss_sum = 0;
     int64_t correct = 0;
   };
-  // The gradients are those of the losses of all examples, not only of own ones: ranks that pass
-  // the vectors of all ranks sum up to the exact gradient. `host` is a CPU context.
+  // The gradients belong to the losses of all examples, not only of own ones: ranks that pass the
+  // vectors of all ranks sum up to the exact gradient. `host` is a CPU context.
   Result run(Context& host, const Call& call) const;
 
  private:
@@ -56,7 +56,7 @@ class RankingLoss {
 
   int64_t most_examples_, parts_, hidden_;
   double scale_;
-  // Sized for `examples`; a call uses the beginning. Row part * examples + example: the anchors,
+  // Sized for `examples`. A call uses the beginning. Row part * examples + example: the anchors,
   // then the candidates, normalized to length 1.
   Tensor units_;       // f32 [examples * parts, hidden]
   Tensor grad_units_;  // f32 [examples * parts, hidden]

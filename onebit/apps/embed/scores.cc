@@ -24,7 +24,7 @@ constexpr MetricName kOfScored[] = {{"spearman"}, {"pearson"}, {"mse", true}};
 constexpr int64_t kFirstPlaces = 10;
 constexpr int64_t kAnchorsOfBlock = 32;  // which a cache holds, with a candidate
 
-// The rows of `vectors` scaled to length 1; a row of zeros remains zero.
+// The rows of `vectors` scaled to length 1. A row of zeros remains zero.
 std::vector<float> units_of(std::span<const float> vectors, size_t hidden) {
   std::vector<float> units(vectors.begin(), vectors.end());
   for (size_t first = 0; first < units.size(); first += hidden) {

@@ -26,8 +26,8 @@ struct Scores {
   std::vector<metrics::Metric> metrics;  // in the order of metric_names()
 };
 
-// `vectors`, f32 [texts, hidden], are those of examples.texts. Equal texts are one candidate; other
-// positives of the same anchor text are not rivals of its own; a rival with the same cosine counts
+// `vectors`, f32 [texts, hidden], belong to examples.texts. Equal texts are one candidate. Other
+// positives of the same anchor text are not rivals of its own. A rival with the same cosine counts
 // as nearer.
 Scores score(const Examples& examples, std::span<const float> vectors, int threads);
 

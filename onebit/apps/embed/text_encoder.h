@@ -19,8 +19,8 @@ namespace onebit::embed {
 
 // Normalizes vectors to length 1 on the host, so that their products are cosines.
 
-// unit = vector / length, f32 [hidden]; may alias `vector`. Returns the length, but at least 1e-12,
-// as PyTorch's normalize() does.
+// unit = vector / length, f32 [hidden], which may alias `vector`. Returns the length, but at least
+// 1e-12, as PyTorch's normalize() does.
 float to_unit_length(const float* vector, int64_t hidden, float* unit);
 
 // grad = (grad_unit - (grad_unit . unit) unit) / length
@@ -29,15 +29,15 @@ struct UnitVectorBackward {
   const float* unit;       // [hidden]
   float length;
   int64_t hidden;
-  float* grad;  // [hidden]  overwritten; may be grad_unit
+  float* grad;  // [hidden]  overwritten, may be grad_unit
 };
 void to_unit_length_backward(const UnitVectorBackward& call);
 
-// Convert between the model's enumerator and that of its files.
+// Convert between the model's enumerator and its files'.
 formats::SentencePooling in_files(Pooling pooling);
 Pooling in_model(formats::SentencePooling pooling);
 
-// Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive; the ranks
+// Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive. The ranks
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.
 std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
@@ -47,7 +47,7 @@ std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
                                 const std::function<void(int64_t texts)>& encoded = {});
 
 struct TextEncoderOptions {
-  // Absent: as the model's folder specifies for sentence-transformers; else 128 tokens (at most the
+  // Absent: as the model's folder specifies for sentence-transformers, else 128 tokens (at most the
   // model's positions), mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
   std::optional<Pooling> pooling;
@@ -62,16 +62,16 @@ struct TextEncoderOptions {
 // A model loaded from disk: any BERT, whether or not it was trained for this.
 class TextEncoder {
  public:
-  // `path` is resolved by find_model_folder(). Errors: those of formats::read_sentence_files();
-  // fewer positions than options.max_sequence_length; a prompt whose tokens would not be pooled.
+  // `path` is resolved by find_model_folder(). Errors: as for formats::read_sentence_files(),
+  // fewer positions than options.max_sequence_length, a prompt whose tokens would not be pooled.
   TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options);
 
   int64_t hidden() const { return model_.hidden(); }
   // The chosen settings in words: "mean of at most 128 tokens, length 1".
   std::string description() const;
-  // Whether the folder specifies its vectors; if not, the model may not be meant for them.
+  // Whether the folder specifies its vectors. If not, the model may not be meant for them.
   bool is_described() const { return description_.sentence.has_value(); }
-  // What is put before every text; empty: nothing.
+  // What is put before every text. Empty: nothing.
   const std::string& prompt() const { return prompt_; }
   // The names of the folder's prompts that are not empty.
   std::vector<std::string> prompt_names() const;

@@ -28,7 +28,7 @@ std::string numpy_header(int64_t count, int64_t numbers) {
   return header + '\n';
 }
 
-// See formats/safetensors_header.h; the JSON may be followed by spaces.
+// See formats/safetensors_header.h. The JSON may be followed by spaces.
 std::string safetensors_header(int64_t count, int64_t numbers) {
   const size_t rest = kHeaderBytes - 8;
   std::string header;

@@ -1,4 +1,4 @@
-// Files of vectors, written one after the other; their number is unknown until the last.
+// Files of vectors, written one after the other. Their number is unknown until the last.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class VectorFile {
   int64_t count() const { return count_; }
 
  private:
-  // The header for the vectors so far; its size does not depend on their number.
+  // The header for the vectors so far. Its size does not depend on their number.
   std::string header() const;
 
   VectorFormat format_;

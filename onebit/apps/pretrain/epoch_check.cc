@@ -13,7 +13,7 @@ namespace {
 using batches::EpochFigures;
 
 constexpr double kReadShare = 0.9;              // of the tokens
-constexpr double kContinuingShare = 0.1;        // of the samples; half of them is usual
+constexpr double kContinuingShare = 0.1;        // of the samples. Half of them is usual
 constexpr uint64_t kPartsOfOnlyDocument = 100;  // with fewer, 1 % of the random texts continue
 
 constexpr const char* kFix = "set data.next_sentence to false (evaluate: --no-next-sentence)";
@@ -47,8 +47,8 @@ std::string cause_of_constant(const corpus::Store& store, const EpochFigures& fi
       pairs.sequence_length);
 }
 
-// The labels of samples are what they are; those of a token store are drawn, so that a few may be
-// equal by chance.
+// The labels of samples are what they are. A token store's are drawn, so that a few may be equal by
+// chance.
 bool is_constant(const corpus::Store& store, const EpochFigures& figures) {
   const bool drawn = dynamic_cast<const corpus::TokenStore*>(&store) != nullptr;
   return figures.could_continue == 0 || (!drawn && figures.continue_text == figures.examples);

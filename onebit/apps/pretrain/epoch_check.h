@@ -16,8 +16,8 @@ namespace onebit::pretrain {
 // For the start table: what an epoch of the stores reads, with one entry of `figures` for each.
 std::string describe_epoch(const std::vector<batches::EpochFigures>& figures);
 
-// Error: with next_sentence, the labels of all stores together are a constant, or those of a store
-// are mostly wrong, since its only document is so short that a random second text is often the true
+// Error: with next_sentence, the labels of all stores together are a constant, or a store's are
+// mostly wrong, since its only document is so short that a random second text is often the true
 // continuation.
 void require_useful_labels(const Stores& stores, const std::vector<batches::EpochFigures>& figures,
                            const batches::PairOptions& pairs);

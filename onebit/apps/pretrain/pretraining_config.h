@@ -25,7 +25,7 @@ struct PretrainingData {
   batches::PairOptions pairs;
   batches::MaskOptions masks;
   int64_t evaluation_batch = 32;
-  int64_t evaluation_samples = 2000;  // of a held-out store; 0: all
+  int64_t evaluation_samples = 2000;  // of a held-out store. 0: all
 
   model::PreTrainingHeads heads() const {
     return pairs.next_sentence ? model::PreTrainingHeads::kBoth
@@ -61,7 +61,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
 // Lists them where no store and no model are known.
 void list_pretraining_keys(Keys& recipe);
 
-// Error: lists all faults of the recipe; another task's recipe is one.
+// Error: lists all faults of the recipe. Another task's recipe is one.
 PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start = nullptr);

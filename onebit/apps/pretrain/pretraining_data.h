@@ -17,7 +17,7 @@ namespace onebit::pretrain {
 
 using Stores = std::vector<batches::WeightedStore>;
 
-// Opens every folder, a token store or a sample store. Errors: no folder given; a damaged store.
+// Opens every folder, a token store or a sample store. Errors: no folder given, or a damaged store.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
 
 // Error: the store's samples are pairs, and the model has too few token types (`segments`).
@@ -41,7 +41,7 @@ bool are_those_of(const Json& client_state, const Stores& stores);
 bool cuts_long_sentences(const Json& client_state);
 
 // The marks of a stream with `options`, for the client state, and back. They are empty if the state
-// is older or of other stores, seed or pairs; the stream then finds its position by cutting every
+// is older or of other stores, seed or pairs. The stream then finds its position by cutting every
 // epoch again.
 Json marks_to_json(const std::vector<batches::EpochMark>& marks, const Stores& stores,
                    const batches::BatchStreamOptions& options);
@@ -55,7 +55,7 @@ batches::BatchStreamOptions stream_options(const PretrainingConfig& config,
 // compared.
 batches::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
-// Errors: another vocabulary or casing than the owner's; those of batches::open_source().
+// Errors: another vocabulary or casing than the owner's, and the errors of batches::open_source().
 std::unique_ptr<batches::EvaluationStream> open_held_out(
     const std::shared_ptr<const corpus::Store>& store, const finetune::VocabularyOwner& owner,
     const batches::EvaluationOptions& options);

@@ -14,8 +14,8 @@
 
 namespace onebit::pretrain {
 
-// Held-out loss and accuracy of a pre-training model on one or several held-out stores: that of the
-// domain which is learned, and others, to measure what is forgotten.
+// Held-out loss and accuracy of a pre-training model on one or several held-out stores: the one of
+// the domain which is learned, and others, to measure what is forgotten.
 
 // Means over all held-out samples.
 struct HeldOutResult {
@@ -28,14 +28,14 @@ struct HeldOutResult {
   double loss() const { return mlm_loss + nsp_loss; }
 };
 
-// `name` is that of the store; it is empty if there is only one.
+// `name` is the store's. It is empty if there is only one.
 struct NamedResult {
   std::string name;
   HeldOutResult result;
 };
 
-// The figures by name: those of the first store without a prefix ("mlm_loss"), those of the others
-// under the store's name ("books/mlm_loss").
+// The figures by name: the first store's without a prefix ("mlm_loss"), the others' under the
+// store's name ("books/mlm_loss").
 training::Evaluation to_evaluation(const std::vector<NamedResult>& results);
 
 // Describes such a record, with `first_name` for the first store: "MLM loss 2.1034, 55.12 % of
@@ -47,7 +47,7 @@ std::string describe_change(const std::vector<metrics::Metric>& before,
                             const std::vector<metrics::Metric>& after,
                             const std::string& first_name);
 
-// Whether `name` is that of a figure; stores must not use these names.
+// Whether `name` is a figure's. Stores must not use these names.
 bool is_held_out_figure(const std::string& name);
 
 // Evaluates this rank's batches and returns the result over all ranks to every rank. The model must

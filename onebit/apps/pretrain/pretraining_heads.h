@@ -17,7 +17,7 @@ struct FoundHeads {
   bool masked_words = false;
   bool next_sentence = false;  // with its pooler
 };
-// Reads only the names of tensors. Errors: those of formats::open_checkpoint().
+// Reads only the names of tensors. Errors: as for formats::open_checkpoint().
 FoundHeads heads_in(const Path& model_folder);
 
 // Rules for models that must have the heads (evaluation, filling masks): ignores heads of other
@@ -26,7 +26,7 @@ formats::MatchRules all_present(model::PreTrainingHeads heads);
 // Rules for a first start: tensors that the file lacks are initialized.
 formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads);
 
-// Describes tensor names: "masked-word head, pooler"; empty if none belongs to a head.
+// Describes tensor names: "masked-word head, pooler". Empty if none belongs to a head.
 std::string parts_of(const std::vector<std::string>& names);
 
 // The tensor that models without token types lack: zeros are equivalent.

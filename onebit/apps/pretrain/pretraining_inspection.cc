@@ -53,7 +53,7 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
   return least + config.engine.optimizer->state_bytes(table, ranks, run);
 }
 
-// The bytes of f32 values without those of the vocabulary, whose size depends on the data.
+// The bytes of f32 values without the vocabulary's, whose size depends on the data.
 int64_t least_model_file(const PretrainingConfig& config) {
   model::EncoderConfig least = config.model;
   least.vocab_size = 1;

@@ -16,14 +16,14 @@ namespace onebit::pretrain {
 
 // A held-out token store.
 struct HeldOutData {
-  std::string name;  // in logs and reports; may be empty if there is only one
+  std::string name;  // in logs and reports, may be empty if there is only one
   Path folder;
 };
 
 struct PretrainingOptions : training::RunOptions {
   // Token stores and their weights in the mixture (all 0: by size).
   std::vector<std::pair<Path, double>> data;
-  // The first one is of the domain that the run learns; the others show what it forgets.
+  // The first one is of the domain that the run learns. The others show what it forgets.
   std::vector<HeldOutData> valid;
   std::optional<Path> initialize_from;  // a model with the initial values
 };
@@ -89,7 +89,7 @@ class PretrainingTask : public training::Task {
   comm::Communicator& communicator_;
   training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
-  std::vector<float> layer_factors_;  // of the pass; empty without layer drop
+  std::vector<float> layer_factors_;  // of the pass. Empty without layer drop
   std::vector<HeldOut> held_out_;
 };
 

@@ -17,13 +17,13 @@ inline constexpr const char* kNamedStore = "[NAME=]STORE";
 // "folder" (weight 0) or "folder=weight". Error: a weight that is no number above 0.
 std::pair<Path, double> parse_weighted_store(const std::string& text);
 
-// "folder" or "name=folder"; the name may be left out if it is the last part of the folder, or if
+// "folder" or "name=folder". The name may be left out if it is the last part of the folder, or if
 // the store is `alone`. Error: nothing before or behind the =.
 HeldOutData parse_named_store(const std::string& text, bool alone);
 
-// The folder in a value of an option with this type name; nothing if the type is neither of these.
-// A text with an = that is no weight is a path: it may exist where the command will run. Errors: as
-// above.
+// The folder in a value of an option with this type name, or nothing if the type is neither of
+// these. A text with an = that is no weight is a path: it may exist where the command will run.
+// Errors: as above.
 std::optional<std::string> folder_of_store(const std::string& type, const std::string& text);
 
 }  // namespace onebit::pretrain

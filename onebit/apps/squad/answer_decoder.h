@@ -72,7 +72,7 @@ struct AnswerCandidate {
 
 struct DecodedAnswer {
   std::string text;                   // "" if no answer can be given
-  std::vector<AnswerCandidate> best;  // most probable first, texts are unique; never empty
+  std::vector<AnswerCandidate> best;  // most probable first, texts are unique, and never empty
   double null_odds = 0;               // version 2.0: null score - best answer's score
 };
 

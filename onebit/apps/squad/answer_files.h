@@ -13,14 +13,14 @@ namespace onebit::squad {
 struct AnswerFiles {
   Path predictions;  // {"id": "text"}
   Path n_best;       // {"id": [{"text", "probability", "start_logit", "end_logit"}]}
-  Path null_odds;    // {"id": number}; empty: not written (version 1.1)
+  Path null_odds;    // {"id": number}. Empty: not written (version 1.1)
 };
 
 // The predictions by id: decoded answers, and "" for questions of the dataset that were left out.
 Predictions predictions_of(const Dataset& dataset, const std::vector<DecodedAnswer>& answers);
 
-// Questions are in the order of the file; those left out follow in `predictions` with "". Each file
-// is replaced as a whole.
+// Questions are in the order of the file. The ones left out follow in `predictions` with "". Each
+// file is replaced as a whole.
 void write_answers(const AnswerFiles& files, const Dataset& dataset,
                    const std::vector<DecodedAnswer>& answers);
 

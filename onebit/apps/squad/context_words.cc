@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";  // U+202F
 
-// Length of the separator at the front; 0 if there is none.
+// Length of the separator at the front, or 0 if there is none.
 size_t separator_bytes(std::string_view text) {
   if (text.starts_with(kNarrowSpace)) return kNarrowSpace.size();
   return !text.empty() && std::string_view(" \t\r\n").find(text[0]) != std::string_view::npos;

@@ -1,5 +1,5 @@
-// SQuAD's JSON (Rajpurkar et al. 2016; version 2.0 with unanswerable questions, 2018): paragraphs,
-// questions on them, and answers as spans of the paragraph.
+// SQuAD's JSON (Rajpurkar et al. 2016, and version 2.0 with unanswerable questions, 2018):
+// paragraphs, questions on them, and answers as spans of the paragraph.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class Use {
 
 struct Answer {
   std::string text;
-  int64_t start = 0;  // as in the file, in code points; only for kTrain
+  int64_t start = 0;  // as in the file, in code points, only for kTrain
   // For kTrain, the words of the context (ContextWords) that contain it, both inclusive.
   int32_t first_word = -1, last_word = -1;
 };
@@ -47,7 +47,7 @@ struct Problem {
 
 struct Dataset {
   std::string source;   // path, for messages
-  std::string version;  // as in the file; may be empty
+  std::string version;  // as in the file, may be empty
   std::vector<Paragraph> paragraphs;
   std::vector<Question> questions;  // in the order of the file
   std::vector<Problem> problems;

@@ -86,7 +86,7 @@ Features::Features(const Dataset& dataset, std::shared_ptr<const text::Vocabular
   first_window_.push_back(windows_.size());
 }
 
-// The tokens of the answer's text within those of its words ("1895" in "(1895-1943)."), or all
+// The tokens of the answer's text within the tokens of its words ("1895" in "(1895-1943)."), or all
 // tokens of the words if it does not occur there.
 Features::AnswerSpan Features::find_answer(text::Tokenizer& tokenizer,
                                            const std::vector<ContextPiece>& context,

@@ -50,8 +50,8 @@ struct ContextPiece {
 struct Window {
   uint32_t question;             // of the dataset
   uint32_t first_piece, pieces;  // of the paragraph
-  // For training, positions of the answer's first and last token in the sequence; both 0 ([CLS]) if
-  // the window or the paragraph contains no answer.
+  // For training, positions of the answer's first and last token in the sequence. Both are 0
+  // ([CLS]) if the window or the paragraph contains no answer.
   int32_t start = 0, end = 0;
 
   bool operator==(const Window&) const = default;
@@ -82,7 +82,7 @@ class Features {
   int64_t length(const Window& window) const;
   // The position of the window's first context token in the sequence.
   int64_t context_begin(const Window& window) const;
-  // The context token at a position of the sequence; null for all other tokens.
+  // The context token at a position of the sequence, or null for all other tokens.
   const ContextPiece* piece_at(const Window& window, int64_t position) const;
   // Whether this window, of all windows of the question, has the maximum context on both sides of
   // the context token at `position` (the earliest of equals).
@@ -91,8 +91,8 @@ class Features {
   void append(const Window& window, uint64_t sample, batches::Batch& batch) const;
 
  private:
-  // Tokens of a paragraph that correspond to an answer's words: first and last, both inclusive;
-  // empty if last < first.
+  // Tokens of a paragraph that correspond to an answer's words: first and last, both inclusive.
+  // Empty if last < first.
   struct AnswerSpan {
     int64_t first = 0, last = -1;
   };
@@ -117,7 +117,7 @@ class Features {
 };
 
 // Batches of SQuAD windows, packed without padding. A step's samples do not depend on the number of
-// ranks; within a step they are dealt by length, so that ranks and micro-steps get equal work.
+// ranks. Within a step they are dealt by length, so that ranks and micro-steps get equal work.
 
 // Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class SpanStream {

@@ -18,8 +18,8 @@ inline bool is_python_space(char32_t c) {
 // Runs of white space become single spaces, none at the ends.
 std::string with_single_spaces(std::string_view text);
 
-// Characters other than ASCII are escaped; numbers are the shortest that read back the same.
-// `indent` 0: on one line; `depth`: the nesting level of the value. Error: a number that is not
+// Characters other than ASCII are escaped. Numbers are the shortest that read back the same.
+// `indent` 0: on one line. `depth` is the nesting level of the value. Error: a number that is not
 // finite, which JSON cannot represent.
 std::string python_json(const Json& value, int indent, int depth = 0);
 

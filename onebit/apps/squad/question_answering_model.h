@@ -29,7 +29,7 @@ class QuestionAnsweringModel {
     double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
     int64_t sequences = 0;  // sequences with a start or an end
   };
-  // loss = weight * sum over sequences; the table's gradients as in training_pass.h. The labels of
+  // loss = weight * sum over sequences. The table's gradients as in training_pass.h. The labels of
   // the sequences are [2, sequences]: first and last token of the answer, counted from the
   // sequence's first row, -1 where it is outside.
   Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,

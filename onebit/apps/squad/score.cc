@@ -41,7 +41,7 @@ std::string lower_case(std::string_view utf8) {
   return lowered;
 }
 
-// Collects characters; drops articles when their run of word characters ends.
+// Collects characters, and drops articles when their run of word characters ends.
 class AnswerWords {
  public:
   void add(char32_t c) {
@@ -123,7 +123,7 @@ double f1_of(const Words& predicted, const Words& answer, ScoreRules rules) {
   return (2 * precision * recall) / (precision + recall);
 }
 
-// The score of one question; questions are in the order in which ids first appear.
+// The score of one question. Questions are in the order in which ids first appear.
 struct Scored {
   const std::string* id;
   bool answerable;

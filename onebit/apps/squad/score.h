@@ -1,5 +1,5 @@
 // EM and F1 of predicted answers, equal in every digit to SQuAD's official scripts evaluate-v1.1.py
-// (Rajpurkar et al. 2016) and evaluate-v2.0.py (2018; under a Python before 3.12, whose sum() adds
+// (Rajpurkar et al. 2016) and evaluate-v2.0.py (2018, under a Python before 3.12, whose sum() adds
 // one number after the other).
 #pragma once
 
@@ -28,13 +28,13 @@ std::vector<std::string> answer_words(std::string_view utf8);
 
 enum class ScoreRules {
   kVersion1,  // a question without a prediction counts as 0
-  kVersion2,  // unanswerable questions; one without a prediction is left out of every mean
+  kVersion2,  // unanswerable questions. One without a prediction is left out of every mean
 };
 
 // Version 2 if the file's version is or it contains a question without an answer.
 ScoreRules rules_for(const Dataset& dataset);
 
-// The maximum over the answers; exact and f1 are from 0 to 1.
+// The maximum over the answers. exact and f1 are from 0 to 1.
 struct AnswerScore {
   double exact = 0, f1 = 0;
 };
@@ -62,9 +62,9 @@ struct Score {
   std::vector<std::string> missing;           // questions without a prediction
 };
 
-// `null_odds` may be null; a question whose odds exceed `threshold` counts as answered with "". The
-// dataset must have been read for kScore. Errors: a question of version 1 without answers; no
-// prediction for any question; null odds that lack a predicted question.
+// `null_odds` may be null. A question whose odds exceed `threshold` counts as answered with "". The
+// dataset must have been read for kScore. Errors: a question of version 1 without answers, no
+// prediction for any question, null odds that lack a predicted question.
 Score score_predictions(const Dataset& dataset, const Predictions& predictions, ScoreRules rules,
                         const NullOdds* null_odds = nullptr, double threshold = 1.0);
 

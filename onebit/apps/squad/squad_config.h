@@ -28,7 +28,7 @@ struct SquadConfig : finetune::FineTuningConfig {
 // Lists the keys of a recipe. Reports, among other faults, both run.steps and data.epochs.
 SquadConfig read_squad_recipe(Keys& recipe);
 
-// Error: lists all faults of the recipe; another task's recipe is one.
+// Error: lists all faults of the recipe. Another task's recipe is one.
 SquadConfig parse_squad_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.

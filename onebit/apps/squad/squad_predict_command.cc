@@ -27,7 +27,7 @@ Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
-// The files that will be written. Errors: a name is missing; require_separate_outputs() rejects
+// The files that will be written. Errors: a name is missing, or require_separate_outputs() rejects
 // one.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
@@ -64,7 +64,7 @@ void write_logits(const Path& path, const SquadPredictor::Computed& computed) {
   write_file_atomically(path, text);
 }
 
-// The model's training decides; the file only for a model that does not say.
+// The model's training decides, the file only for a model that does not say.
 bool may_abstain(const Arguments& given, const training::ModelDescription& model,
                  const Dataset& dataset) {
   if (given.rules != "auto") return given.rules == "2.0";

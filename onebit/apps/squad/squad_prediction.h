@@ -33,8 +33,8 @@ struct SquadPredictionOptions {
 // A fine-tuned model loaded from disk.
 class SquadPredictor {
  public:
-  // `path` is resolved by find_model_folder(); without `compute` the device's type. Error: a model
-  // without "qa_outputs".
+  // `path` is resolved by find_model_folder(). Without `compute` the device's type is used. Error:
+  // a model without "qa_outputs".
   SquadPredictor(Context& context, const Path& path, std::optional<DType> compute = DType::kF32);
 
   const training::ModelDescription& description() const { return description_; }

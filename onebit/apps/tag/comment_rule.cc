@@ -38,7 +38,7 @@ bool is_key_and_value(std::string_view line) {
   return !key.empty() && key.find_first_of(" \t=#") == std::string_view::npos;
 }
 
-// Names of entities and parts of speech have letters, hyphens and underscores; those without a
+// Names of entities and parts of speech have letters, hyphens and underscores. Those without a
 // prefix are tags as well. Other languages' letters are not ASCII.
 bool may_be_tag(std::string_view field) {
   return std::all_of(field.begin(), field.end(), [](unsigned char one) {

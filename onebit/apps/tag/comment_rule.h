@@ -1,5 +1,5 @@
 // Comments in files of columns: lines that begin with # before a sentence. Only CoNLL-U defines
-// them; other published files have them too, and in others # is a word.
+// them. Other published files have them too, and in others # is a word.
 #pragma once
 
 #include <cstdint>

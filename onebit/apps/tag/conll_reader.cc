@@ -49,7 +49,7 @@ void ConllReader::see(Seen& seen) const {
   if (seen.count++ == 0) seen.first_line = number_;
 }
 
-// Overwrites line_; false after the last.
+// Overwrites line_, and returns false after the last.
 bool ConllReader::read_line() {
   if (!ahead_.empty()) {
     line_.swap(ahead_.front().text);
@@ -178,7 +178,7 @@ bool ConllReader::is_comment(bool in_sentence) {
 bool ConllReader::is_comment_in_sentence() const {
   const bool yes = options_.comments == Comments::kYes;
   if (split_row(line_, has_tabs_).size() != columns_) return yes;
-  // Another column may have # inside a sentence, for example that of the part of speech.
+  // Another column may have # inside a sentence, for example the part of speech.
   if (token_column_ != 0 || options_.comments == Comments::kNo ||
       judge_hash_line(line_, words_, Comments::kAuto) != HashLine::kComment) {
     return false;

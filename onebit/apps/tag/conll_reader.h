@@ -1,5 +1,5 @@
 // Reads words and tags from a file in columns, one word per line, with empty lines between
-// sentences (Tjong Kim Sang and De Meulder 2003; universaldependencies.org/format.html).
+// sentences (Tjong Kim Sang and De Meulder 2003, and universaldependencies.org/format.html).
 //
 // - Columns are separated by tabs if the first word's line contains one, else by spaces.
 // - Without names the words are in the first column and the tags in the last. A name is searched
@@ -40,8 +40,8 @@ class ConllReader : public SentenceReader {
   // Error: unreadable.
   ConllReader(const Path& path, Options options);
 
-  // Errors, with file:line: those of FileLines; a different number of columns than the first word
-  // has; a missing column; an empty tag; a line that may be a comment or a word.
+  // Errors, with file:line: as for FileLines, a different number of columns than the first word
+  // has, a missing column, an empty tag, a line that may be a comment or a word.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   std::vector<std::string> notes() const override;

@@ -20,15 +20,15 @@ namespace onebit::tag {
 // predicted in the window where it has the most context.
 struct WordWindow {
   uint32_t first, words;        // that the model reads
-  uint32_t first_owned, owned;  // those of them that it predicts
+  uint32_t first_owned, owned;  // the words that it predicts
 
   bool operator==(const WordWindow&) const = default;
 };
 
 // `starts` is the number of pieces before each word, and in all, [words + 1]. A window has at most
-// `longest` pieces, but at least one word; the next begins about `stride` pieces later, at least
+// `longest` pieces, but at least one word. The next begins about `stride` pieces later, at least
 // one word. Of the windows with a word, the one in which the smaller of the word's distances to the
-// ends, in pieces, is largest owns it (the first of equals); windows that own none are left out. No
+// ends, in pieces, is largest owns it (the first of equals). Windows that own none are left out. No
 // windows if there are no words.
 std::vector<WordWindow> word_windows(std::span<const uint32_t> starts, int64_t longest,
                                      int64_t stride);
@@ -39,7 +39,7 @@ struct EncodeOptions {
   int threads = 1;
 };
 
-// A sequence; its owned words are numbered across all sentences.
+// A sequence. Its owned words are numbered across all sentences.
 struct Window {
   uint32_t sentence;
   WordWindow words;   // of the sentence
@@ -90,8 +90,8 @@ class EncodedSentences {
 // Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class WindowStream {
  public:
-  // Both must outlive the stream; `targets` [words] are those of TagSet. Error: fewer windows than
-  // ranks; `source` is the name of the file.
+  // Both must outlive the stream. `targets` [words] are TagSet's. Error: fewer windows than ranks.
+  // `source` is the name of the file.
   WindowStream(const EncodedSentences& sentences, std::span<const int32_t> targets,
                const batches::DealOptions& options, const std::string& source);
 
@@ -111,7 +111,7 @@ class WindowStream {
 // The bounds of any `windows` windows.
 batches::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows);
 
-// Prediction: fills `batch` with the windows `which`; its labelled rows have no labels.
+// Prediction: fills `batch` with the windows `which`. Its labelled rows have no labels.
 void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
                  batches::Batch& batch);
 

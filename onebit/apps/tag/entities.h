@@ -19,11 +19,11 @@ struct Entity {
 
 // The entities of tags in any scheme, tolerating ill-formed ones: an entity begins with B-, S- or
 // another type, and ends where the next begins or at O (Tjong Kim Sang and Buchholz 2000,
-// conlleval; seqeval's default mode).
+// conlleval, and seqeval's default mode).
 std::vector<Entity> entities_of(std::span<const std::string> tags);
 
-// Only the entities that are well-formed in the scheme (not kPlain), as in seqeval's strict mode;
-// in IOB1, B- is ignored where seqeval's tables ignore it.
+// Only the entities that are well-formed in the scheme (not kPlain), as in seqeval's strict mode.
+// In IOB1, B- is ignored where seqeval's tables ignore it.
 std::vector<Entity> strict_entities_of(std::span<const std::string> tags, Scheme scheme);
 
 // The tags of `words` words in a scheme other than kPlain. Entities are in order and do not

@@ -80,7 +80,7 @@ void JsonReader::take(const Json& object, Sentence& sentence) {
   }
 }
 
-// The first of the usual names that has a value; those before it are not expected later.
+// The first of the usual names that has a value. Those before it are not expected later.
 std::string JsonReader::first_there(const Json& object, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (has_value(object, name)) return name;

@@ -3,7 +3,7 @@
 //   {"tokens": ["In", "Rome"], "tags": ["O", "B-LOC"]}
 //   {"text": "In Rome", "entities": [{"start": 3, "end": 7, "label": "LOC"}]}
 //
-// Positions count characters (Unicode code points) from 0, the end exclusive; an entity may also be
+// Positions count characters (Unicode code points) from 0, the end exclusive. An entity may also be
 // a list [start, end, label]. A text is split into words at white space and punctuation, as BERT's
 // basic tokenizer does.
 #pragma once
@@ -23,13 +23,14 @@ namespace onebit::tag {
 class JsonReader : public SentenceReader {
  public:
   struct Options {
-    std::string tokens, tags;  // keys; empty: "tokens" or "words"; "tags", "ner_tags" or "labels"
+    std::string tokens, tags;  // keys. Empty: "tokens" or "words", and "tags", "ner_tags" or
+                               // "labels"
     std::string text = "text", entities = "entities";
-    Scheme scheme = Scheme::kIob2;  // of the tags derived from entities; kPlain: IOB2
+    Scheme scheme = Scheme::kIob2;  // of the tags derived from entities. kPlain: IOB2
     bool with_tags = true;
     std::vector<std::string> tag_names;  // FileLayout::tag_names
     corpus::LeftOut left_out = corpus::LeftOut::kNothing;
-    // Tokens that are words of their own in a text; null: none.
+    // Tokens that are words of their own in a text. Null: none.
     std::shared_ptr<const text::AddedTokenFinder> added_tokens = {};
     RememberedLayout remembered;
     std::string fix;  // ends errors about keys
@@ -38,10 +39,9 @@ class JsonReader : public SentenceReader {
   // Error: unreadable.
   JsonReader(const Path& path, Options options);
 
-  // The form is that of the first line; a later line with a key that would have changed it is an
-  // error. Errors, with file:line: those of FileLines; not an object;
-  // a missing key; not as many tags as words; a position outside the text; entities that overlap or
-  // share a word.
+  // The form is the first line's. A later line with a key that would have changed it is an error.
+  // Errors, with file:line: as for FileLines, not an object, a missing key, not as many tags as
+  // words, a position outside the text, entities that overlap or share a word.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   int64_t widened() const override { return widened_; }

@@ -17,7 +17,7 @@ enum class PredictionFormat {
   kJsonLines,  // {"text", "tokens", "offsets", "tags", "probabilities", "entities"}
 };
 
-// The format by the file's ending: .conll, .tsv or .txt; .jsonl. Error: another ending.
+// The format by the file's ending: .conll, .tsv or .txt, and .jsonl. Error: another ending.
 PredictionFormat prediction_format_of(const Path& path);
 
 // Positions count characters (Unicode code points) of the sentence's text from 0, the end

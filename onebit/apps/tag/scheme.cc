@@ -8,7 +8,7 @@
 namespace onebit::tag {
 namespace {
 
-// Splits a prefix with a type, "B-LOC"; empty for any other tag.
+// Splits a prefix with a type, "B-LOC". Empty for any other tag.
 std::optional<EntityTag> typed_tag(std::string_view tag, std::string_view prefixes) {
   if (tag.size() < 3 || tag[1] != '-' || prefixes.find(tag[0]) == std::string_view::npos) {
     return std::nullopt;
@@ -127,7 +127,7 @@ void refuse_odd_tag(const std::set<std::string>& tags, const Sentences& sentence
   }
 }
 
-// How the prefixes of tags are distributed: tags with E- and without B- and S- are those of IOE.
+// How the prefixes of tags are distributed: tags with E- and without B- and S- are IOE's.
 Scheme family_of(const std::set<std::string>& tags) {
   const auto has = [&](char prefix) {
     return std::any_of(tags.begin(), tags.end(),
@@ -240,7 +240,7 @@ Scheme scheme_of_labels(const std::vector<std::string>& labels) {
     if (tag.prefix != 'O') types.insert(tag.type);
     if (tag.prefix == border) marked.insert(tag.type);
   }
-  // In IOB2 every type begins with B-, in IOB1 few do; IOE2 and IOE1 likewise end.
+  // In IOB2 every type begins with B-, in IOB1 few do. IOE2 and IOE1 likewise end.
   if (types == marked) return family;
   return family == Scheme::kIob2 ? Scheme::kIob1 : Scheme::kIoe1;
 }

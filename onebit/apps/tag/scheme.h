@@ -32,10 +32,10 @@ struct EntityTag {
 };
 EntityTag entity_tag(std::string_view tag);
 
-// The scheme of a file's tags; kPlain unless every tag is O or a prefix with a type. Entities that
+// The scheme of a file's tags, kPlain unless every tag is O or a prefix with a type. Entities that
 // begin with I- mean IOB1 only if no entity begins with B- unnecessarily, and with E- in place of
-// B- those that end with I- mean IOE1. Errors: the prefixes of BILOU, BMES or BMEWO, which are not
-// supported; another spelling, such as B_LOC, LOC-B and b-loc; a tag that is none of entities,
+// B- the ones that end with I- mean IOE1. Errors: the prefixes of BILOU, BMES or BMEWO, which are
+// not supported. Another spelling, such as B_LOC, LOC-B and b-loc. A tag that is none of entities,
 // where O and others are.
 Scheme find_scheme(const Sentences& sentences);
 
@@ -45,11 +45,11 @@ Scheme scheme_of_labels(const std::vector<std::string>& labels);
 // IOB1 from IOB2 and IOE1 from IOE2, sentences do.
 Scheme scheme_of_labels(const std::vector<std::string>& labels, const Sentences& sentences);
 
-// Whether the scheme has such a tag: every tag in kPlain; O and its prefixes, with or without a
+// Whether the scheme has such a tag: every tag in kPlain. O and its prefixes, with or without a
 // type, in the others.
 bool is_tag_of(const std::string& tag, Scheme scheme);
 
-// Error: a label that the scheme does not have; `place` is the source of the labels.
+// Error: a label that the scheme does not have. `place` is the source of the labels.
 void check_labels(const std::vector<std::string>& labels, Scheme scheme, const std::string& place);
 
 }  // namespace onebit::tag

@@ -1,5 +1,5 @@
-// The results of an evaluation: by name, as tables for a terminal, as JSON. Those of entities equal
-// seqeval's.
+// The results of an evaluation: by name, as tables for a terminal, as JSON. The results of entities
+// equal seqeval's.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace onebit::tag {
 
 // The metrics of tags in a scheme, first the default for the best model: f1, precision and recall
-// of all entities, tolerating ill-formed tags; "..._strict" without those; or the accuracy of plain
+// of all entities, tolerating ill-formed tags, "..._strict" without those, or the accuracy of plain
 // tags. "loss" is the mean over the words that have a target.
 std::span<const metrics::MetricName> metric_names(Scheme scheme);
 
@@ -29,14 +29,14 @@ struct Scores {
   Scheme scheme = Scheme::kPlain;
   int64_t sentences = 0, words = 0;
   std::vector<metrics::Metric> metrics;  // in the order of metric_names()
-  // For labels in the truth or in predictions, sorted by bytes; strict ones only for entities.
+  // For labels in the truth or in predictions, sorted by bytes. Strict ones only for entities.
   std::vector<CountedLabel> by_label, by_label_strict;
 };
 
 // A model's `outputs` for every word, [words, labels], with the truth.
 struct Judged {
   const Sentences& sentences;
-  std::span<const int32_t> targets;  // [words], of TagSet; kNoTarget: without a loss
+  std::span<const int32_t> targets;  // [words], of TagSet. kNoTarget: without a loss
   const std::vector<std::string>& labels;
   std::span<const float> outputs;
 };
@@ -46,7 +46,7 @@ Scores score(const Judged& judged, Scheme scheme);
 Scores score_tags(const Sentences& sentences, std::span<const std::vector<std::string>> predicted,
                   Scheme scheme);
 
-// Metrics; precision, recall and F1 of each label.
+// Metrics. Precision, recall and F1 of each label.
 std::string text_of(const Scores& scores);
 Json json_of(const Scores& scores);
 

@@ -19,7 +19,7 @@ struct Word {
 struct Sentence {
   std::string text;
   std::vector<Word> words;        // in their order
-  std::vector<std::string> tags;  // [words]; empty if they were not requested
+  std::vector<std::string> tags;  // [words]. Empty if they were not requested
   uint64_t line = 0;              // its first line in the file
 
   std::string_view word(size_t index) const {

@@ -21,8 +21,8 @@ enum class FileFormat {
   kJsonLines,  // an object per line: words and tags, or a text and the entities in it
 };
 
-// The format by the file's ending, also followed by that of a compressed file: .conll, .txt, .tsv,
-// .bio, .iob, .iob2; .conllu; .jsonl, .ndjson. Empty: another ending.
+// The format by the file's ending, also followed by a compressed file's: .conll, .txt, .tsv, .bio,
+// .iob, .iob2, .conllu, .jsonl, .ndjson. Empty: another ending.
 std::optional<FileFormat> format_of(const Path& path);
 
 // Marks settings that the command does not give but that are remembered from the model's training
@@ -45,7 +45,7 @@ struct FileLayout {
   // Tags are rewritten in this scheme. Absent: they remain unchanged, and entities given by their
   // positions are written in IOB2.
   std::optional<Scheme> scheme;
-  // Tokens that are words of their own in a text of JSON lines; null: none.
+  // Tokens that are words of their own in a text of JSON lines. Null: none.
   std::shared_ptr<const text::AddedTokenFinder> added_tokens = {};
   RememberedLayout remembered;
 };
@@ -54,7 +54,8 @@ struct FileLayout {
 class SentenceReader {
  public:
   virtual ~SentenceReader() = default;
-  // Overwrites `sentence`; false after the last. Sentences without words are returned as well.
+  // Overwrites `sentence`, and returns false after the last. Sentences without words are returned
+  // as well.
   virtual bool next(Sentence& sentence) = 0;
   virtual const std::string& name() const = 0;
   // The number of entities so far that were extended to the words in which they begin or end.
@@ -63,12 +64,12 @@ class SentenceReader {
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-// Tags are returned as in the file, whatever layout.scheme is. Errors: unreadable; those of the
-// formats.
+// Tags are returned as in the file, whatever layout.scheme is. Errors: unreadable, and the errors
+// of the formats.
 std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayout& layout,
                                                bool with_tags);
 
-// Reads a whole file with its tags. Errors: those of open_sentences(); no word in it.
+// Reads a whole file with its tags. Errors: as for open_sentences(), and no word in it.
 Sentences read_sentences(const Path& path, const FileLayout& layout);
 
 }  // namespace onebit::tag

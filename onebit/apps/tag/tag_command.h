@@ -44,8 +44,8 @@ Scheme scheme_of(const TagConfig& config, const std::vector<std::string>& labels
 Scheme scheme_of(const TagConfig& config, const std::vector<std::string>& labels,
                  const std::string& model, const Sentences& sentences);
 
-// Logs how reading and cutting into sequences changed the sentences of `source`; `widened` entities
-// were extended to whole words; `notes` are those of the reader.
+// Logs how reading and cutting into sequences changed the sentences of `source`. `widened` entities
+// were extended to whole words. `notes` are the reader's.
 void report_reading(const TagPredictor& predictor, const std::string& source, int64_t widened,
                     const std::vector<std::string>& notes);
 

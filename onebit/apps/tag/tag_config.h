@@ -21,7 +21,7 @@ struct TagConfig : finetune::FineTuningConfig {
   int64_t max_sequence_length = 128;
   std::optional<int64_t> stride;  // absent: half of max_sequence_length
 
-  std::vector<std::string> labels;  // empty: those of the training file
+  std::vector<std::string> labels;  // empty: the training file's
   std::string best_by;              // empty: the first of tag::metric_names()
 };
 
@@ -31,7 +31,7 @@ int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length);
 // Lists the keys of a recipe.
 TagConfig read_tag_recipe(Keys& recipe);
 
-// Error: lists all faults of the recipe; another task's recipe is one.
+// Error: lists all faults of the recipe. Another task's recipe is one.
 TagConfig parse_tag_recipe(const Recipe& recipe);
 
 // The facts that `onebit inspect` shows.

@@ -34,12 +34,12 @@ struct TagPredictionOptions {
 // A fine-tuned model loaded from disk.
 class TagPredictor {
  public:
-  // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind, or fewer positions
   // than options.max_sequence_length.
   TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
-  // The tokenizer's added tokens, for FileLayout; null: none.
+  // The tokenizer's added tokens, for FileLayout. Null: none.
   std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
     return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
   }

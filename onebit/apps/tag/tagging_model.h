@@ -35,12 +35,12 @@ class TaggingModel {
     double loss_sum = 0;
     int64_t words = 0, correct = 0;  // words: rows whose label is not -1
   };
-  // loss = weight * sum over labelled rows of the cross-entropy with their labels; the table's
+  // loss = weight * sum over labelled rows of the cross-entropy with their labels. The table's
   // gradients as in training_pass.h.
   Result forward_backward(Context& context, const model::DeviceBatch& batch, double weight,
                           const model::TrainingPass& pass);
   Result evaluate(Context& context, const model::DeviceBatch& batch);
-  // Returns the logits of labelled rows, f32 [labelled, outputs] on the CPU; labels are not read.
+  // Returns the logits of labelled rows, f32 [labelled, outputs] on the CPU. Labels are not read.
   Tensor predict(Context& context, const model::DeviceBatch& batch);
 
  private:

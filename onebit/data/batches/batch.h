@@ -6,16 +6,16 @@
 
 namespace onebit::batches {
 
-// The largest sizes of a batch; buffers reserved for them never grow.
+// The largest sizes of a batch. Buffers reserved for them never grow.
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;
-  int64_t longest = 0;  // tokens of a sequence; 0: not known
+  int64_t longest = 0;  // tokens of a sequence. 0: not known
   int64_t labelled_rows = 0;
   int64_t sequence_values = 0;  // f32 numbers, of all sequences together
 
-  // Grows each size to that of `other` where that is larger; `longest` is known afterwards if it is
-  // known in both.
+  // Grows each size to the size of `other` where that is larger. `longest` is known afterwards if
+  // it is known in both.
   void include(const BatchBounds& other);
 };
 
@@ -27,7 +27,7 @@ struct Batch {
   std::vector<int32_t> tokens;           // [T] input of the model
   std::vector<int32_t> segments;         // [T] 0 for [CLS] A [SEP], 1 for B [SEP]
   std::vector<int32_t> positions;        // [T] from 0 in each sequence
-  std::vector<int32_t> sequence_starts;  // [B + 1] rows; the last entry is T
+  std::vector<int32_t> sequence_starts;  // [B + 1] rows. The last entry is T
   // [T] sample << 16 | position: the key of dropout masks, which then depend neither on the number
   // of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
@@ -45,9 +45,9 @@ struct Batch {
     return sequence_starts.empty() ? 0 : static_cast<int64_t>(sequence_starts.size()) - 1;
   }
   int64_t labelled() const { return static_cast<int64_t>(labelled_rows.size()); }
-  // Removes all sequences and labels; capacity is kept.
+  // Removes all sequences and labels. Capacity is kept.
   void clear();
-  // Reserves capacity, scratch for masking included; building a batch within `bounds` then
+  // Reserves capacity, scratch for masking included. Building a batch within `bounds` then
   // allocates nothing.
   void reserve(const BatchBounds& bounds);
   // Ends the sequence that begins at `first_row` and whose tokens and segments have been appended:

@@ -8,7 +8,7 @@
 namespace onebit::batches {
 namespace {
 
-// Unbiased below any bound; draws only 32 bits if they suffice.
+// Unbiased below any bound. Draws only 32 bits if they suffice.
 uint64_t below(RandomSequence& random, uint64_t bound) {
   if (bound <= UINT32_MAX) return random.below(static_cast<uint32_t>(bound));
   const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;

@@ -29,9 +29,9 @@ Dropped dropped_tokens(int64_t longest, const TokenRange& a, const TokenRange& b
 void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b);
 
 // Draws a random B if the pair requires one (sentences from a uniformly drawn place of a uniformly
-// drawn other document until the target is reached; the only document has no other), truncates, and
-// appends the sequence, unmasked, to `batch`. Its label is 0 if B continues A and 1 if B is random.
-// Without next_sentence there is no B, and the label is -1.
+// drawn other document until the target is reached, and the only document has no other), truncates,
+// and appends the sequence, unmasked, to `batch`. Its label is 0 if B continues A and 1 if B is
+// random. Without next_sentence there is no B, and the label is -1.
 void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairWalkOptions& walk,
                  uint64_t sample, RandomSequence& random, Batch& batch);
 

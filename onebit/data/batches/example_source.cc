@@ -113,8 +113,8 @@ namespace {
 // The sentence pairs of one store for one sequence length, generated on the fly: example `index` of
 // epoch `epoch` is a pure function of (seed, epoch, index), located without building the earlier
 // ones. Every epoch cuts the documents anew and visits each of its examples once, in a new order.
-// pair_walk.h decides the ranges of the two texts and whether the second is random;
-// example_builder.h draws a random one and adds [CLS] and [SEP]; masking.h masks.
+// pair_walk.h decides the ranges of the two texts and whether the second is random.
+// example_builder.h draws a random one and adds [CLS] and [SEP]. masking.h masks.
 class PairSource : public ExampleSource {
  public:
   // The first epoch's index is built by `threads` threads, later ones ahead of need by one thread.
@@ -127,7 +127,7 @@ class PairSource : public ExampleSource {
   const corpus::TokenStore& store() const { return *store_; }
   void restore(const EpochMark& mark) override;
   EpochMark mark(uint64_t counter) override;
-  // The number of examples in the first epoch; later epochs differ slightly.
+  // The number of examples in the first epoch. Later epochs differ slightly.
   uint64_t first_epoch_examples() override;
   DataPosition locate(uint64_t counter) override;
   EpochFigures figures(uint64_t counter) override;

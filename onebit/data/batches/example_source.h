@@ -54,7 +54,8 @@ class EpochIndex {
   uint64_t examples() const { return figures_.examples; }
   const EpochFigures& figures() const { return figures_; }
   const PairWalkOptions& options() const { return options_; }
-  // Returns the pair at place `index` in the epoch's order; sets `number` to its place in the text.
+  // Returns the pair at place `index` in the epoch's order, and sets `number` to its place in the
+  // text.
   Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
   uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
 
@@ -111,7 +112,7 @@ class ExampleSource {
   virtual void append(DataPosition position, uint64_t sample, Batch& batch) = 0;
   // The maximum sizes of an example.
   virtual BatchBounds bounds() const = 0;
-  // The number of epochs cut so far; each costs a pass over the store.
+  // The number of epochs cut so far. Each costs a pass over the store.
   virtual int64_t indexes_built() const = 0;
 };
 
@@ -125,11 +126,11 @@ struct SourceOptions {
   int threads = 1;  // for building the index of the first epoch
 };
 
-// Opens the store in `folder`, of either kind. Errors: those of TokenStore and SampleStore.
+// Opens the store in `folder`, of either kind. Errors: as for TokenStore and SampleStore.
 std::shared_ptr<const corpus::Store> open_store(const Path& folder);
 
-// Returns the source for the kind of `store`. Errors: an option out of range; samples longer than
-// the sequence length, or without a label where the next sentence is to be predicted.
+// Returns the source for the kind of `store`. Errors: an option out of range, or samples longer
+// than the sequence length, or without a label where the next sentence is to be predicted.
 std::unique_ptr<ExampleSource> open_source(const std::shared_ptr<const corpus::Store>& store,
                                            const SourceOptions& options);
 

@@ -1,8 +1,8 @@
-// Cuts documents into sentence pairs (Devlin et al. 2019, section A.1; the rules of the published
-// create_pretraining_data). A document is processed in visits: a short one in a single visit, a
-// long one in runs of about 32 sequences whose ends move with every epoch. This bounds the cost of
-// finding a pair, and one random target length never governs a whole book. A sentence that is
-// longer than a sequence counts as several (pair_walk.h).
+// Cuts documents into sentence pairs (Devlin et al. 2019, section A.1, with the rules of the
+// published create_pretraining_data). A document is processed in visits: a short one in a single
+// visit, a long one in runs of about 32 sequences whose ends move with every epoch. This bounds the
+// cost of finding a pair, and one random target length never governs a whole book. A sentence that
+// is longer than a sequence counts as several (pair_walk.h).
 #pragma once
 
 #include <compare>
@@ -20,10 +20,10 @@ namespace onebit::batches {
 //
 // A piece has about an eighth of a sequence, so that a chunk of pieces fills its sequence exactly,
 // and the phase of the cuts is random in every epoch. The number of pieces and their places follow
-// from the length alone; the tokens are read only where a sequence begins or ends, which moves back
+// from the length alone. The tokens are read only where a sequence begins or ends, which moves back
 // to the beginning of its word. A sentence that fits is one piece.
 
-// The beginning of a piece of a sentence; piece 0 begins with the sentence.
+// The beginning of a piece of a sentence. Piece 0 begins with the sentence.
 struct TextPlace {
   uint64_t sentence = 0, piece = 0;
 
@@ -72,7 +72,7 @@ struct PairWalkOptions {
 struct Pair {
   uint64_t document;
   TextPlace a_begin, a_end;  // A
-  TextPlace b_end;           // if B continues: [a_end, b_end); equal to a_end without a B
+  TextPlace b_end;           // if B continues: [a_end, b_end), equal to a_end without a B
   bool could_continue;       // [a_begin, b_end) has two parts or more
   bool random_next;          // B is to be drawn from another document
   int64_t target;            // target number of tokens of A and B

@@ -26,7 +26,7 @@ class Prefetcher {
   // Fills batch `ticket` and returns true, or false past the last one. Called from several threads
   // when threads > 1.
   using Build = std::function<bool(int64_t ticket, Batch& batch)>;
-  // `make` returns an empty batch with reserved memory; all are created at once.
+  // `make` returns an empty batch with reserved memory. All are created at once.
   Prefetcher(Build build, const std::function<Batch()>& make, const PrefetchOptions& options)
       : build_(std::move(build)) {
     require(options.threads >= 1, "prefetching needs at least 1 thread, {} were given",
@@ -50,7 +50,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // Returns the next batch, valid until the following call; null at the end. To keep it longer,
+  // Returns the next batch, valid until the following call, or null at the end. To keep it longer,
   // exchange it for another batch from `make`. Rethrows what `build` threw for this batch.
   Batch* next() {
     std::unique_lock lock(mutex_);

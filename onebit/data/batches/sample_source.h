@@ -11,8 +11,8 @@ namespace onebit::batches {
 
 class SampleSource : public ExampleSource {
  public:
-  // The sequence length in `pairs` is the maximum for a sample; without next_sentence labels are
-  // dropped. Errors: longer samples; missing labels with next_sentence.
+  // The sequence length in `pairs` is the maximum for a sample. Without next_sentence labels are
+  // dropped. Errors: longer samples, or missing labels with next_sentence.
   SampleSource(std::shared_ptr<const samples::SampleStore> store, const PairOptions& pairs,
                uint64_t seed);
 

@@ -33,7 +33,7 @@ struct StepParts {
   int64_t part_of(int rank, int64_t micro_step) const { return micro_step * world_size + rank; }
 };
 
-// The parts for options with these members; step_samples 0: micro_batch in every part.
+// The parts for options with these members. step_samples 0: micro_batch in every part.
 template <typename Options>
 StepParts parts_of(const Options& options) {
   const int64_t parts = options.accumulation * options.world_size;
@@ -48,7 +48,7 @@ struct DealOptions {
   int rank = 0;
   int64_t micro_batch = 1;  // maximum per micro-step
   int64_t accumulation = 1;
-  int64_t step_samples = 0;  // over all ranks; 0: micro_batch in every micro-step of every rank
+  int64_t step_samples = 0;  // over all ranks. 0: micro_batch in every micro-step of every rank
 };
 
 struct DealtSample {
@@ -59,14 +59,14 @@ struct DealtSample {
 // Every item once per epoch, in a new order each time. Thread-safe.
 class StepDealer {
  public:
-  // `lengths` are in tokens; errors name `source` ("train.tsv: 3 windows"). Errors: fewer items
+  // `lengths` are in tokens. Errors name `source` ("train.tsv: 3 windows"). Errors: fewer items
   // than ranks, an option out of range.
   StepDealer(std::vector<int32_t> lengths, const DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return lengths_.size(); }
   uint64_t samples_per_step() const { return static_cast<uint64_t>(parts_.samples); }
   // Returns this rank's samples in micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`, possibly none; a pure function of its arguments. Epochs follow each other
+  // `first_sample`, possibly none. A pure function of its arguments. Epochs follow each other
   // without a gap: the last step of one may contain the first samples of the next.
   std::vector<DealtSample> deal(uint64_t first_sample, int64_t micro_step) const;
 

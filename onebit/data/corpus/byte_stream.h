@@ -13,8 +13,8 @@ namespace onebit::corpus {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills `buffer` with up to `size_bytes` bytes and returns their number; 0 only at the end.
-  // Errors: unreadable, damaged or truncated, with the path and the byte offset in the file.
+  // Fills `buffer` with up to `size_bytes` bytes and returns their number, which is 0 only at the
+  // end. Errors: unreadable, damaged or truncated, with the path and the byte offset in the file.
   virtual size_t read(char* buffer, size_t size_bytes) = 0;
   // The number of bytes of the file on disk that have been consumed.
   virtual uint64_t consumed_bytes() const = 0;
@@ -24,13 +24,13 @@ enum class Packing { kNone, kGzip, kXz, kZstd, kBzip2, kLz4 };
 
 // "gzip", "xz", "zstd", "bzip2", "lz4".
 const char* name(Packing packing);
-// Determined by a file's suffix (".gz", ".xz", ".zst", ".bz2", ".lz4"); kNone for any other.
+// Determined by a file's suffix (".gz", ".xz", ".zst", ".bz2", ".lz4"). kNone for any other.
 Packing packing_of_ending(const Path& path);
 // The path without the suffix of a packing: "a.txt" for "a.txt.gz".
 Path unpacked_name(Path path);
 
 // Opens a file, or standard input if `path` is "-". Compressed data, also with several members or
-// frames, is detected by its first bytes; errors name the file as `name`.
+// frames, is detected by its first bytes. Errors name the file as `name`.
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name);
 
 // Decompress `packed`, for open_byte_stream. gzip uses zlib, because libarchive, whose filters

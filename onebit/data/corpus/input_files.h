@@ -13,7 +13,7 @@ struct InputFile {
   Path path;  // "-" is standard input
   std::string name;
   bool jsonl = false;
-  uint64_t size_bytes = 0;  // size on disk; 0 if it has no size
+  uint64_t size_bytes = 0;  // size on disk, or 0 if it has no size
   bool is_found = false;    // in a folder, rather than named
 };
 
@@ -23,9 +23,9 @@ struct InputFiles {
 };
 
 // Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
-// and .jsonl, also compressed: byte_stream.h; a file given by name may have any suffix), and "-"
-// for standard input. Errors: a missing path, a folder without text, an archive (with what to do
-// instead).
+// and .jsonl, also compressed: byte_stream.h, while a file given by name may have any suffix), and
+// "-" for standard input. Errors: a missing path, a folder without text, an archive (with what to
+// do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
 // Standard input can be read only once, but learning a vocabulary needs the text twice.

@@ -13,7 +13,7 @@ namespace onebit::corpus {
 // What a reader leaves out.
 enum class LeftOut {
   kNothing,  // every record is needed: predictions have one line for each
-  kMissing,  // records that lack a value (MissingValue); others are errors that name the option
+  kMissing,  // records that lack a value (MissingValue). Others are errors that name the option
   kBad,      // every record that cannot be used: the option --skip-bad-records
 };
 
@@ -35,7 +35,7 @@ class LeftOutRecords {
   explicit LeftOutRecords(LeftOut rule) : rule_(rule) {}
 
   // Counts the record for which `error` was thrown. Throws it, with the option that leaves such
-  // records out, unless the rule does; MisreadFile in any case.
+  // records out, unless the rule does, and MisreadFile in any case.
   void add(const Error& error);
   void add(const LeftOutRecords& others);
 

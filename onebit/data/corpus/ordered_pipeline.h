@@ -14,9 +14,9 @@
 
 namespace onebit::corpus {
 
-// read(In&) -> bool, false at the end, is called by one thread at a time; work(thread, In&) -> Out
-// by all threads; write(Out&) by one at a time, in order. At most 4 * threads items exist at once.
-// run() rethrows the exception of the earliest item that failed.
+// read(In&) -> bool, false at the end, is called by one thread at a time. work(thread, In&) -> Out
+// is called by all threads, write(Out&) by one at a time, in order. At most 4 * threads items exist
+// at once. run() rethrows the exception of the earliest item that failed.
 template <typename In, typename Out>
 class OrderedPipeline {
  public:

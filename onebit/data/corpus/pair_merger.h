@@ -12,12 +12,12 @@
 namespace onebit::corpus {
 
 // Byte-pair encoding over counted words: joins the most frequent pair of adjacent symbols until
-// there are enough symbols. Counts are updated incrementally; only words with the pair are visited.
+// there are enough symbols. Counts are updated incrementally. Only words with the pair are visited.
 class PairMerger {
  public:
   using Pair = std::pair<int32_t, int32_t>;
 
-  // `symbols` are the initial ones; those that continue a word begin with `continuing_prefix`. A
+  // `symbols` are the initial ones. The ones that continue a word begin with `continuing_prefix`. A
   // pair that occurs fewer than `least_count` times is not joined.
   PairMerger(std::vector<std::string> symbols, uint64_t least_count,
              std::string continuing_prefix = "##");

@@ -1,4 +1,4 @@
-// Converts text to a token store, on all cores; memory does not depend on the size of the text.
+// Converts text to a token store, on all cores. Memory does not depend on the size of the text.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,8 @@ void RepeatedSubstrings::find() {
   }
 }
 
-// Closes the nodes with more than `common` characters. Their occurrences are those of what remains.
+// Closes the nodes with more than `common` characters. Their occurrences are the occurrences of
+// what remains.
 void RepeatedSubstrings::close(size_t common) {
   while (!open_.empty() && open_.back().size > common) {
     const Node node = open_.back();

@@ -1,5 +1,5 @@
 // A source of pre-training examples: a folder with a vocabulary, data files and a manifest with
-// their checksums. Pairs and masks of a token store (token_store.h) are drawn on the fly; the
+// their checksums. Pairs and masks of a token store (token_store.h) are drawn on the fly. The
 // samples of a sample store (samples/sample_store.h) contain them as their writer drew them.
 #pragma once
 
@@ -37,7 +37,7 @@ struct StoreFile {
 // The file `name` in `files`, which must contain it.
 const StoreFile& file_of(const std::vector<StoreFile>& files, const std::string& name);
 
-// The key "format" of the manifest in `folder`; empty if there is none. Never throws.
+// The key "format" of the manifest in `folder`. Empty if there is none. Never throws.
 std::string store_format(const Path& folder);
 // Errors: `output` is a store and `overwrite` is false, or is anything else but an empty folder.
 void require_free_output(const Path& output, bool overwrite);
@@ -78,7 +78,7 @@ std::vector<std::string> sources_at(JsonReader& reader);
 int32_t vocabulary_size_at(JsonReader& reader);
 
 // Reads the manifest of a store of the given kind, "token store" or "sample store". Errors: no such
-// folder; not finished; not a store.
+// folder, not finished, not a store.
 Json read_manifest(const Path& folder, const std::string& kind);
 
 // Maps a file of a store. Error: its size differs from `expected_bytes` or from the manifest.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/pipeline.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
@@ -55,7 +55,7 @@ text::SpecialNames names_from_json(JsonReader reader) {
   return names;
 }
 
-// Names of files come from the manifest, so that only those of a tokenizer are opened.
+// Names of files come from the manifest, so that only a tokenizer's are opened.
 std::vector<std::string> tokenizer_files_from_json(const Json& list, const std::string& source) {
   constexpr const char* kKnown[] = {formats::kTokenizerJson, formats::kTokenizerConfigJson,
                                     formats::kSpecialTokensMapJson};

@@ -52,7 +52,7 @@ struct StoreKind {
 // Returns a manifest with these counts.
 Json manifest_of(const StoreKind& kind, const StoreHead& head, const Json& counts);
 
-// Reads the head; the caller reads the counts and calls finish(). Errors with `source` and the key:
+// Reads the head. The caller reads the counts and calls finish(). Errors with `source` and the key:
 // the manifest of another kind or version, a missing or mistyped key.
 JsonReader read_head(const Json& json, const std::string& source, const StoreKind& kind,
                      StoreHead& head);
@@ -65,7 +65,7 @@ inline constexpr const char* kDocumentsName = "documents.bin";
 struct StoreManifest : StoreHead {
   uint64_t tokens = 0, sentences = 0, documents = 0;
   uint64_t text_bytes = 0;  // read, after decompression
-  // Documents dropped as duplicates; absent if duplicates were not searched for.
+  // Documents dropped as duplicates. Absent if duplicates were not searched for.
   std::optional<uint64_t> duplicate_documents;
 };
 

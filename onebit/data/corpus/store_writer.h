@@ -17,7 +17,7 @@
 
 namespace onebit::corpus {
 
-// Detects documents whose tokens equal those of an earlier one.
+// Detects documents whose tokens equal an earlier one's.
 
 // The hash is the value of the document's tokens as a polynomial, at two points modulo the prime
 // 2^61 - 1. Two different documents of up to L tokens have the same hash with a probability of
@@ -26,10 +26,10 @@ namespace onebit::corpus {
 // distinct document.
 class SeenDocuments {
  public:
-  // Adds a sentence to the current document; sentence boundaries are part of the hash.
+  // Adds a sentence to the current document. Sentence boundaries are part of the hash.
   void add_sentence(std::span<const uint16_t> ids);
   void add_sentence(std::span<const int32_t> ids);
-  // Ends the document; returns whether an earlier document had the same sentences.
+  // Ends the document, and returns whether an earlier document had the same sentences.
   bool end_document();
 
  private:
@@ -73,7 +73,8 @@ class TokenizedBlock {
 class StoreWriter {
  public:
   // Creates the folder `<output>.partial` (base/partial_file.h). Errors: `output` is a store and
-  // `overwrite` is false, or is anything else but an empty folder; another process is writing it.
+  // `overwrite` is false, or is anything else but an empty folder, or another process is writing
+  // it.
   StoreWriter(const Path& output, bool overwrite);
   // Removes the folder unless finish() has completed.
   ~StoreWriter();
@@ -84,8 +85,8 @@ class StoreWriter {
   // Must be called once, before the first block.
   void set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing);
   int token_size_bytes() const { return manifest_.token_size_bytes; }
-  // Keeps only the first of equal documents; must be called before the first block. A document is
-  // buffered in memory until it ends; one of more than kMaxHeldBytes is always kept.
+  // Keeps only the first of equal documents. It must be called before the first block. A document
+  // is buffered in memory until it ends. One of more than kMaxHeldBytes is always kept.
   static constexpr size_t kMaxHeldBytes = size_t{64} << 20;
   void drop_duplicates();
   void add(const TokenizedBlock& block);
@@ -109,7 +110,8 @@ class StoreWriter {
   };
 
   void add_unseen(const TokenizedBlock& block);
-  // Buffers sentences [begin, end) of the block, whose tokens begin at `tokens`; returns their end.
+  // Buffers sentences [begin, end) of the block, whose tokens begin at `tokens`, and returns their
+  // end.
   const char* hold_sentences(const TokenizedBlock& block, size_t begin, size_t end,
                              const char* tokens);
   void write_held();

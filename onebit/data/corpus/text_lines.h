@@ -45,12 +45,12 @@ void for_each_line(std::string_view text, const Body& body) {
 // The lines of a text file, decompressed while it is read.
 class FileLines {
  public:
-  // Compressed files are detected by their first bytes; "-" is standard input.
+  // Compressed files are detected by their first bytes. "-" is standard input.
   explicit FileLines(const Path& path);
 
-  // Overwrites `line` with the next line, without its "\n"; returns false after the last. A byte
-  // order mark at the beginning of the file is skipped. Errors, with file:line: not UTF-8; longer
-  // than 64 MiB.
+  // Overwrites `line` with the next line, without its "\n", and returns false after the last. A
+  // byte order mark at the beginning of the file is skipped. Errors, with file:line: not UTF-8, or
+  // longer than 64 MiB.
   bool next(std::string& line);
   // The number, counted from 1, of the line that next() returned.
   uint64_t number() const { return number_; }

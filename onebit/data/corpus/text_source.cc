@@ -217,7 +217,7 @@ void TextSource::open_next() {
   file_format_ = format_of_file();
 }
 
-// Reads until `wanted_bytes` are pending; false if the file ends before.
+// Reads until `wanted_bytes` are pending, and returns false if the file ends before.
 bool TextSource::fill(size_t wanted_bytes) {
   size_t used = pending_.size();
   if (used >= wanted_bytes) return true;
@@ -231,7 +231,7 @@ bool TextSource::fill(size_t wanted_bytes) {
   return used >= wanted_bytes;
 }
 
-// Returns how many pending bytes form a block; 0 if more must be read.
+// Returns how many pending bytes form a block, or 0 if more must be read.
 size_t TextSource::cut_position() const {
   if (at_end_) return pending_.size();
   const bool is_prose =

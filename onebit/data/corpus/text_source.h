@@ -18,20 +18,20 @@ namespace onebit::corpus {
 enum class TextFormat {
   kAuto,       // lines or prose, detected
   kLines,      // one sentence per line, an empty line between documents
-  kProse,      // paragraphs separated by empty lines; a document per file, or form feeds between
-               // documents; sentences are found by ICU
+  kProse,      // paragraphs separated by empty lines. A document per file, or form feeds between
+               // documents. Sentences are found by ICU
   kDocuments,  // the same with an empty line, or a form feed, between documents
   kJsonl,      // one JSON object per line, its "text" a document of prose
 };
 
 const char* name(TextFormat format);
-// "auto", "lines", "prose", "documents" or "jsonl". Error: another name; the message lists them.
+// "auto", "lines", "prose", "documents" or "jsonl". Error: another name. The message lists them.
 TextFormat text_format_from_name(const std::string& name);
 
-// Returns kLines or kProse for text that begins with `sample`; sets `reason`, for the user.
+// Returns kLines or kProse for text that begins with `sample`, and sets `reason`, for the user.
 TextFormat detect_text_format(std::string_view sample, std::string& reason);
 
-// A piece of one file, about a megabyte. A file's blocks come in order; ends_file marks the last.
+// A piece of one file, about a megabyte. A file's blocks come in order. ends_file marks the last.
 struct TextBlock {
   std::string source;                      // name of the file
   uint64_t offset_bytes = 0;               // position of text[0] in the uncompressed file
@@ -47,21 +47,21 @@ void check_utf8(const TextBlock& block);
 // May be used by one thread at a time.
 class TextSource {
  public:
-  // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which applies
+  // `format` applies to text files. .jsonl files are JSON lines unless it is kJsonl, which applies
   // to all files. kAuto decides for each text file from its beginning.
   TextSource(std::vector<InputFile> files, TextFormat format);
 
-  // Overwrites `block`; returns false after the last one. Errors: an unreadable or damaged file, an
-  // empty one (only white space) that was named, a JSON line longer than 256 MiB.
+  // Overwrites `block`, and returns false after the last one. Errors: an unreadable or damaged
+  // file, an empty one (only white space) that was named, a JSON line longer than 256 MiB.
   bool read(TextBlock& block);
-  // The size of the files on disk; 0 if one has no size (standard input).
+  // The size of the files on disk, or 0 if one has no size (standard input).
   uint64_t total_bytes() const { return total_bytes_; }
   // How many of these bytes have been read.
   uint64_t consumed_bytes() const;
-  // The choices made by kAuto so far, each with the reason in its first file; empty for other
+  // The choices made by kAuto so far, each with the reason in its first file. Empty for other
   // formats.
   std::string decision() const;
-  // How many empty files were found in folders so far, and the first; empty if none was.
+  // How many empty files were found in folders so far, and the first. Empty if none was.
   std::string empty_files() const;
 
  private:

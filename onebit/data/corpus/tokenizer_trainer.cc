@@ -8,11 +8,11 @@
 
 #include "onebit/data/corpus/pair_merger.h"
 #include "onebit/data/corpus/unigram_trainer.h"
-#include "onebit/data/formats/pipeline_json.h"
-#include "onebit/data/formats/tokenizer_json.h"
 #include "onebit/data/text/pieces.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/data/text/word_cache.h"
+#include "onebit/data/tokenizer_files/pipeline_json.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"

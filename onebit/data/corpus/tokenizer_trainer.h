@@ -19,10 +19,10 @@ enum class VocabularyKind {
   kBytePairs,  // of bytes, words cut as GPT-2 does (RoBERTa, ModernBERT)
 };
 
-// "wordpiece", "unigram" or "bpe". Error: another name; the message lists them.
+// "wordpiece", "unigram" or "bpe". Error: another name. The message lists them.
 VocabularyKind vocabulary_kind_from_name(const std::string& name);
 
-// Counts words. Each thread needs its own; merge() combines them.
+// Counts words. Each thread needs its own. merge() combines them.
 class TokenizerTrainer {
  public:
   // `kind` is not kWordPiece. Text is normalised as `casing` says.

@@ -6,8 +6,8 @@
 #include "onebit/data/corpus/text_source.h"
 #include "onebit/data/corpus/tokenizer_trainer.h"
 #include "onebit/data/corpus/vocabulary_trainer.h"
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/text/casing.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 
 namespace onebit::corpus {

@@ -13,7 +13,7 @@
 
 namespace onebit::corpus {
 
-// Counts words. Each thread needs its own; merge() combines them.
+// Counts words. Each thread needs its own. merge() combines them.
 class VocabularyTrainer {
  public:
   explicit VocabularyTrainer(text::Casing casing);

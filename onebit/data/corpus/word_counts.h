@@ -17,7 +17,7 @@ class WordCounts {
   void add(std::string_view word, uint64_t hash, uint64_t times = 1);
   void add(const WordCounts& other);
   size_t size() const { return places_.size(); }
-  // In the order in which words were first added; i < size().
+  // In the order in which words were first added. i < size().
   std::string_view word(size_t i) const {
     return {arena_.data() + places_[i].offset, places_[i].size_bytes};
   }

@@ -10,7 +10,7 @@
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
-#include "onebit/data/formats/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/file.h"
 
 namespace onebit::formats {

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "onebit/data/formats/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
 #include "onebit/ground/base/folder.h"
 #include "onebit/ground/base/json.h"
 

@@ -22,8 +22,8 @@ namespace {
 
 // A message in the pipe: a word for its kind, a number, and then the data described here.
 enum class Word : uint32_t {
-  kRows = 0x1d01,   // number of rows; for each array its lengths and numbers, each with a count
-  kError = 0x1d02,  // number of bytes; the message
+  kRows = 0x1d01,   // number of rows, and for each array its lengths and numbers, each with a count
+  kError = 0x1d02,  // number of bytes, the message
   kEnd = 0x1d03,    // 0
 };
 struct Header {
@@ -32,7 +32,7 @@ struct Header {
 };
 constexpr uint64_t kMaxRows = uint64_t{1} << 24, kMaxNumbers = uint64_t{1} << 28;
 constexpr uint64_t kMaxMessage = uint64_t{1} << 16;
-// CPU seconds per block, which takes about one; damaged files can keep libhdf5 busy forever.
+// CPU seconds per block, which takes about one. Damaged files can keep libhdf5 busy forever.
 constexpr int kMaxSeconds = 20;
 
 // What reading may allocate. A block needs at most a few times 256 MiB, and a damaged length in a

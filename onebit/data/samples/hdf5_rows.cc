@@ -45,7 +45,7 @@ class Array {
   uint64_t rows() const { return rows_; }
   uint64_t columns() const { return columns_; }
   const std::string& place() const { return place_; }
-  // The number of rows stored in one chunk; 0 if the dataset is not chunked.
+  // The number of rows stored in one chunk, or 0 if the dataset is not chunked.
   uint64_t chunk_rows() const { return chunk_rows_; }
 
   void require_one_column() const {

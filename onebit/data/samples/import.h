@@ -26,8 +26,8 @@ struct SampleFiles {
 };
 
 // Accepts files as given, shell patterns ("shards/*.hdf5") and folders, in which files of the
-// format are found by name. Files of a pattern or a folder are sorted by path. Errors: no match; a
-// folder with shards of both training and test, which NVIDIA's scripts write side by side; a file
+// format are found by name. Files of a pattern or a folder are sorted by path. Errors: no match, a
+// folder with shards of both training and test, which NVIDIA's scripts write side by side, a file
 // that is given twice.
 SampleFiles find_sample_files(const std::vector<Path>& inputs, SampleFormat format);
 
@@ -57,8 +57,8 @@ struct ImportReport {
 };
 
 // Writes to `<output>.partial`, renamed to `output` when everything is on disk. Errors (which leave
-// nothing behind): those of find_sample_files(), the readers and SampleChecker; no example in any
-// file; an existing output.
+// nothing behind): as for find_sample_files(), the readers and SampleChecker, no example in any
+// file, an existing output.
 ImportReport import_samples(const ImportOptions& options);
 
 }  // namespace onebit::samples

@@ -19,7 +19,7 @@ inline constexpr int32_t kNoLabel = -1;
 
 struct Sample {
   std::vector<int32_t> tokens;            // [T] [CLS] A [SEP] or [CLS] A [SEP] B [SEP], masked
-  int32_t first_part = 0;                 // number of tokens in segment 0; T without B
+  int32_t first_part = 0;                 // number of tokens in segment 0, T without B
   std::vector<int32_t> masked_positions;  // [M] ascending
   std::vector<int32_t> masked_ids;        // [M] the original tokens
   int32_t next_sentence = kNoLabel;       // 0: B continues A, 1: B is random
@@ -30,18 +30,18 @@ struct Sample {
 struct PaddedSample {
   std::vector<int64_t> input_ids;    // [S]
   std::vector<int64_t> segment_ids;  // [S]
-  // [S], 1 for tokens and 0 for padding; empty if the file has none: [PAD] at the end is padding
+  // [S], 1 for tokens and 0 for padding. Empty if the file has none: [PAD] at the end is padding
   std::vector<int64_t> input_mask;
   std::vector<int64_t> masked_lm_positions;  // [P]
   std::vector<int64_t> masked_lm_ids;        // [P]
-  // [P], 1 for a masked word and 0 for padding; empty if the file has none: the first position 0
+  // [P], 1 for a masked word and 0 for padding. Empty if the file has none: the first position 0
   // begins the padding, since position 0 is [CLS], which is never masked
   std::vector<float> masked_lm_weights;
   std::optional<int64_t> next_sentence;  // 0: B continues A, 1: B is random
 
   std::string place;  // "part-0.tfrecord: record 3 (byte 2178)", for errors
 
-  // Clears all members; capacity is kept.
+  // Clears all members. Capacity is kept.
   void clear();
 };
 
@@ -82,7 +82,7 @@ class SampleReader {
   virtual ~SampleReader() = default;
   // False at the end. Errors: unreadable, damaged or truncated, a field missing or of another type.
   virtual bool read(PaddedSample& sample) = 0;
-  // Bytes of the file on disk consumed so far; 0 if the reader does not know.
+  // Bytes of the file on disk consumed so far, or 0 if the reader does not know.
   virtual uint64_t consumed_bytes() const = 0;
 };
 

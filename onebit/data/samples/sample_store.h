@@ -112,7 +112,8 @@ SampleStatistics statistics_of(const SampleStore& store);
 class SampleWriter {
  public:
   // Creates the folder `<output>.partial` (base/partial_file.h). Errors: `output` is a store and
-  // `overwrite` is false, or is anything else but an empty folder; another process is writing it.
+  // `overwrite` is false, or is anything else but an empty folder, or another process is writing
+  // it.
   SampleWriter(const Path& output, const text::Vocabulary& vocabulary, text::Casing casing,
                bool overwrite);
   // Removes the folder unless finish() has completed.
@@ -120,7 +121,7 @@ class SampleWriter {
   SampleWriter(const SampleWriter&) = delete;
   SampleWriter& operator=(const SampleWriter&) = delete;
 
-  // Adds a sample from SampleChecker; errors name `place`. Error: the sample has a label and the
+  // Adds a sample from SampleChecker. Errors name `place`. Error: the sample has a label and the
   // first one had none, or vice versa.
   void add(const Sample& sample, const std::string& place);
   uint64_t samples() const { return manifest_.samples; }

@@ -24,9 +24,9 @@ class RecordStream {
   // Errors name the file as `name`.
   RecordStream(std::unique_ptr<corpus::ByteStream> bytes, std::string name);
 
-  // Reads the next record and verifies its checksums; returns false at the end. A file truncated
-  // between two records is a valid shorter file. Errors, with number and offset of the record: a
-  // checksum that differs, truncated, too long.
+  // Reads the next record and verifies its checksums, and returns false at the end. A file
+  // truncated between two records is a valid shorter file. Errors, with number and offset of the
+  // record: a checksum that differs, truncated, too long.
   bool read(std::string& record);
 
   uint64_t number() const { return number_; }  // of the last record read, from 1
@@ -39,7 +39,7 @@ class RecordStream {
  private:
   static constexpr size_t kHeaderBytes = 12, kTrailerBytes = 4;
 
-  // Reads up to `size_bytes` bytes; fewer only at the end.
+  // Reads up to `size_bytes` bytes, fewer only at the end.
   size_t read_bytes(char* to, size_t size_bytes);
 
   std::unique_ptr<corpus::ByteStream> bytes_;
@@ -50,7 +50,7 @@ class RecordStream {
 // Parses a tf.train.Example: names with lists of numbers.
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/example/example.proto
 
-// The numbers of a feature; at most one of the lists is not empty.
+// The numbers of a feature. At most one of the lists is not empty.
 struct Feature {
   enum class Kind { kEmpty, kBytes, kFloats, kIntegers };
 
@@ -60,10 +60,10 @@ struct Feature {
   std::vector<float> floats;
 };
 
-// Calls `found` for each feature of the serialized Example in order; numbers are read only for
-// names that `wanted` accepts. Errors name `place` and count bytes from `offset`, that of the first
-// byte: not an Example, a damaged message, more than `most_numbers` numbers in a list. The caller
-// has to detect a name that occurs twice.
+// Calls `found` for each feature of the serialized Example in order. Numbers are read only for
+// names that `wanted` accepts. Errors name `place` and count bytes from `offset`, the first byte's:
+// not an Example, a damaged message, more than `most_numbers` numbers in a list. The caller has to
+// detect a name that occurs twice.
 struct ExampleLimits {
   size_t most_numbers = size_t{1} << 20;
 };
@@ -73,11 +73,11 @@ void for_each_feature(std::string_view example, const std::string& place, uint64
                       const std::function<void(Feature&)>& found);
 
 // Opens a file, plain or compressed (corpus/byte_stream.h). Error: cannot be opened. Errors while
-// reading: those of RecordStream and for_each_feature(); a feature missing, given twice or of
+// reading: as for RecordStream and for_each_feature(), and a feature missing, given twice or of
 // another type.
 std::unique_ptr<SampleReader> open_tfrecord(const Path& path);
 
-// Parses the example of one record; `offset` is that of its first byte. Errors name sample.place.
+// Parses the example of one record. `offset` is its first byte's. Errors name sample.place.
 void parse_bert_example(std::string_view record, uint64_t offset, PaddedSample& sample);
 
 }  // namespace onebit::samples

@@ -2,12 +2,12 @@
 //
 // - Tokens that are not `normalized` are looked for first, in the text as it is written. The others
 //   are looked for in the normal form of what is left between them.
-// - The leftmost token is taken, of several at one place the longest; the search goes on behind it.
+// - The leftmost token is taken, of several at one place the longest. The search goes on behind it.
 // - A `single_word` token beside a letter, digit, mark or underscore is passed over, and so is what
 //   it covers.
 // - A token with `lstrip` or `rstrip` covers the white space beside it.
 //
-// Letters are those of the ICU library's version of Unicode.
+// Letters are as in the ICU library's version of Unicode.
 #pragma once
 
 #include <array>

@@ -1,13 +1,13 @@
 // BERT's basic tokenizer (Devlin et al. 2019): splits text into normalised words, before WordPiece.
 //
-// - Bytes that are not UTF-8, U+0000, U+FFFD and control characters are dropped; they end no word.
+// - Bytes that are not UTF-8, U+0000, U+FFFD and control characters are dropped. They end no word.
 // - White space ends a word.
 // - A punctuation character and a CJK ideograph are words of their own.
 // - Uncased text is decomposed, put into canonical order, stripped of accents and lower-cased;
 //   lower-cased text is lower-cased only, cased text is unchanged (normal_form.cc).
 //
-// The classes of characters are those of unicode_classes.h, the normal forms those of
-// unicode_mapping.h; where references differ, both follow Hugging Face's `tokenizers`.
+// The classes of characters are in unicode_classes.h, the normal forms in unicode_mapping.h. Where
+// references differ, both follow Hugging Face's `tokenizers`.
 #pragma once
 
 #include <cstdint>

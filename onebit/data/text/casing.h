@@ -22,7 +22,7 @@ enum class CasingEvidence {
   kUnclear,
 };
 
-// Considers ASCII letters; tokens in brackets ("[CLS]", "[unused1]") do not count.
+// Considers ASCII letters. Tokens in brackets ("[CLS]", "[unused1]") do not count.
 CasingEvidence casing_of(const Vocabulary& vocabulary);
 
 }  // namespace onebit::text

@@ -13,10 +13,10 @@
 namespace onebit::text {
 
 enum class CharacterKind : uint8_t {
-  kLetter,   // part of a word; also accents, which normalisation may remove
+  kLetter,   // part of a word, also accents, which normalisation may remove
   kSpace,    // ends a word and is dropped
   kSingle,   // ends a word and is a word itself: punctuation, ideographs
-  kDropped,  // ignored; does not end a word
+  kDropped,  // ignored, does not end a word
 };
 
 // The normalised form of a character.

@@ -34,7 +34,7 @@ uint8_t combining_class(const icu::Normalizer2& nfd, char32_t code_point) {
   return is_known(code_point) ? nfd.getCombiningClass(static_cast<UChar32>(code_point)) : 0;
 }
 
-// A code point of the decomposition; `added` if it is not the first one of its character.
+// A code point of the decomposition. `added` if it is not the first one of its character.
 struct Part {
   char32_t code_point;
   bool added;

@@ -31,10 +31,10 @@ class NormalizedWord {
   // Normalises `raw`: a run of letters and dropped characters, or a kSingle (word_scanner.h).
   void assign(std::string_view raw, const Characters& characters);
 
-  // UTF-8; empty when nothing of the word remains.
+  // UTF-8. Empty when nothing of the word remains.
   const std::string& text() const { return text_; }
   int64_t characters() const { return static_cast<int64_t>(characters_.size()); }
-  // The byte range of `raw` that bytes [begin, end) of text() come from; both are character
+  // The byte range of `raw` that bytes [begin, end) of text() come from. Both are character
   // boundaries, and begin < end.
   struct Range {
     uint32_t begin, end;
@@ -83,7 +83,7 @@ class NormalizedText {
   bool has_origins() const { return has_origins_; }
   // The origin of one byte.
   Range origin(size_t byte) const { return has_origins_ ? origins_[byte] : Range{}; }
-  // The byte range of the original text that bytes [begin, end) of text() come from; begin < end.
+  // The byte range of the original text that bytes [begin, end) of text() come from, begin < end.
   Range raw_range(size_t begin, size_t end) const {
     return {origins_[begin].begin, origins_[end - 1].end};
   }

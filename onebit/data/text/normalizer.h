@@ -15,7 +15,7 @@
 namespace onebit::text {
 
 // A normal form of Unicode (Unicode Standard Annex 15): canonical or compatibility decomposition,
-// without and with composition. As the reference, with the characters of Unicode 9; later ones stay
+// without and with composition. As the reference, with the characters of Unicode 9. Later ones stay
 // as they are.
 enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };
 
@@ -49,7 +49,7 @@ class Normalizer {
   Normalizer() = default;
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
 
-  // Normalises in place; `scratch` saves allocations.
+  // Normalises in place. `scratch` saves allocations.
   void apply(NormalizedText& text, NormalizedText& scratch) const;
   bool empty() const { return steps_.empty(); }
 
@@ -57,7 +57,7 @@ class Normalizer {
   std::vector<NormalizerStep> steps_;
 };
 
-// Replaces in the same way; for other steps that replace.
+// Replaces in the same way, for other steps that replace.
 void replace_all(const NormalizedText& from, const ReplaceStep& step, NormalizedText& to);
 // Puts `text` in front of bytes [begin, end) of `from`, which are appended as well.
 void append_with_prefix(const NormalizedText& from, size_t begin, size_t end, std::string_view text,

@@ -22,12 +22,12 @@ struct PipelineRules {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::variant<BytePairs, Unigram> model;
-  // Words can be cut before each of these without a difference; empty: nowhere.
+  // Words can be cut before each of these without a difference. Empty: nowhere.
   std::string cuts_before;
   // Offsets leave out blanks at a token's ends, but for one that the tokenizer put before a text.
   bool trims_offsets = false;
   bool adds_prefix_space = false;
-  // With what a token begins that begins a word; empty: unknown.
+  // With what a token begins that begins a word. Empty: unknown.
   std::string word_mark;
   // Checksum of the file's members that say all this.
   uint32_t checksum = 0;

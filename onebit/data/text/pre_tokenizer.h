@@ -47,7 +47,7 @@ struct Words {
   explicit Words(bool has_origins) : text(has_origins) {}
 
   NormalizedText text;
-  std::vector<Range> ranges;  // in bytes; none is empty
+  std::vector<Range> ranges;  // in bytes. None is empty
 };
 
 class PreTokenizer {
@@ -59,7 +59,7 @@ class PreTokenizer {
   void apply(Words& words, Words& scratch) const;
 
   bool has_byte_symbols() const;
-  // Whether ByteLevel puts a blank before a text; nothing if there is no ByteLevel.
+  // Whether ByteLevel puts a blank before a text, or nothing if there is no ByteLevel.
   std::optional<bool> adds_prefix_space() const;
   // Whether a step depends on where a word begins in the original text.
   bool needs_origins() const;

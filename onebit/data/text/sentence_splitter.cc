@@ -312,7 +312,7 @@ class SentenceSplitter::Body {
   }
 
   // Whether a lower-case letter comes before any other letter or terminator. SB8 applies this after
-  // a full stop; we also apply it after ! and ?, because of “Did it?” he asked.
+  // a full stop. We also apply it after ! and ?, because of “Did it?” he asked.
   bool goes_on_in_lower_case(size_t at) const {
     for (; at < text_.size(); at = character(at).next) {
       switch (kind(at)) {

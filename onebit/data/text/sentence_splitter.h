@@ -22,7 +22,7 @@ class SentenceSplitter {
   SentenceSplitter& operator=(SentenceSplitter&&) noexcept;
 
   // Returns the sentences of one paragraph in order, without surrounding white space and without
-  // empty ones. They are views into `paragraph`, which is UTF-8; the span is valid until the next
+  // empty ones. They are views into `paragraph`, which is UTF-8. The span is valid until the next
   // call. Line breaks are white space, not sentence ends.
   std::span<const std::string_view> split(std::string_view paragraph);
 

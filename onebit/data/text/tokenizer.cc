@@ -1,7 +1,7 @@
 // The path of a word from text to ids, with WordPiece:
 //
 //   word_scanner     finds its boundaries and passes it to a visitor, one of the three in this file
-//   vocabulary       "[MASK]" and the like, searched for at every '['; if the tokenizer has other
+//   vocabulary       "[MASK]" and the like, searched for at every '['. If the tokenizer has other
 //                    added tokens, added_token_finder splits the text at all of them first
 //   word_splitter    looks its ids up in word_cache, and splits the word if the cache lacks it
 //   word_cache       short words by their packed bytes, others by a hash, to up to a few ids

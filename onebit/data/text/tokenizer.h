@@ -36,11 +36,11 @@ struct ExplainedWord {
 // A short clause for users, such as "longest match from the left".
 std::string_view outcome_text(WordOutcome outcome);
 
-// Not thread-safe, because it caches words: each thread needs its own; they can share a vocabulary.
+// Not thread-safe, because it caches words: each thread needs its own. They can share a vocabulary.
 // Adds no [CLS] or [SEP].
 class Tokenizer {
  public:
-  // `casing` is for WordPiece; other vocabularies have rules of their own.
+  // `casing` is for WordPiece. Other vocabularies have rules of their own.
   Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
   ~Tokenizer();
   // A copy shares the vocabulary and starts with an empty cache.

@@ -16,7 +16,7 @@ struct MappingPair {
   char32_t from, to;
 };
 
-// Two or three code points; the third may be 0.
+// Two or three code points. The third may be 0.
 struct MappingExpansion {
   char32_t from, to[3];
 };

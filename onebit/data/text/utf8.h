@@ -12,7 +12,7 @@ namespace onebit::text {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
-// Returns the byte offset of the first ill-formed sequence; nothing if the text is UTF-8.
+// Returns the byte offset of the first ill-formed sequence, or nothing if the text is UTF-8.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
 // The code point at the front and its length in bytes. Ill-formed bytes give U+FFFD and the length
@@ -23,7 +23,7 @@ struct DecodedCharacter {
 };
 DecodedCharacter decode_utf8(std::string_view text);
 
-// All code points of a text; ill-formed bytes as above.
+// All code points of a text, ill-formed bytes as above.
 std::u32string code_points(std::string_view utf8);
 
 // Appends the UTF-8 form of a code point that is not a surrogate.

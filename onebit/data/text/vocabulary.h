@@ -1,5 +1,5 @@
 // A tokenizer's vocabulary: the tokens of the WordPiece model, whose positions are the ids, one per
-// line of a BERT model's vocab.txt; and the tokens that were added to it.
+// line of a BERT model's vocab.txt, and the tokens that were added to it.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ inline std::string_view special_token_at(std::string_view text) {
 }
 
 // Tokens that a tokenizer has beside its model: they are found in the text before it is split into
-// words. Hugging Face calls them added tokens; the special tokens are among them.
+// words. Hugging Face calls them added tokens. The special tokens are among them.
 struct AddedToken {
   int32_t id = 0;
   std::string content;
@@ -63,7 +63,7 @@ bool is_found_as_written(const AddedToken& token);
 
 // The member of tokenizer.json's `added_tokens` for this token.
 Json added_token_json(const AddedToken& token);
-// Reads the settings of such an object; without `id`. Errors: no content, an unknown key.
+// Reads the settings of such an object, without `id`. Errors: no content, an unknown key.
 AddedToken read_added_token(JsonReader& reader);
 
 struct TokenHash {
@@ -76,8 +76,8 @@ using TokenIds = std::unordered_map<std::string, int32_t, TokenHash, std::equal_
 // line in `source`: no tokens, bytes that are not UTF-8, a byte order mark.
 TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source);
 
-// Returns the tokens of a vocab.txt in order; carriage returns, blanks and tabs at the end of a
-// line are removed. Errors: no file; those of token_ids().
+// Returns the tokens of a vocab.txt in order. Carriage returns, blanks and tabs at the end of a
+// line are removed. Errors: no file, and the errors of token_ids().
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt);
 // Returns the content of such a file.
 std::string vocabulary_text(const std::vector<std::string>& tokens);
@@ -94,12 +94,12 @@ struct PairTemplate {
 
 // What the files of a vocabulary contain.
 struct VocabularyParts {
-  std::vector<std::string> tokens;  // of the model, by id; an empty one is no token
-  // Tokens looked for in the text: those of the model, and others, whose ids follow the model's.
-  // The special tokens need not be among them.
+  std::vector<std::string> tokens;  // of the model, by id. An empty one is no token
+  // Tokens looked for in the text: the model's, and others, whose ids follow the model's. The
+  // special tokens need not be among them.
   std::vector<AddedToken> added = {};
   SpecialNames names = {};
-  // How its tokenizer treats text (pipeline.h); null: as BERT's WordPiece.
+  // How its tokenizer treats text (pipeline.h). Null: as BERT's WordPiece.
   std::shared_ptr<const PipelineRules> pipeline = {};
   PairTemplate pair = {};
 
@@ -108,21 +108,21 @@ struct VocabularyParts {
 
 class Vocabulary {
  public:
-  // One token per line, line number = id. Errors, each with the path and the line or the token:
-  // those of read_vocabulary_lines(); no [UNK], [CLS], [SEP], [MASK] or [PAD].
+  // One token per line, line number = id. Errors, each with the path and the line or the token: as
+  // for read_vocabulary_lines(), and no [UNK], [CLS], [SEP], [MASK] or [PAD].
   static Vocabulary load(const Path& vocab_txt);
-  // Performs the same checks; errors name `source`. A warning reports repeated and empty lines,
+  // Performs the same checks. Errors name `source`. A warning reports repeated and empty lines,
   // once for each list of tokens.
   static Vocabulary from_tokens(std::vector<std::string> tokens, const std::string& source);
   // Error also: an added token with an id that `tokenizers` would not give it.
   static Vocabulary from_parts(VocabularyParts parts, const std::string& source);
 
-  // The number of ids: those of the model, then those of added tokens.
+  // The number of ids: the model's, then the added tokens'.
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   int32_t model_size() const { return model_size_; }
   const std::vector<std::string>& tokens() const { return tokens_; }  // by id
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
-  // The id of exactly this token, including "##"; of a repeated one the last.
+  // The id of exactly this token, including "##". Of a repeated one the last.
   std::optional<int32_t> find(std::string_view token) const;
 
   int32_t unknown_id() const { return unknown_id_; }
@@ -153,7 +153,7 @@ class Vocabulary {
   // A checksum of the tokens in order (FNV-1a), and of the added ones if it is not plain. Stores
   // and checkpoints record it to detect a different vocabulary.
   uint32_t checksum() const { return checksum_; }
-  // Writes vocab.txt atomically; it has the model's tokens.
+  // Writes vocab.txt atomically. It has the model's tokens.
   void save(const Path& vocab_txt) const;
 
  private:

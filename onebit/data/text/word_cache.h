@@ -36,7 +36,7 @@ inline uint64_t hash_word(std::string_view word) {
   return hash ^ (hash >> 32);
 }
 
-// The token ids of a word in eight bytes. Up to three ids below 2^20 are stored inline; others in
+// The token ids of a word in eight bytes. Up to three ids below 2^20 are stored inline, others in
 // an arena, as position and count.
 class PackedIds {
  public:
@@ -97,7 +97,7 @@ class WordTable {
     }
   }
 
-  // Adds a word that is not in the table; half of the slots stay free.
+  // Adds a word that is not in the table. Half of the slots stay free.
   void insert(const Key& key, PackedIds ids) {
     if (2 * (used_ + 1) > entries_.size()) grow();
     place({key, ids});

@@ -38,7 +38,7 @@ inline uint64_t non_alphanumeric(uint64_t bytes) {
   return ~((letter | digit) & ~bytes) & kHigh;
 }
 
-// The role of an ASCII byte in the scan; bytes from 0x80 on are kOther.
+// The role of an ASCII byte in the scan. Bytes from 0x80 on are kOther.
 enum class ByteKind : uint8_t { kAlphanumeric, kSpace, kPunctuation, kOther };
 extern const std::array<ByteKind, 256> kByteKinds;
 inline ByteKind byte_kind(char byte) {
@@ -49,7 +49,7 @@ inline ByteKind byte_kind(char byte) {
 template <typename Type>
 concept WordVisitor = requires(Type visitor, const char* at, const char* end, size_t size,
                                ShortWord packed, std::string_view raw) {
-  // 1 to 16 ASCII letters and digits at `at`; `packed` holds the same bytes.
+  // 1 to 16 ASCII letters and digits at `at`. `packed` holds the same bytes.
   visitor.short_word(at, size, packed);
   // Any other run of letters, digits and dropped characters.
   visitor.word(raw);

@@ -1,4 +1,4 @@
-// Splits a raw word into token ids and caches them; used for tokenizing with and without the cache.
+// Splits a raw word into token ids and caches them. Used for tokenizing with and without the cache.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace onebit::text {
 
-// The data that depend only on the vocabulary; threads share them.
+// The data that depend only on the vocabulary. Threads share them.
 struct SplitterModel {
   SplitterModel(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
 
@@ -38,7 +38,7 @@ class WordSplitter {
   const SplitterModel& model() const { return *model_; }
   const std::shared_ptr<const SplitterModel>& shared_model() const { return model_; }
 
-  // The packed ids of a short word; ids in the arena are valid until the next call. Leaves
+  // The packed ids of a short word. Ids in the arena are valid until the next call. Leaves
   // normalized() and parts() undefined.
   PackedIds short_word(size_t size, ShortWord word) {
     if (lower_cases_) word = {lower_case(word.low), lower_case(word.high)};
@@ -50,7 +50,7 @@ class WordSplitter {
   // The ids of any word, valid until the next call.
   std::span<const int32_t> ids(std::string_view raw);
 
-  // Splits any word without the cache; normalized() and parts() then belong to `raw`.
+  // Splits any word without the cache. normalized() and parts() then belong to `raw`.
   void split(std::string_view raw);
   const NormalizedWord& normalized() const { return normalized_; }
   const std::vector<WordPart>& parts() const { return parts_; }

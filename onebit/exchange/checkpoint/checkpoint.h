@@ -3,9 +3,9 @@
 //   state.json                        counters, scalars of the state, the caller's client state
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (one part per rank) and residuals of rank R
 // Any number of ranks can resume from it: buffers common to all ranks were cut into equal parts,
-// all of which each rank reads (state_shard.h); a rank's own buffers are re-distributed by its
+// all of which each rank reads (state_shard.h). A rank's own buffers are re-distributed by its
 // optimizer (optim/state_layout.h). If hosts have their own disks (disks.h), each has model/,
-// state.json, and the shards of its ranks and of those whose copies it keeps.
+// state.json, and the shards of its ranks and of the ranks whose copies it keeps.
 #pragma once
 
 #include <functional>
@@ -44,8 +44,8 @@ struct CheckpointJob {
 
 class CheckpointWriter {
  public:
-  // Collective. Each rank writes into `folder` of its own disk and, with `copies` above 1, into
-  // those of the following `copies` - 1 disks. `disks` outlives this object.
+  // Collective. Each rank writes into `folder` of its own disk and, with `copies` above 1, into the
+  // folders of the following `copies` - 1 disks. `disks` outlives this object.
   CheckpointWriter(comm::Communicator& communicator, Path folder, const Disks& disks,
                    int64_t copies);
   // Waits for the write in progress and ignores its error, so call wait() first.
@@ -57,7 +57,8 @@ class CheckpointWriter {
   // the same order.
   void start(CheckpointJob job);
   // Returns when no write is in progress. If the last one failed, a warning says so, and the next
-  // checkpoint takes its place. Errors: those of the last write, if the one before it failed too.
+  // checkpoint takes its place. Throws the errors of the last write if the one before it failed
+  // too.
   void wait_for_previous();
   // Returns when no write is in progress. Errors (of the last write, identical on every rank, with
   // the failed rank): a full disk and the like.
@@ -87,7 +88,7 @@ struct SavedCheckpoint {
   Json client_state;
   StateShards shards;
   std::vector<std::string> other_tags = {};  // of the same run, newest first
-  std::vector<std::string> report = {};      // the source disks of its parts; empty on one disk
+  std::vector<std::string> report = {};      // the source disks of its parts. Empty on one disk
 };
 
 // Returns the result of `read`. Extends its errors by the checkpoints from which the run could be
@@ -111,19 +112,19 @@ class Checkpoints {
 
   // Copies the engine's state and returns. Files are written while training continues. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
-  // taken by the caller; it runs on one rank of each disk, on another thread. Collective. Errors
-  // are those of the previous write, if the one before it failed as well.
+  // taken by the caller. It runs on one rank of each disk, on another thread. Collective. Throws
+  // the errors of the previous write if the one before it failed as well.
   void save(const engine::Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
-  // Returns when no write is in progress; errors as for save().
+  // Returns when no write is in progress. Errors as for save().
   void wait_for_previous() { writer_.wait_for_previous(); }
-  // Returns when everything is on disk. Errors are those of the last write.
+  // Returns when everything is on disk. Throws the errors of the last write.
   void wait() { writer_.wait(); }
 
-  // Opens the checkpoint `tag`; without a tag, the newest intact one, starting at the one that
+  // Opens the checkpoint `tag`. Without a tag it is the newest intact one, starting at the one that
   // `latest` names, or nothing if there is no checkpoint (checkpoint_recovery.h). Collective.
-  // Errors: no such tag, with the existing ones; the tag, or every checkpoint, is damaged or
-  // incomplete; another version of the format.
+  // Errors: no such tag, with the existing ones. The tag, or every checkpoint, is damaged or
+  // incomplete. Another version of the format.
   std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
   bool writes_model() const { return disks_.leads(rank_); }

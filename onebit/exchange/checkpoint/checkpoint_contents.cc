@@ -18,7 +18,7 @@ namespace files = std::filesystem;
 
 constexpr const char* kGeneration = "generation";
 
-// A checkpoint on a single disk has no generation; the checksum of its contents replaces it.
+// A checkpoint on a single disk has no generation. The checksum of its contents replaces it.
 std::string generation_of(const Json& state) {
   if (state.contains(kGeneration)) return state.at(kGeneration).get<std::string>();
   return fmt::format("crc32c {}", json_text(state.value("crc32c", Json())));
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
 
 // Error: not a checkpoint, or its state.json does not even identify it.
 HeldCheckpoint read_contents(const Path& folder, const std::string& tag, bool published) {
-  // The checksum decides about the common files; even a damaged file states the owners of shards.
+  // The checksum decides about the common files. Even a damaged file states the owners of shards.
   const Path path = folder / run_files::kState;
   const Json state = read_json(path);
   require(state.is_object(), "{}: damaged: it contains no JSON object", path.string());

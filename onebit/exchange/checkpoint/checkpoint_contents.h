@@ -21,15 +21,16 @@ struct HeldCheckpoint {
   int world_size = 0;
   bool published = true;  // false: complete on this disk, but not yet under its final name
   std::vector<int> shards;
-  // The files that every disk has: state.json and those of model/ with their sizes. Empty: damaged.
+  // The files that every disk has: state.json and the files of model/ with their sizes. Empty:
+  // damaged.
   std::vector<std::pair<std::string, int64_t>> common_files;
-  Json disks;           // as written in state.json; null on one disk
-  std::string problem;  // why its state.json cannot be read; nothing else is known then
+  Json disks;           // as written in state.json. Null on one disk
+  std::string problem;  // why its state.json cannot be read. Nothing else is known then
 };
 
 struct DiskContents {
   std::vector<HeldCheckpoint> held;
-  std::string latest;  // the tag of a held checkpoint; empty: none
+  std::string latest;  // the tag of a held checkpoint. Empty: none
   // The tag in the file `latest` if no such checkpoint is held.
   std::optional<std::string> absent_latest = {};
 
@@ -43,7 +44,7 @@ DiskContents contents_of_disk(const CheckpointFolder& folder);
 // The folder of a held checkpoint.
 Path folder_of(const CheckpointFolder& folder, const HeldCheckpoint& held);
 
-// Reads a shard, or the files that every disk has. Returns its defect; empty: none.
+// Reads a shard, or the files that every disk has. Returns its defect. Empty: none.
 std::string flaw_of_shard(const Path& folder, int shard, int world_size);
 std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held);
 

@@ -210,8 +210,8 @@ void CheckpointFolder::prune(int64_t keep_last) const {
   std::vector<std::string> unwanted, kept;
   const std::optional<std::string> newest = latest();
   for (std::string& tag : tags()) {
-    // After the run was reset to an older step, checkpoints of later steps no longer belong to it;
-    // a recovery must not find them.
+    // After the run was reset to an older step, checkpoints of later steps no longer belong to it.
+    // A recovery must not find them.
     const bool is_abandoned = newest && step_of_tag(tag) > step_of_tag(*newest);
     (is_abandoned ? unwanted : kept).push_back(std::move(tag));
   }

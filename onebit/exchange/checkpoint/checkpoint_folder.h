@@ -13,16 +13,15 @@
 
 namespace onebit::checkpoint {
 
-// The file state.json of a checkpoint (docs/checkpoint-format.md): its own checksum, and those of
-// the files that belong to it.
+// The file state.json of a checkpoint (docs/checkpoint-format.md): its own checksum, and one for
+// each file that belongs to it.
 
 // Adds the CRC-32C of all other keys, as compact JSON in their order, under the key "crc32c".
 void add_checksum(Json& state);
 
 // The contents of the checkpoint `folder`. A file without a checksum is accepted: it was edited.
-// Errors: no such file; not JSON; a step other than that of the folder's name or the saved
-// counters; contents that do not match the checksum, with which a run would silently continue
-// differently.
+// Errors: no such file, not JSON, another step than the folder's name or the saved counters have,
+// contents that do not match the checksum, with which a run would silently continue differently.
 Json read_checkpoint_state(const Path& folder);
 
 // The number of ranks that the contents state. Error, naming `place`: outside [1, 2^20].
@@ -33,7 +32,7 @@ inline constexpr const char* kFilesOfCheckpoint = "files";
 
 // "model/model.safetensors".
 std::string model_file_name();
-// The checksum that a file states for itself; empty: none.
+// The checksum that a file states for itself. Empty: none.
 std::string stated_checksum(const Path& file);
 
 // Error: the file `name` in `folder` is not the one that was written with this `state`, but another
@@ -49,22 +48,22 @@ class CheckpointFolder {
   Path folder(const std::string& tag) const { return root_ / tag; }
   Path partial_folder(const std::string& tag) const { return partial_path(folder(tag)); }
 
-  // The tag in `latest`; without that file the newest tag, empty if there is none. Error: `latest`
+  // The tag in `latest`. Without that file the newest tag, empty if there is none. Error: `latest`
   // names a folder that does not exist.
   std::optional<std::string> latest() const;
-  // The contents of the file `latest`, whether or not that checkpoint exists; empty without it.
+  // The contents of the file `latest`, whether or not that checkpoint exists. Empty without it.
   std::optional<std::string> tag_in_latest() const;
   // Whether there is a folder of this name that is not left over from an interrupted write.
   bool holds(const std::string& tag) const;
   // The checkpoint from which a run would continue, judged by names: the tag in `latest`, or the
-  // newest if that does not exist; empty: there is no checkpoint.
+  // newest if that does not exist. Empty: there is no checkpoint.
   std::string newest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
   // All tags except `tag`, newest step first.
   std::vector<std::string> tags_beside(const std::string& tag) const;
 
-  // Only one rank of a disk calls the following. Makes an empty partial folder; removes what
+  // Only one rank of a disk calls the following. Makes an empty partial folder, and removes what
   // interrupted writes left behind.
   void begin(const std::string& tag) const;
   // Renames the partial folder to its final name (replacing a finished one of the same tag
@@ -80,12 +79,12 @@ class CheckpointFolder {
   Path root_;
 };
 
-// Fails: `root` holds no checkpoint `tag`; the message lists those that it holds.
+// Fails: `root` holds no checkpoint `tag`. The message lists the ones that it holds.
 [[noreturn]] void refuse_absent_tag(const Path& root, const std::string& tag,
                                     const std::vector<std::string>& present);
 // "global_step1200", DeepSpeed's default tag.
 std::string tag_of_step(int64_t step);
-// The inverse; -1 for other names.
+// The inverse, or -1 for other names.
 int64_t step_of_tag(const std::string& tag);
 
 }  // namespace onebit::checkpoint

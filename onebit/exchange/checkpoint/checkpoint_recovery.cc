@@ -79,7 +79,7 @@ class Recovery {
     return fmt::format("{}: names the checkpoint \"{}\", which does not exist", file, named);
   }
 
-  // `reasons`: those of the newer checkpoints that were verified.
+  // `reasons` belong to the newer checkpoints that were verified.
   void warn_of_older_checkpoint(const CheckpointCandidate& candidate,
                                 std::vector<std::string> reasons) const {
     if (rank_ != 0) return;

@@ -21,7 +21,7 @@ inline constexpr int kNoShard = -1;
 // A defect found when a disk was read.
 struct CheckpointFlaw {
   size_t disk = 0;
-  int shard = kNoShard;  // the defective shard; kNoShard: the files that every disk has
+  int shard = kNoShard;  // the defective shard. kNoShard: the files that every disk has
   std::string text;      // includes the disk and the path
 };
 
@@ -31,15 +31,15 @@ struct CheckpointCandidate {
   int world_size = 0;
   bool published = false;                 // on at least one disk
   std::vector<const HeldCheckpoint*> on;  // [disks], null for a disk that holds nothing of it
-  std::vector<std::vector<int>> shards;   // [disks], ascending; intact as far as known
+  std::vector<std::vector<int>> shards;   // [disks], ascending. Intact as far as known
   std::vector<bool> common;               // [disks], likewise for the files that every disk has
   std::vector<CheckpointFlaw> flaws;
 
   bool has(size_t disk, int shard) const;
   std::vector<int> missing() const;  // the shards that no disk has
   bool complete() const;
-  // The shards that state.json assigns to the disk of this name, if each is kept more than once;
-  // otherwise none.
+  // The shards that state.json assigns to the disk of this name, if each is kept more than once.
+  // Otherwise none.
   std::set<int> kept_with_copies_by(const std::string& name) const;
   // Whether it was written with every host keeping its own part.
   bool of_several_disks() const;
@@ -57,8 +57,8 @@ struct UnreadableCheckpoint {
 
 struct FoundCheckpoints {
   std::vector<DiskContents> contents;  // [disks]
-  // Those published on at least one disk, the newest first; a checkpoint that no disk has published
-  // was never finished. They point into `contents`.
+  // The ones published on at least one disk, the newest first. A checkpoint that no disk has
+  // published was never finished. They point into `contents`.
   std::vector<CheckpointCandidate> candidates;
   std::vector<UnreadableCheckpoint> unreadable;  // the newest first
   // The tag in some disk's `latest` that does not exist there, if no disk's names an existing one.

@@ -1,5 +1,5 @@
 // Which ranks share the disk with their run's folder: all of them on one machine or on a shared
-// file system, or those of one host if every host has its own folder of the same name.
+// file system, or the ranks of one host if every host has its own folder of the same name.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace onebit::checkpoint {
 
 struct Disks {
-  comm::Nodes ranks;               // the ranks of each disk; numbered in the order of first ranks
+  comm::Nodes ranks;               // the ranks of each disk, numbered in the order of first ranks
   std::vector<std::string> names;  // [count()], for messages: the host, with a number if necessary
   // Identifies this start of the run, equal on every rank: later starts sort after it as far as the
   // clocks of the hosts agree, and no two are equal.
@@ -33,8 +33,8 @@ struct Disks {
   std::string on(size_t disk, const std::string& text) const;
 };
 
-// Every rank writes a file of a random name (run_files::kDiskToken) into `folder` and looks for
-// those of the others: ranks that find it share the disk. Leaves nothing behind, not even the
+// Every rank writes a file of a random name (run_files::kDiskToken) into `folder` and looks for the
+// files of the others: ranks that find it share the disk. Leaves nothing behind, not even the
 // folder if it did not exist. Collective. Error: the folder cannot be created or written to.
 Disks find_disks(comm::Communicator& communicator, const Path& folder);
 

@@ -18,7 +18,7 @@ namespace onebit::checkpoint {
 // The texts of all ranks, in rank order. Collective.
 std::vector<std::string> gather_texts(comm::Communicator& communicator, const std::string& mine);
 
-// Runs `work`; afterwards every rank knows whether all of them succeeded. If not, every rank throws
+// Runs `work`. Afterwards every rank knows whether all of them succeeded. If not, every rank throws
 // the error of the lowest rank that failed, prefixed by `what` ("checkpoint not written").
 // Collective.
 void run_on_all(comm::Communicator& communicator, const char* what,
@@ -26,13 +26,13 @@ void run_on_all(comm::Communicator& communicator, const char* what,
 
 struct FileTransfer {
   int from = 0, to = 0;  // ranks, which differ
-  Path source;           // the file that `from` reads; other ranks ignore it
+  Path source;           // the file that `from` reads. Other ranks ignore it
   Path target;           // the file that `to` writes and syncs, creating its folder
 };
 
 // Makes the transfers, the same list on every rank, in rounds of `chunk_bytes` between two ranks.
 // Collective. Errors of this rank (a missing file, a full disk) are thrown after all rounds, so
-// that no other rank waits for it; the part of a file that it has written is removed.
+// that no other rank waits for it. The part of a file that it has written is removed.
 void exchange_files(comm::Communicator& communicator, std::span<const FileTransfer> transfers,
                     int64_t chunk_bytes = int64_t{4} << 20);
 

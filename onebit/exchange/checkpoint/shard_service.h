@@ -29,8 +29,9 @@ class ShardService {
   ShardService(std::unique_ptr<comm::Communicator> communicator,
                std::function<Path(int shard)> path_of);
 
-  // Runs `work` while fetch() is available, here and for the other ranks; returns when all ranks
-  // have finished theirs. Collective. Errors: that of `work`; another rank cannot read a shard.
+  // Runs `work` while fetch() is available, here and for the other ranks, and returns when all
+  // ranks have finished theirs. Collective. Errors: what `work` throws, or another rank cannot read
+  // a shard.
   void serve_while(const std::function<void()>& work);
 
   // Reads bytes of the file of `shard`, from `offset` on, through `holder`. Inside serve_while().
@@ -77,7 +78,7 @@ struct ShardRepair {
 // Makes the repairs, the same list on every rank, in the folder `tag` of a checkpoint of
 // `world_size` shards, which every disk has. Each shard is written to a temporary file, synced,
 // verified and renamed. Returns in the order of the repairs why those to a disk failed (it is
-// full); empty: success. A failure does not prevent the run, so it is no error. Collective.
+// full). Empty: success. A failure does not prevent the run, so it is no error. Collective.
 std::vector<std::string> repair_shards(comm::Communicator& communicator,
                                        const CheckpointFolder& folder, const Disks& disks,
                                        const std::string& tag, int world_size,

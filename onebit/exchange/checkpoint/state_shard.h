@@ -1,5 +1,5 @@
 // One rank's share of the training state in a checkpoint (docs/checkpoint-format.md). A buffer that
-// is equal on all ranks is cut into equal parts, one per rank; a buffer of a single rank (error
+// is equal on all ranks is cut into equal parts, one per rank. A buffer of a single rank (error
 // feedback) is complete in that rank's file.
 #pragma once
 
@@ -52,8 +52,8 @@ class StateShard : public StateWriter {
 // ranks that have them. Errors: a shard is missing or damaged.
 class StateShards : public StateReader {
  public:
-  // `holders` are the ranks that have the shards, -1 for those in `folder`; all ranks together have
-  // verified them. Without a service all are in `folder`.
+  // `holders` are the ranks that have the shards, -1 for shards in `folder`. All ranks together
+  // have verified them. Without a service all are in `folder`.
   StateShards(Path folder, std::vector<int> holders, Json scalars, int rank,
               std::unique_ptr<ShardService> service);
 

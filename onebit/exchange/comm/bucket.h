@@ -36,8 +36,8 @@ class Buckets {
   // The number of elements of the largest bucket.
   int64_t max_elements() const;
 
-  // The number of elements in all chunks that `rank` owns; and in those of buckets numbered below
-  // `bucket`, which is the offset of the chunk of `bucket` in a buffer of owned elements.
+  // The number of elements in all chunks that `rank` owns. With `bucket`, the number in the buckets
+  // below it, which is the offset of the chunk of `bucket` in a buffer of owned elements.
   int64_t owned_elements(int world_size, int rank) const;
   int64_t owned_offset(int64_t bucket, int world_size, int rank) const;
 
@@ -58,7 +58,7 @@ class ReadyBuckets {
   // Error: elements became ready twice, or outside the buffer.
   std::vector<int64_t> ready(Range range);
   bool all_ready() const { return next_ == buckets_.count(); }
-  // Error: the backward pass left out a range; the message names the missing elements.
+  // Error: the backward pass left out a range. The message names the missing elements.
   void require_all() const;
   // Prepares for the next pass.
   void restart();

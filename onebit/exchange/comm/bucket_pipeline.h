@@ -25,7 +25,7 @@
 
 namespace onebit::comm {
 
-// Seconds since construction; differences give the time of a step.
+// Seconds since construction. Differences give the time of a step.
 struct ExchangeSeconds {
   double fill = 0;
   double compute = 0;  // packing, reducing, delivering

@@ -1,5 +1,5 @@
 // Collectives over long buffers in host memory. Every rank computes one chunk and sends the result
-// to the others, so each rank sends about twice the buffer for any number of ranks; the collectives
+// to the others, so each rank sends about twice the buffer for any number of ranks. The collectives
 // of Communicator send it once to every other rank.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace onebit::comm {
 // The chunk that a rank computes.
 Range equal_chunk(int64_t elements, int world_size, int rank);
 
-// Every rank ends with the chunks of all ranks; each contributes its own, at its place in `values`.
+// Every rank ends with the chunks of all ranks. Each contributes its own, at its place in `values`.
 void gather_chunks(Communicator& communicator, std::span<float> values);
 
 // Every rank ends with a copy of the bytes of `root`.

@@ -249,7 +249,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, int root) {
 
 namespace {
 
-// A barrier sends one byte to every other rank; its buffers live as long as the request.
+// A barrier sends one byte to every other rank. Its buffers live as long as the request.
 class BarrierState : public Request::State {
  public:
   explicit BarrierState(int world_size) : arrivals_(static_cast<size_t>(world_size)) {}

@@ -1,11 +1,11 @@
-// Communication between ranks. A Communicator is one rank's end of one group; every rank of the
+// Communication between ranks. A Communicator is one rank's end of one group. Every rank of the
 // group calls the same collectives in the same order (for each communicator, whichever thread makes
 // the call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h),
-// and for buffers on CUDA devices those of device_communicator.h.
+// and for buffers on CUDA devices the transports of device_communicator.h.
 //
 // Errors. When a rank fails it calls abort() (run_rank() does so for every exception). From then on
 // every blocked or later call of another rank throws PeerError with the failed rank and its
-// message; under MPI, processes that do not notice are ended within seconds. No rank keeps waiting.
+// message. Under MPI, processes that do not notice are ended within seconds. No rank keeps waiting.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class PeerError : public Error {
   int failed_rank_;
 };
 
-// Thrown when a transfer between ranks failed for a reason outside of the program; a retry may
+// Thrown when a transfer between ranks failed for a reason outside of the program. A retry may
 // succeed.
 class NetworkError : public Error {
  public:
@@ -45,15 +45,15 @@ class NetworkError : public Error {
 enum class Reduction { kSum, kMax, kMin };
 
 // A collective in progress. The buffers passed to it must live, untouched, until wait() has
-// returned (or the Request is destroyed, which abandons the collective; do that only while
-// unwinding from an error). Requests may be waited for in any order.
+// returned (or the Request is destroyed, which abandons the collective, for unwinding from an error
+// only). Requests may be waited for in any order.
 class Request {
  public:
   class State {
    public:
     virtual ~State() = default;
-    // Advances the transfer; true when it is complete. May throw PeerError; wait() always does
-    // after a failure.
+    // Advances the transfer, and returns whether it is complete. May throw PeerError. wait() always
+    // does after a failure.
     virtual bool test() = 0;
     virtual void wait() = 0;
   };
@@ -71,8 +71,8 @@ class Request {
 };
 
 // One message from every rank to every rank: `send` is the concatenation of one message per rank,
-// in rank order, of send_bytes[r] bytes; `receive` likewise. The message that rank r sends to this
-// rank must have the length that this rank expects.
+// in rank order, of send_bytes[r] bytes, and `receive` likewise. The message that rank r sends to
+// this rank must have the length that this rank expects.
 struct AllToAll {
   std::span<const std::byte> send;
   std::span<const int64_t> send_bytes;
@@ -109,7 +109,7 @@ class Communicator {
   Request start_all_reduce(std::span<int64_t> values, Reduction reduction);
 
   // Every rank ends with the contributions of all ranks in rank order. all_gather: all have the
-  // same length; all_gather_v: rank r contributes sizes_bytes[r] bytes (the same list on all
+  // same length. all_gather_v: rank r contributes sizes_bytes[r] bytes (the same list on all
   // ranks). `mine` may be its place inside `all`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   Request start_all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
@@ -139,10 +139,10 @@ class Communicator {
   std::unique_ptr<Communicator> split(int color);
 
   // Ends all ranks with this message. Threads: marks the world as failed, wakes all ranks and
-  // throws Error. MPI: prints, notifies the other ranks and ends the job; does not return. If
+  // throws Error. MPI: prints, notifies the other ranks and ends the job, without a return. If
   // another rank has failed before, its message is kept.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
-  // Throws PeerError if another rank has failed; processes are ended instead.
+  // Throws PeerError if another rank has failed. Processes are ended instead.
   virtual void check_peers() const {}
   // Makes blocked and later calls of this rank on this communicator throw. From any thread.
   virtual void interrupt() = 0;
@@ -153,7 +153,7 @@ class Communicator {
   // The part of the bytes sent that went to this rank's own node. Duplicates and splits count here
   // as well.
   int64_t bytes_sent_inside_node() const { return inside_node_->load(std::memory_order_relaxed); }
-  // From now on counts them in a counter of its own, not in that of the original communicator.
+  // From now on counts them in a counter of its own, not in the original communicator's.
   void count_inside_node_separately() { inside_node_ = std::make_shared<std::atomic<int64_t>>(0); }
 
  protected:
@@ -167,7 +167,7 @@ class Communicator {
   // `members`: the ranks that passed `color`, in ascending order.
   virtual std::unique_ptr<Communicator> make_split(int color, const std::vector<int>& members) = 0;
 
-  // One message to and one from every other rank; empty messages are not sent. This rank's own
+  // One message to and one from every other rank. Empty messages are not sent. This rank's own
   // entries are empty.
   struct Messages {
     std::string_view operation;  // for errors
@@ -194,7 +194,7 @@ class Communicator {
   std::shared_ptr<std::atomic<int64_t>> inside_node_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
-// Runs one rank's work; an exception that leaves it aborts all ranks with its message.
+// Runs one rank's work. An exception that leaves it aborts all ranks with its message.
 void run_rank(Communicator& communicator, const std::function<void()>& work);
 
 }  // namespace onebit::comm

@@ -15,12 +15,12 @@ namespace onebit::comm {
 // The arithmetic of the dense exchange, computed on the device of its buffers. Wire types are f32,
 // bf16 and f16.
 
-// to = from, f32 to the wire's type; rounds to nearest even.
+// to = from, f32 to the wire's type, rounded to nearest even.
 void narrow_to_wire(Context& context, ConstView from, View to);
 // to = from, the wire's type to f32.
 void widen_from_wire(Context& context, ConstView from, View to);
 // result [elements] = the sum over ranks, in rank order, of received [ranks, elements], divided by
-// the number of ranks; sums are f32.
+// the number of ranks. Sums are f32.
 void average_on_wire(Context& context, ConstView received, View result);
 
 // Returns f32 [elements of the bucket]: this rank's values, and after finish() the average over
@@ -28,7 +28,7 @@ void average_on_wire(Context& context, ConstView received, View result);
 using DenseFill = std::function<View(Context&, const BucketInFlight&)>;
 
 // The stations of this exchange. `wire` is the type on the wire: f32, bf16 or f16
-// (`communication_data_type`); the 16-bit types round every contribution once and the average once.
+// (`communication_data_type`). The 16-bit types round every contribution once and the average once.
 // Error: another type.
 BucketStations dense_stations(DType wire, int world_size, DenseFill fill);
 

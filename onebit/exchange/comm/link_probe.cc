@@ -18,7 +18,7 @@ class ProbeExchange {
       : pipeline_(communicator, {kBucketsInFlight * bucket_bytes, bucket_bytes * 4},
                   {.chunk_bytes = [](Range chunk) { return chunk.elements(); }}) {}
 
-  // Bytes of one bucket sent by each rank; the mean if blocks do not divide evenly.
+  // Bytes of one bucket sent by each rank, or the mean if blocks do not divide evenly.
   double sent_bytes() const {
     const double world = pipeline_.communicator().world_size();
     return 2 * static_cast<double>(pipeline_.buckets().max_elements()) * (world - 1) / world;

@@ -1,5 +1,5 @@
 // Measures the network between the ranks for the prediction printed at start-up. The traffic is
-// that of training: buckets, each with its two collectives, pipelined as in BucketPipeline.
+// as in training: buckets, each with its two collectives, pipelined as in BucketPipeline.
 #pragma once
 
 #include <cstdint>
@@ -40,11 +40,11 @@ struct ProbeLimits {
 
 // Measures streams of buckets of `bucket_bytes` on the wire, all ranks' chunks together. If one
 // such bucket would take a large part of the time, smaller ones are sent and the figures scaled.
-// Collective; every rank ends with the same figures. For a single rank the times are 0.
+// Collective. Every rank ends with the same figures. For a single rank the times are 0.
 StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t bucket_bytes,
                          const ProbeLimits& limits = {});
 
-// Seconds of one small collective; 0 for a single rank. Collective.
+// Seconds of one small collective, or 0 for a single rank. Collective.
 double probe_latency(Communicator& communicator);
 
 }  // namespace onebit::comm

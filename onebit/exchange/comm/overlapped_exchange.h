@@ -42,11 +42,11 @@ class ExchangeThread {
   void wait();
   // Ends the thread permanently: drops jobs that have not begun and interrupts the running one.
   // Call wait() first, except while unwinding from an error. Everything that jobs use must live
-  // until then; the communicator outlives the thread.
+  // until then. The communicator outlives the thread.
   void stop();
   // Jobs also block in `other`, which stop() interrupts as well. It outlives the thread.
   void also_uses(Communicator& other) { others_.push_back(&other); }
-  // For constructing the exchanges that run here and for its wire_bytes_sent(); only jobs may call
+  // For constructing the exchanges that run here and for its wire_bytes_sent(). Only jobs may call
   // its collectives.
   Communicator& communicator() { return *communicator_; }
 
@@ -72,7 +72,7 @@ class OverlappedExchange {
   OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device,
                      BucketStations stations)
       : OverlappedExchange(communicator, buckets, device, buckets, std::move(stations)) {}
-  // The ranges that become ready are in `announced`, which has as many buckets; this rank exchanges
+  // The ranges that become ready are in `announced`, which has as many buckets. This rank exchanges
   // a part of each.
   OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device,
                      const Buckets& announced, BucketStations stations);
@@ -86,25 +86,25 @@ class OverlappedExchange {
     if (thread_) thread_->also_uses(other);
   }
 
-  // `computing` is the context that computes the values; it outlives the step.
+  // `computing` is the context that computes the values. It outlives the step.
   void begin(const Context& computing);
-  // The values in `range` are final. Any order, each element once; the same order on every rank.
+  // The values in `range` are final. Any order, each element once, the same order on every rank.
   void ready(Range range);
   // Returns when every bucket has been received. If no range was ready before, or with one rank,
   // all buckets are sent here, with `context`. Error: only some ranges were ready.
   void finish(Context& context);
 
-  // Error: a range has not become ready since begin(); the message names it.
+  // Error: a range has not become ready since begin(). The message names it.
   void require_all_ready() const { ready_.require_all(); }
 
-  // Seconds of the last step, of which `wait` is the time in finish(); and since construction.
+  // Seconds of the last step, of which `wait` is the time in finish(), and since construction.
   const ExchangeSeconds& step_seconds() const { return step_seconds_; }
   const ExchangeSeconds& seconds() const { return pipeline_->seconds(); }
   // Bytes sent through the communicator that was created here.
   int64_t wire_bytes_sent() const;
 
  private:
-  // The profile track of the exchange thread; null: it is not recorded.
+  // The profile track of the exchange thread. Null: it is not recorded.
   ProfileTrack* exchange_track() const;
 
   ReadyBuckets ready_;

@@ -29,7 +29,7 @@ struct Collective {
 
   int size() const { return static_cast<int>(members.size()); }
 
-  std::vector<int> members;  // their world ranks; other rank numbers here index this list
+  std::vector<int> members;  // their world ranks. Other rank numbers here index this list
   std::string operation;
   int posted = 0;
   std::vector<Post> posts;
@@ -219,7 +219,7 @@ class ThreadState : public Request::State {
 
 class ThreadCommunicator : public Communicator {
  public:
-  // `members`: the world ranks of the group; this rank is members[rank].
+  // `members`: the world ranks of the group. This rank is members[rank].
   ThreadCommunicator(std::shared_ptr<ThreadGroup> group, std::vector<int> members, int rank,
                      int64_t channel)
       : Communicator(rank, static_cast<int>(members.size()), members[static_cast<size_t>(rank)]),

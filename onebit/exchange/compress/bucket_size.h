@@ -1,7 +1,7 @@
 // The size of the buckets of the compressed exchange. A bucket takes two messages to every other
 // rank, each of one chunk at one bit per element: for 4 MiB of f32 a chunk is 66 kB on 2 ranks and
 // 2.1 kB on 64, where the latency of messages dominates. So these buckets are sized by their
-// messages, whereas those of the dense exchange are sized by their values.
+// messages, whereas the buckets of the dense exchange are sized by their values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr int64_t kMessageBytes = int64_t{64} << 10;
 inline constexpr int64_t kMinBuckets = 8;
 
 // Makes buckets of at least `least_bytes` of f32, larger until a chunk takes kMessageBytes on the
-// wire, but not so large that there are fewer than kMinBuckets. A single rank sends nothing; its
+// wire, but not so large that there are fewer than kMinBuckets. A single rank sends nothing. Its
 // buckets have `least_bytes`. Errors: as for comm::Buckets.
 comm::Buckets sized_buckets(int64_t elements, int world_size, int64_t least_bytes);
 

@@ -1,5 +1,5 @@
 // The average over ranks at one bit per element, with error feedback on both sides, on top of any
-// communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
+// communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1, and DeepSpeed's
 // compressed_allreduce) with one scale per sub-block instead of per tensor, in buckets, with two
 // collectives each.
 //
@@ -31,7 +31,7 @@ struct CompressionOptions {
   // The owner of a chunk keeps its momentum and sends that, with its lead (sub_block_scale.h),
   // instead of the average.
   bool owner_momentum = false;
-  // The received signs are kept coded, one bit per element, until their bucket is exchanged again;
+  // The received signs are kept coded, one bit per element, until their bucket is exchanged again.
   // decode() decodes the part that is used, so the values never exist all at once. The memory of a
   // bucket's values belongs to the caller again once it is packed.
   bool keep_coded = false;
@@ -39,12 +39,12 @@ struct CompressionOptions {
   bool given_residual = false;
 };
 
-// One bucket's data; the memory of the views must live until the bucket has been received.
+// One bucket's data. The memory of the views must live until the bucket has been received.
 struct CompressedBucket {
-  View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent,
+  View values;      // f32 [elements of the bucket]  in: this rank's x, out: what the owners sent,
                     // unless it is kept coded
   ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
-  View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
+  View extras;      // f32 [blocks of the bucket]  in: this rank's, out: average, or empty
   MomentumStep momentum;  // the owners' in this step
 };
 
@@ -81,9 +81,9 @@ class CompressedAllReduce {
   comm::BucketStations stations(Fill fill, Deliver deliver = {});
   const comm::Buckets& buckets() const { return buckets_; }
 
-  // With keep_coded, between two exchanges: decodes some blocks of what was last
-  // received of a bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty;
-  // it may differ from that of the exchange.
+  // With keep_coded, between two exchanges: decodes some blocks of what was last received of a
+  // bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty. It may differ
+  // from the bitmap of the exchange.
   void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
 
   // The state that this rank must save to resume exactly: the worker residual f32 [elements] and
@@ -97,7 +97,7 @@ class CompressedAllReduce {
   void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
   Tensor release_worker_residual() { return std::move(worker_residual_); }
   View server_residual() const { return server_residual_.view(); }
-  // The owned momentum, f32 [owned elements] in the same order; empty without owner_momentum.
+  // The owned momentum, f32 [owned elements] in the same order. Empty without owner_momentum.
   // Starts at zero.
   View owner_momentum() const { return owner_momentum_.view(); }
   // Sets both residuals to zero.
@@ -121,7 +121,8 @@ class CompressedAllReduce {
   CompressionOptions options_;
   Tensor worker_residual_, server_residual_, owner_momentum_;
   Tensor worker_squares_on_host_, server_squares_on_host_;
-  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer; of owned chunks
+  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, and of owned
+                                            // chunks
   // The offset of each bucket's owned chunk among the owned elements.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;
   Buffer coded_;                        // with keep_coded: the results of all buckets

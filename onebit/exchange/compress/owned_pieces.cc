@@ -50,7 +50,7 @@ std::vector<OwnedPiece> pieces_of(const std::vector<Kept>& kept,
   return pieces;
 }
 
-// The number of a rank among the ranks with which it exchanges: all ranks, or those of the same
+// The number of a rank among the ranks with which it exchanges: all ranks, or the ranks of the same
 // place on other nodes. Both are in rank order, which the order of nodes need not follow.
 int place_across(const Ownership& ownership, int rank) {
   if (!ownership.nodes) return rank;

@@ -125,7 +125,7 @@ struct MomentumFactors {
 // The other source: the average of the signs of all ranks, or the momentum computed from it, with
 // its lead.
 struct AveragedSigns {
-  const uint8_t* bits;  // of rank 0; those of rank r at bits + r * stride_bytes
+  const uint8_t* bits;  // of rank 0, of rank r at bits + r * stride_bytes
   int64_t stride_bytes;
   const float* scales;  // [kSubBlocks, ranks]
   int64_t ranks;
@@ -203,7 +203,7 @@ HWY_ATTR Sums compensate(const Source& source, const float* residual, const uint
   return sums;
 }
 
-// Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still; scales
+// Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still. scales
 // [kSubBlocks]. Prefetches the memory of the next block meanwhile. Returns the sum of squares of
 // the residual.
 template <bool kStill>

@@ -1,15 +1,15 @@
-// One bit per element and one scale per sub-block, with error feedback: sign(c) * scale for c =
-// value + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al.,
-// "1-bit Adam", arXiv 2102.02888; the scale is kSignGain times their least-squares one).
+// One bit per element and one scale per sub-block, with error feedback: sign(c) * scale for
+// c = value + residual, and the new residual c - sign(c) * scale (Seide et al. 2014, and Tang et
+// al., "1-bit Adam", arXiv 2102.02888). The scale is kSignGain times their least-squares one.
 //
 // A block is kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that are
 // short enough to be within a row or two of an embedding: the rows of frequent and of rare words
 // differ a thousandfold. The scale of a sub-block, kSignGain times the mean absolute value of its
 // elements (without still entries and padding), is sent as a 4-bit code relative to the largest
 // scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
-// time; its values stay in the residual. A block with all scales below kMinLevel is treated as
-// zeros: it sends nothing and its residual becomes 0. Zero (also -0) is coded as +1. Values must be
-// finite, which callers agree on first. wire_layout.h has the layout on the wire.
+// time. Its values stay in the residual. A block with all scales below kMinLevel is treated as
+// zeros: it sends nothing, and its residual becomes 0. Zero (also -0) is coded as +1. Values must
+// be finite, which callers agree on first. wire_layout.h has the layout on the wire.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,10 @@ struct Encode {
   ConstView values;    // f32 [elements]
   View residual;       // f32 [elements]  read, then overwritten
   ConstView still;     // bitmap, or empty
-  ConstView extras;    // f32 [blocks]; empty: zeros are sent
+  ConstView extras;    // f32 [blocks]. Empty: zeros are sent
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten with the sums of squares of values (not
-                       // still) and of the new residual; empty if not wanted
+                       // still) and of the new residual. Empty if not wanted
   BlockRange blocks;   // the part to code now
 };
 void encode(Context& context, const Encode& args);
@@ -53,7 +53,7 @@ struct MomentumStep {
 };
 
 // The step for an average of sums over `updates` updates of Adam with `beta1`, computed as if each
-// update had had the mean: the momentum is the one after the last of them; the mean of the momenta
+// update had had the mean: the momentum is the one after the last of them. The mean of the momenta
 // after each is sent, with kMomentumLead.
 MomentumStep momentum_step(double beta1, int64_t updates = 1,
                            double limit = std::numeric_limits<float>::max());
@@ -72,7 +72,7 @@ struct Average {
   ConstView still;     // bitmap, or empty
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten: squares of the coded values, of the residual
-  View momentum;       // f32 [elements]  updated, except for still entries; empty: none
+  View momentum;       // f32 [elements]  updated, except for still entries. Empty: none
   MomentumStep step;
   BlockRange blocks;  // the part to code now
 };
@@ -82,8 +82,8 @@ struct Decode {
   ConstView chunk;       // u8 [chunk_bytes]
   int64_t elements = 0;  // of the chunk
   ConstView still;       // bitmap, or empty
-  View values;           // f32 [elements of `blocks`]  overwritten; empty if not wanted
-  View extras;           // f32 [blocks of the chunk]  overwritten; empty if not wanted
+  View values;           // f32 [elements of `blocks`]  overwritten, empty if not wanted
+  View extras;           // f32 [blocks of the chunk]  overwritten, empty if not wanted
   BlockRange blocks;     // the part to decode now
 };
 // The elements of a range of a chunk's blocks.

@@ -48,13 +48,13 @@ inline void scales_of(const BlockHeader& header, float* scales) {
   }
 }
 
-// The memory of one block; full blocks are processed in place.
+// The memory of one block. Full blocks are processed in place.
 struct Block {
   float* residual;
   const uint8_t* still;  // null: none
   uint8_t* bits;
-  const float* next_values;  // for prefetching; any address
-  const float* divisors;  // [kSubBlocks]  elements that are neither padding nor still; at least 1
+  const float* next_values;  // for prefetching. Any address
+  const float* divisors;  // [kSubBlocks]  elements that are neither padding nor still. At least 1
 };
 
 struct Coded {
@@ -104,7 +104,7 @@ Coded code(const Source& source, const Block& block) {
   return block.still != nullptr ? code_as<true>(source, block) : code_as<false>(source, block);
 }
 
-// The number of entries marked in `bytes` bytes of a bitmap; `bytes` is a multiple of 8.
+// The number of entries marked in `bytes` bytes of a bitmap. `bytes` is a multiple of 8.
 inline int64_t count_still(const uint8_t* still, int64_t bytes) {
   int64_t count = 0;
   for (int64_t byte = 0; byte < bytes; byte += 8) {
@@ -150,7 +150,7 @@ struct Sink {
   double* squares;  // [blocks, 2] or null
 };
 
-// Codes a full block; `still` marks its still entries, null if there are none.
+// Codes a full block. `still` marks its still entries, null if there are none.
 template <typename Source>
 Coded code_whole(const Source& source, float* residual, const uint8_t* still, uint8_t* bits,
                  const float* next_values) {

@@ -19,7 +19,7 @@ constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elem
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
 
-// The addresses of the parts of a chunk; all, headers too, are aligned to kChunkAlignment only.
+// The addresses of the parts of a chunk. All, headers too, are aligned to kChunkAlignment only.
 struct Wire {
   uint8_t *headers, *bits;
 
@@ -83,7 +83,7 @@ struct Given {
 // The other source: the average of the signs of all ranks, in rank order, or the momentum computed
 // from it, with its lead.
 struct Averaged {
-  Wire first;  // of rank 0; that of rank r is stride_bytes * r further
+  Wire first;  // of rank 0. The one of rank r is stride_bytes * r further
   int64_t stride_bytes;
   int ranks;
   float share;      // 1 / ranks
@@ -173,7 +173,7 @@ class Counted {
       word_[1] = words[lane + kWarp];
     }
   }
-  // Of the lane's element in a group; all lanes ask together.
+  // Of the lane's element in a group. All lanes ask together.
   __device__ bool counts(int group) const {
     if constexpr (kWhole) {
       const unsigned word = __shfl_sync(kAllLanes, word_[group / kWarp], group % kWarp);
@@ -287,7 +287,7 @@ struct Decoding {
   int64_t elements, first_block, block_count;
   Wire wire;
   const uint8_t* still;
-  float *values, *extras;  // of the blocks, of the chunk; either may be null
+  float *values, *extras;  // of the blocks, of the chunk. Either may be null
 };
 
 __global__ void __launch_bounds__(kBlockThreads) decode_blocks(Decoding a) {

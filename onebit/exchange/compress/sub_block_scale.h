@@ -1,7 +1,7 @@
 // The scales of a block's sub-blocks, written once for CPUs and CUDA devices, which must agree bit
 // for bit: base * 2^(-code / 2) for codes 0..14, 0 for code 15. The base is the largest mean
 // absolute value of the block, as bf16, or 0 below kMinLevel. The code of a sub-block is the
-// number of limits that its mean absolute value is below, which is the nearest in ratio; if the
+// number of limits that its mean absolute value is below, which is the nearest in ratio. If the
 // base is 0 all codes are 15.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace onebit::compress {
 
 // pi / 2. The mean absolute value is the least-squares scale of signs, but it transmits only 2 / pi
-// of a small signal in Gaussian noise at once; error feedback transmits the rest later. A gradient
+// of a small signal in Gaussian noise at once. Error feedback transmits the rest later. A gradient
 // that is late by a step or two makes Adam unstable, since it trains at the edge of stability: with
 // beta1 = 0.9 the largest stable curvature falls from 38 to 1 over the learning rate. With this
 // scale a small signal is transmitted nearly completely at once, and mostly noise is left for the
@@ -21,11 +21,11 @@ namespace onebit::compress {
 inline constexpr float kSignGain = 1.57079633f;
 
 // An owner sends its momentum plus this share of the momentum's last change. The residual is not
-// Gaussian, so that with kSignGain the signs of a worker transmit 0.945 and those of an owner 0.92
-// of a small signal at once (by simulation), the rest in the next steps: g / (1 - (1 - g) / z)
-// each. The inverse of both is, to first order, 1 + lead (1 - 1 / z) with lead = 0.055 / 0.945 +
-// 0.08 / 0.92. Without the lead the largest stable curvature is 8 over the learning rate where
-// Adam's is 38, with it 38 (docs/compression.md).
+// Gaussian, so that with kSignGain the signs of a worker transmit 0.945 and an owner's 0.92 of a
+// small signal at once (by simulation), the rest in the next steps: g / (1 - (1 - g) / z) each. The
+// inverse of both is, to first order, 1 + lead (1 - 1 / z) with lead = 0.055 / 0.945 + 0.08 / 0.92.
+// Without the lead the largest stable curvature is 8 over the learning rate where Adam's is 38,
+// with it 38 (docs/compression.md).
 inline constexpr float kMomentumLead = 0.145f;
 
 // The residual of a block below this level is set to 0, and so is an owner's momentum below it.
@@ -64,8 +64,8 @@ ONEBIT_HOST_DEVICE inline float base_value(uint16_t base) {
   return value;
 }
 
-// bf16 of a non-negative level, rounded to nearest even; a level that would round to infinity
-// becomes the largest finite number, one below kMinLevel becomes 0.
+// bf16 of a non-negative level, rounded to nearest even. A level that would round to infinity
+// becomes the largest finite number, and one below kMinLevel becomes 0.
 ONEBIT_HOST_DEVICE inline uint16_t base_of(float level) {
   constexpr uint32_t kLargest = 0x7F7F;
   if (level < kMinLevel) return 0;

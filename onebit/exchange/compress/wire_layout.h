@@ -26,7 +26,7 @@ struct BlockHeader {
   uint32_t codes = 0;  // of the scale of each sub-block, see code_of()
 };
 inline constexpr int64_t kHeaderBytes = sizeof(BlockHeader);
-// The alignment of chunks and thus of the headers in them; devices load and store headers in words
+// The alignment of chunks and thus of the headers in them. Devices load and store headers in words
 // of this size.
 inline constexpr int64_t kChunkAlignment = sizeof(uint32_t);
 inline constexpr int64_t kHeaderWords = kHeaderBytes / kChunkAlignment;

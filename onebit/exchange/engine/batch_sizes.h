@@ -18,14 +18,14 @@ struct BatchSizes {
   bool are_equal(int world_size) const { return train == micro * accumulation * world_size; }
 };
 
-// The number of ranks to which three sizes belong, the smallest possible for unequal micro-batches;
-// 1 if they do not determine it.
+// The number of ranks to which three sizes belong, the smallest possible for unequal micro-batches,
+// or 1 if they do not determine it.
 int ranks_of(const BatchSizes& requested);
 
 // Any two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps (0:
-// absent) give the third; with one, accumulation is 1. If they may be uneven, train_batch_size is
+// absent) give the third. With one, accumulation is 1. If they may be uneven, train_batch_size is
 // kept, a requested micro-batch is the maximum of a rank, and accumulation is as small as possible.
-// Errors: none requested, a remainder, three that disagree, a rank without a sample; each with the
+// Errors: none requested, a remainder, three that disagree, a rank without a sample, each with the
 // values and the fix. `place` names the recipe.
 BatchSizes solve_batch_sizes(BatchSizes requested, int world_size, const std::string& place);
 

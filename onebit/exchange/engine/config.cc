@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/optim/optimizer_list.h"
+#include "onebit/exchange/engine/optimizer_list.h"
 #include "onebit/ground/base/json.h"
 
 namespace onebit::engine {
@@ -78,7 +78,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
 }
 
 void read_dealing(Keys& run, BatchSizes& batch) {
-  // The key alone changes no run; the resulting sizes do.
+  // The key alone changes no run. The resulting sizes do.
   run.boolean(
       "uneven_batches", batch.uneven,
       About("allow a train_batch_size that does not divide evenly among the ranks: micro-batches "
@@ -330,8 +330,8 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   Keys optimizer =
       recipe.section("optimizer", "the optimizer, which computes updates from gradients");
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
-  config.optimizer = optim::read_optimizer(
-      optimizer, [&](Keys& params) { read_transport(params, config.transport); });
+  config.optimizer =
+      read_optimizer(optimizer, [&](Keys& params) { read_transport(params, config.transport); });
   Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
   Keys run = recipe.section(
       "run", "length of the run, intervals counted in updates, and the exchange of gradients");

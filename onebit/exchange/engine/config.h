@@ -1,5 +1,5 @@
 // The engine's part of a recipe: DeepSpeed's top-level keys with their names and meaning, and our
-// `run` section. A DeepSpeed config loads unchanged; a request that onebit cannot fulfil is an
+// `run` section. A DeepSpeed config loads unchanged. A request that onebit cannot fulfil is an
 // error that names the key, never ignored.
 #pragma once
 
@@ -33,7 +33,7 @@ enum class LevelsWanted {
 
 // The requested transport between CUDA devices.
 struct TransportRequest {
-  std::string backend;      // "nccl", "mpi", "tcp"; empty: any
+  std::string backend;      // "nccl", "mpi", "tcp". Empty: any
   bool cuda_aware = false;  // MPI receives device pointers
 };
 
@@ -54,9 +54,9 @@ struct RunConfig {
 };
 
 struct EngineConfig {
-  BatchSizes batch;  // as given; the engine solves them for the world size
+  BatchSizes batch;  // as given. The engine solves them for the world size
   DType compute = DType::kF32;
-  DType wire = DType::kF32;  // communication_data_type: of dense exchanges; default: as compute
+  DType wire = DType::kF32;  // communication_data_type: of dense exchanges. Default: as compute
   double gradient_clipping = 0;
   optim::LossScalerOptions loss_scale{.static_scale = 1};
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
@@ -76,13 +76,13 @@ struct EngineConfig {
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
-// DeepSpeed's keys that only some models can honour. The others are rejected here; a caller whose
+// DeepSpeed's keys that only some models can honour. The others are rejected here. A caller whose
 // model supports them can list them.
 struct ModelKeys {
   bool progressive_layer_drop = false;
 };
 
-// Lists the engine's keys of a recipe; the caller lists `model`, `data` and others (a session its
+// Lists the engine's keys of a recipe. The caller lists `model`, `data` and others (a session its
 // own, training/session_config.h), and then checks `recipe` for errors. Until there are known to be
 // none, the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller = {});

@@ -34,13 +34,12 @@ namespace onebit::engine {
 struct BackwardInput {
   double loss_scale = 1;  // every gradient must be multiplied by it
   // The model calls this with each range of the flat gradient buffer, of whole parameters, once it
-  // is complete, from the end to the start, until all is covered; empty if nothing waits for it.
+  // is complete, from the end to the start, until all is covered. Empty if nothing waits for it.
   std::function<void(Range)> gradients_ready;
 };
 
 // The optimizer's report of a step with what the engine adds. The clip coefficient is the engine's
-// if the engine has clipped; seconds of compressing and waiting include those of the dense
-// exchange.
+// if the engine has clipped. The seconds of compressing and waiting include the dense exchange.
 struct StepOutcome : optim::StepReport {
   int64_t step = 0;           // updates completed, this one included if it was applied
   int64_t skipped_steps = 0;  // since the start of the run
@@ -75,7 +74,7 @@ class Engine {
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }
   const LevelsChoice& levels() const { return levels_; }
-  // Of the copies of matrices that products use; 0 without copies.
+  // Of the copies of matrices that products use, or 0 without copies.
   int64_t packed_bytes() const { return packed_bytes_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones
@@ -86,9 +85,9 @@ class Engine {
   // micro-step gets what the one that began it has returned.
   BackwardInput begin_backward();
   void end_backward(const BackwardInput& input);
-  // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty.
-  // A caller with its own schedule gives the learning rate of this update. Errors:
-  // max_skipped_steps steps in a row were not finite; names tensor, rank and step.
+  // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty. A
+  // caller with its own schedule gives the learning rate of this update. Errors: max_skipped_steps
+  // steps in a row were not finite. It names tensor, rank and step.
   std::optional<StepOutcome> step(std::optional<double> learning_rate = {});
 
   // The settings of the groups of parameters (ParameterDeclaration::group) from the next pass on,
@@ -107,8 +106,8 @@ class Engine {
     packed_.changed();
   }
 
-  // Sets the values of all ranks to those of rank 0, which are sent only if some rank differs, and
-  // refreshes the compute copy. Call it after initialising or loading values by hand.
+  // Sets the values of all ranks to the values of rank 0, which are sent only if some rank differs,
+  // and refreshes the compute copy. Call it after initialising or loading values by hand.
   void broadcast_values();
   // Whether all ranks have bit-identical values. Collective, in with_common_values().
   bool replicas_agree();
@@ -121,8 +120,8 @@ class Engine {
   void load(const StateReader& reader);
 
  private:
-  // How the gradients of an update reach the optimizer: averaged over ranks; this rank's own,
-  // bucket by bucket during the backward pass; this rank's own, after it.
+  // How the gradients of an update reach the optimizer: averaged over ranks, as this rank's own,
+  // bucket by bucket during the backward pass, or as this rank's own after it.
   enum class GradientRoute { kAveraged, kLocalEarly, kLocalLate };
 
   void begin_update();

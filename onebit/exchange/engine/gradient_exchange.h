@@ -28,14 +28,14 @@ class GradientExchange {
 
   // One update: begin, ready (ranges from the end of the buffer to its start, each element once),
   // finish. After finish() the table's gradients are the averages on every rank. `computing` is the
-  // context that computes them; it outlives the update. Error: a range is missing.
+  // context that computes them. It outlives the update. Error: a range is missing.
   void begin(const Context& computing, BeforeSend before_send);
   void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context);
 
   const LocalGradients& local() const { return local_; }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
-  // Seconds since construction: packing and reducing; blocked on the network.
+  // Seconds since construction: packing and reducing, and blocked on the network.
   const comm::ExchangeSeconds& seconds() const { return overlapped_.seconds(); }
 
  private:

@@ -8,7 +8,7 @@
 namespace onebit::engine {
 namespace {
 
-// Why two levels are impossible; empty: they are possible.
+// Why two levels are impossible. Empty: they are possible.
 std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
   if (nodes.count() == 1) {
     return fmt::format("all ranks ({}) are on one node", nodes.ranks());

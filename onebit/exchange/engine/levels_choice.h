@@ -11,7 +11,7 @@ namespace onebit::engine {
 
 struct LevelsChoice {
   bool two = false;
-  std::string text;  // for the start table: what was chosen and why; empty: no row
+  std::string text;  // for the start table: what was chosen and why. Empty: no row
 };
 
 // The result is the same on every rank. Error: two levels are requested, and the ranks' hosts or

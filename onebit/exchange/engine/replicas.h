@@ -6,9 +6,9 @@
 
 namespace onebit::engine {
 
-// Compares a hash of the values. Collective; the result is equal on all ranks.
+// Compares a hash of the values. Collective. The result is equal on all ranks.
 bool replicas_agree(const ParameterTable& table, comm::Communicator& communicator);
-// Gives every rank the values of rank 0; ranks that have them already send a hash only. Collective.
+// Gives every rank the values of rank 0. Ranks that have them already send a hash only. Collective.
 void broadcast_values(ParameterTable& table, comm::Communicator& communicator);
 
 }  // namespace onebit::engine

@@ -14,7 +14,7 @@
 namespace onebit::engine {
 
 struct UpdateSummary {
-  double largest_update = 0;  // |change| / learning rate; 0 if that is 0
+  double largest_update = 0;  // |change| / learning rate, or 0 if that is 0
   std::string updated_tensor;
   double largest_value = 0;  // after the step, in the watched tensors
   std::string largest_tensor;
@@ -22,7 +22,7 @@ struct UpdateSummary {
 
 class UpdateWatch {
  public:
-  // Watches the magnitude of the tensors whose name contains `tensors`; of none if it is empty.
+  // Watches the magnitude of the tensors whose name contains `tensors`, or of none if it is empty.
   UpdateWatch(const ParameterTable& table, std::string tensors);
 
   void before_step();
@@ -40,13 +40,13 @@ class UpdateWatch {
 // direction. A diagnostic for compressed optimizers: it averages every step's gradients densely on
 // the host, which costs many times what it observes.
 struct AdamComparison {
-  double distance = 0;  // of the values, without decay, over Adam's; 0: Adam has not moved them
+  double distance = 0;  // of the values, without decay, over Adam's. 0: Adam has not moved them
   double cosine = 0;    // of the angle between the two
 };
 
 class AdamShadow {
  public:
-  // `clipping`: the largest norm of the averaged gradient, which is available here; 0: no limit.
+  // `clipping`: the largest norm of the averaged gradient, which is available here. 0: no limit.
   AdamShadow(const ParameterTable& table, const optim::AdamOptions& adam, double clipping,
              comm::Communicator& communicator);
 

@@ -18,7 +18,8 @@ struct AdamOptions {
   double learning_rate = 1e-3;  // base rate of the schedules that scale one
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled_decay = true;  // adam_w_mode: decay the value; else add decay * value to gradients
+  bool decoupled_decay = true;  // adam_w_mode: decay the value. Otherwise add decay * value to
+                                // gradients
   bool bias_correction = true;
 };
 
@@ -45,7 +46,7 @@ class AdamRule {
                                               std::span<const UpdateGroup> groups) const;
 
   // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
-  // right for a cycled momentum too; 1 without bias correction.
+  // right for a cycled momentum too. They are 1 without bias correction.
   double momentum_weight() const;
   double variance_weight() const;
   // The fraction of the unbiased variance that the next update keeps: beta2, corrected for bias.
@@ -56,7 +57,7 @@ class AdamRule {
   // Cauchy and Schwarz, (1 - beta1) / sqrt((1 - variance_memory) (1 - q)), and at least three times
   // the momentum of a constant gradient. No limit if q is 1 or larger.
   double momentum_limit(const StepInput& input, double variance_memory) const;
-  // Counts an update; step() calls it itself.
+  // Counts an update. step() calls it itself.
   void advance(const StepInput& input);
 
   // Saves and loads the weights.

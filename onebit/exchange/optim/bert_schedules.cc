@@ -85,7 +85,7 @@ Make exponential(const ScheduleInput& input, double power) {
   });
 }
 
-// (x / w)^1.5, then (1 - x)^2. In the example the rate rises again after the end; here it stays 0.
+// (x / w)^1.5, then (1 - x)^2. In the example the rate rises again after the end. Here it stays 0.
 Make power_then_square(const ScheduleInput& input) {
   return scaled(input, read_progress(input, 0.002), [](const Progress& progress) -> Factor {
     return [=](double completed) {

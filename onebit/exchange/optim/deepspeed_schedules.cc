@@ -187,7 +187,7 @@ Make warmup_decay(const ScheduleInput& input) {
 }
 
 // DeepSpeed's schedule rises again after total_num_steps, starts the groups after the first at
-// their full rate and divides by zero if the warm-up is the whole run; here the final rate is kept,
+// their full rate and divides by zero if the warm-up is the whole run. Here the final rate is kept,
 // all groups start at zero, and the end follows immediately.
 Make warmup_cosine(const ScheduleInput& input) {
   const Warmup warmup(input.params);

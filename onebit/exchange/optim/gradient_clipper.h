@@ -4,7 +4,7 @@
 // not known before the exchange, so its norm is estimated as ratio * rms over ranks of the local
 // norms. `ratio`, from 1 / sqrt(ranks) to 1, is measured over the steps that were observed in the
 // warm-up (a running mean, weight 0.02, after 50) and then follows the optimizer's estimate
-// (noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
+// (one_bit/noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
 //
 // When buckets are sent before the whole gradient is known, each has its own limit: from its usual
 // share of the squared norm (gradient_clipper.h), divided by the same ratio, since a rank's bucket
@@ -31,7 +31,7 @@ namespace onebit::optim {
 // Clipping by the norm of the whole needs the whole gradient, so nothing could be sent during the
 // backward pass. A bucket whose squared norm is usually share_b of the whole may be as large as
 // threshold * sqrt(share_b): if all buckets grow together, this is clipping by the norm of the
-// whole; a bucket that grows alone is limited in the same step, and the whole exceeds the threshold
+// whole. A bucket that grows alone is limited in the same step, and the whole exceeds the threshold
 // by no more than the least share below allows. A share is the mean of the first steps, then a
 // running mean of weight 0.02 of norm_b^2 / sum of norm^2, before clipping: measured after it, a
 // share could never grow beyond its limit.
@@ -80,7 +80,7 @@ namespace onebit::optim {
 
 struct GradientNorm {
   bool finite = true;       // on every rank
-  double norm = 0;          // of the (estimated) average, unscaled; 0 if not finite
+  double norm = 0;          // of the (estimated) average, unscaled, or 0 if not finite
   double coefficient = 1;   // min(1, threshold / norm)
   int first_bad_rank = -1;  // lowest rank whose gradient is not finite
 };
@@ -94,14 +94,15 @@ class GradientClipper {
   void follow_buckets(const comm::Buckets& buckets) { shares_.emplace(buckets); }
 
   // During the warm-up of an optimizer that will need local gradients: `range` of this rank's
-  // gradients in the flat buffer, before they are averaged; the whole buffer once per step.
+  // gradients in the flat buffer, before they are averaged. The calls of a step cover the whole
+  // buffer once.
   void observe_local_gradients(Context&, ConstView gradients, Range range);
 
-  // In the compressed phase local gradients are those of `sources` nodes instead of ranks.
+  // In the compressed phase local gradients are the gradients of `sources` nodes instead of ranks.
   void set_sources(int sources) { sources_ = sources; }
 
   // One collective of a few numbers. `gradients`: the whole flat buffer, multiplied by `unscale`
-  // (1 / loss scale) when read; of local ones, the ranges that this rank counts (empty: all).
+  // (1 / loss scale) when read. Of local ones `ranges` has what this rank counts (empty: all).
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
                      double unscale = 1, std::span<const Range> ranges = {});
 
@@ -110,9 +111,9 @@ class GradientClipper {
   void follow(double ratio, std::span<const double> bucket_squares = {});
 
   double ratio() const { return ratio_; }
-  // Without a measurement the ratio is assumed to be 1, that of gradients without noise.
+  // Without a measurement the ratio is assumed to be 1, as for gradients without noise.
   bool ratio_known() const { return measurements_ > 0; }
-  // The largest norm of this rank's gradient in each bucket, as in StepInput; empty if there is no
+  // The largest norm of this rank's gradient in each bucket, as in StepInput. Empty if there is no
   // threshold or too few steps were measured. Valid until the next call.
   std::span<const double> norm_limits();
   // Steps that must still be measured before there are limits.
@@ -122,7 +123,7 @@ class GradientClipper {
   void load(const Json&, int sources);
 
  private:
-  // Adds the squares of a range to `by_bucket` if buckets are tracked; returns their sum.
+  // Adds the squares of a range to `by_bucket` if buckets are tracked, and returns their sum.
   double add_squares(Context&, ConstView gradients, Range range,
                      std::vector<double>& by_bucket) const;
   void measure_ratio(double norm_of_average, double rms_of_norms, int ranks);

@@ -51,7 +51,7 @@ Json LossScaler::save() const {
 
 void LossScaler::load(const Json& state) {
   // A configured static scale takes precedence over the saved one. A saved static scale contains no
-  // information about where overflow begins: that of a bf16 or f32 run is 1.
+  // information about where overflow begins: the scale of a bf16 or f32 run is 1.
   if (options_.static_scale != 0 || !state.at("dynamic").get<bool>()) return;
   scale_ = state.at("scale").get<double>();
   iteration_ = state.at("iteration").get<int64_t>();

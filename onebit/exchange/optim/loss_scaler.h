@@ -28,7 +28,7 @@ class LossScaler {
   int hysteresis_left() const { return hysteresis_left_; }
 
   Json save() const;
-  // Continues from a saved dynamic scale; if either the saved or the configured scale is static,
+  // Continues from a saved dynamic scale. If either the saved or the configured scale is static,
   // the saved one is ignored.
   void load(const Json&);
 

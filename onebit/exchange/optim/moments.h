@@ -12,7 +12,7 @@ namespace onebit::optim {
 // The two moments of Adam, first and second.
 struct Moments {
   Tensor momentum;  // f32 [elements]  running mean of the gradient
-  Tensor variance;  // f32 [elements]  running mean of its square; neither is bias-corrected
+  Tensor variance;  // f32 [elements]  running mean of its square. Neither is bias-corrected
 
   static Moments zeros(const ParameterTable& table);
   void save(StateWriter&) const;
@@ -24,7 +24,7 @@ struct Moments {
 // gradients that are sent from then on. On two levels each rank of a node has its share of it
 // (topology.h).
 struct OwnVariance {
-  // f32 [elements of the share]. This source's own, bias-corrected; 0 marks a still entry.
+  // f32 [elements of the share]. This source's own, bias-corrected. 0 marks a still entry.
   Tensor tensor;
 
   View view() const { return tensor.view(); }
@@ -37,8 +37,8 @@ struct OwnVariance {
 };
 
 // On one level both return the same memory with the same numbers. On two, the first keeps this
-// rank's share, and the second starts from zeros. Peak memory does not exceed that of the whole:
-// `scratch`, f32 [whole elements], is zero afterwards.
+// rank's share, and the second starts from zeros. Peak memory does not exceed the memory of the
+// whole: `scratch`, f32 [whole elements], is zero afterwards.
 Tensor share_in_memory_of(Tensor&& whole, const Topology&, View scratch);
 Tensor whole_in_memory_of(Tensor&& share, const Topology&);
 

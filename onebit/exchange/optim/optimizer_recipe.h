@@ -51,7 +51,7 @@ class OptimizerRecipe {
   // Every buffer of its state, for a table that may be unallocated.
   virtual StateLayout state_layout(const ParameterTable& table, const StateDivision&) const = 0;
   // Before an optimizer exists, for plans of other world sizes: Optimizer::state_bytes() of rank 0
-  // on one level; and Optimizer::saved_bytes() of the phase in which it is largest, of those that a
+  // on one level, and Optimizer::saved_bytes() of the phase in which it is largest, of those that a
   // run of this length reaches.
   int64_t state_bytes(const ParameterTable& table, int world_size, const RunFacts&) const;
   int64_t most_saved_bytes(const ParameterTable& table, int world_size, const RunFacts&) const;
@@ -64,7 +64,7 @@ class OptimizerRecipe {
     return {};
   }
 
-  // A conflict with a run of this length, as the end of a sentence about optimizer.params; empty:
+  // A conflict with a run of this length, as the end of a sentence about optimizer.params. Empty:
   // none.
   virtual std::string conflict_with(const RunFacts&) const { return {}; }
 

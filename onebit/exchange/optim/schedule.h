@@ -1,6 +1,6 @@
 // Learning-rate schedules: pure functions of the number of the update, so that a resumed run
-// continues exactly. DeepSpeed's names, parameters and values; the schedules of its BERT example;
-// and a few that BERT recipes use.
+// continues exactly. They are DeepSpeed's, with its names, parameters and values, the schedules of
+// its BERT example, and a few that BERT recipes use.
 //
 // DeepSpeed numbers its schedule by t = (update - 2): the first update has the initial value and
 // the second t = 0, so a warm-up from zero makes the first two updates at its minimum. onebit keeps
@@ -86,7 +86,7 @@ struct ScheduleEntry {
 
 // LRRangeTest, OneCycle, WarmupLR, WarmupDecayLR, WarmupCosineLR.
 std::vector<ScheduleEntry> deepspeed_schedules();
-// LE, EE, EP and warmup_linear of DeepSpeed's BERT example; linear, polynomial, constant.
+// LE, EE, EP and warmup_linear of DeepSpeed's BERT example, and linear, polynomial, constant.
 std::vector<ScheduleEntry> bert_schedules();
 
 // total_num_steps, or else what is left of the run.

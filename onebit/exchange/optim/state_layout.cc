@@ -7,7 +7,6 @@
 #include "onebit/exchange/comm/bucket.h"
 #include "onebit/exchange/comm/chunked.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/optim/noise_ratio.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 
@@ -29,7 +28,7 @@ int64_t in_extent(Extent extent, const StateDivision& division) {
     case Extent::kShareBlocks:
       return comm::blocks_in(share.elements());
     case Extent::kBlockGroups:
-      return NoiseRatio::groups_in(comm::blocks_in(whole));
+      return groups_of(comm::blocks_in(whole));
     case Extent::kBucket:
       return share.max_elements();
     case Extent::kBucketBlocks:

@@ -19,13 +19,19 @@
 
 namespace onebit::optim {
 
+// Blocks of the flat buffer form groups, for statistics that need more elements than a block has.
+constexpr int64_t kBlocksInGroup = 16;
+constexpr int64_t groups_of(int64_t blocks) {
+  return (blocks + kBlocksInGroup - 1) / kBlocksInGroup;
+}
+
 // What the number of elements depends on.
 enum class Extent {
   kWhole,         // the flat buffer
   kShare,         // a rank's share of it, which is all of it on one level
   kOwned,         // the chunks that a rank owns in the exchange
   kShareBlocks,   // blocks of the share
-  kBlockGroups,   // groups of 16 blocks of the flat buffer
+  kBlockGroups,   // groups of blocks of the flat buffer
   kBucket,        // the largest bucket of the share
   kBucketBlocks,  // its blocks
   kCoded,         // bytes of the coded share
@@ -84,7 +90,7 @@ struct StateSizes {
 // Appends a part to a layout.
 void append(StateLayout& layout, const StateLayout& part);
 
-// Writes a buffer under its name; nothing if it has no elements.
+// Writes a buffer under its name, or nothing if it has no elements.
 void save_buffer(StateWriter&, const StateBuffer&, ConstView values);
 // Reads it. Other ranks or buckets than those that saved get what `on_other_ranks` states.
 // Collective.

@@ -1,7 +1,7 @@
 // The levels of the compressed exchange. On one level every rank sends its own gradient to all
-// others. On two, the ranks of a node first average their gradients exactly; each takes its share
+// others. On two, the ranks of a node first average their gradients exactly. Each takes its share
 // of the average and exchanges it at one bit with the ranks of the same place on other nodes, so a
-// node sends one gradient instead of one per rank; the updated values are gathered inside the node.
+// node sends one gradient instead of one per rank. The updated values are gathered inside the node.
 // The state and work of exchange and update (variance, momentum, residuals) are divided over the
 // ranks of a node, in buffers of the share (compress/owned_pieces.h).
 //
@@ -24,7 +24,7 @@
 namespace onebit::optim {
 
 // How the ranks of a run divide the compressed exchange of a flat buffer. Errors: two levels on
-// nodes with different numbers of ranks or on fewer than two nodes; too few elements for them.
+// nodes with different numbers of ranks or on fewer than two nodes, or too few elements for them.
 compress::Ownership divide_exchange(int64_t elements, const comm::Nodes& nodes,
                                     const RunFacts& run);
 
@@ -36,7 +36,7 @@ class Topology {
   const compress::Ownership& ownership() const { return ownership_; }
   bool two_levels() const { return node_ != nullptr; }
   comm::Communicator& world() const { return world_; }
-  // The ranks with which this one exchanges at one bit; their gradients are those of the sources.
+  // The ranks with which this one exchanges at one bit. Each has the gradients of a source.
   comm::Communicator& across() const { return two_levels() ? *across_ : world_; }
   int sources() const { return ownership_.sources(); }
   // The ranks of the node. Only on two levels.
@@ -65,8 +65,9 @@ class Topology {
   // All elements of the buffer whose share is given, on the host. Collective.
   std::vector<float> gathered(ConstView share) const;
 
-  // For buffers with `per_block` numbers for each block of 2048 elements: this rank's share; the
-  // whole, from the ranks of the node (collective, one number per block); 0 beyond the share.
+  // For buffers with `per_block` numbers for each block of 2048 elements. The first returns this
+  // rank's share, the second the whole from the ranks of the node (collective, one number per
+  // block), the third has 0 beyond the share.
   std::vector<float> share_of_blocks(const std::vector<float>& whole, int64_t per_block) const;
   std::vector<float> gathered_blocks(std::vector<float> share) const;
   std::vector<uint8_t> spread_blocks(std::span<const uint8_t> share) const;

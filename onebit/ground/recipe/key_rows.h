@@ -16,7 +16,7 @@ namespace onebit {
 // The form of a recipe key's value. The check of a value, the error message, the documentation and
 // the JSON Schema are derived from one description.
 
-// Limits of a number; each end is included unless it is open.
+// Limits of a number. Each end is included unless it is open.
 struct Limits {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -40,7 +40,7 @@ constexpr Limits exactly(double value) {
 enum class KeyType {
   kInteger,  // in `limits`, or one of `words`
   kNumber,   // in `limits`
-  kBoolean,  // false counts as 0 and true as 1; `limits` may allow only one of them
+  kBoolean,  // false counts as 0 and true as 1. `limits` may allow only one of them
   kText,     // one of `words`, if there are any
   kNumbers,  // `length` numbers in `limits`
   kRate,     // a number in `limits`, or a list that repeats one
@@ -77,7 +77,7 @@ Json schema_of(const KeyForm& form);
 
 enum class KeyUse {
   kRead,      // part of the resolved recipe
-  kNoEffect,  // known to DeepSpeed; a notice reports why it has no effect here
+  kNoEffect,  // known to DeepSpeed. A notice reports why it has no effect here
   kSilent,    // the same without a notice
 };
 
@@ -86,22 +86,22 @@ struct KeyRow {
   std::string meaning;
   KeyForm form = {};
   KeyUse use = KeyUse::kRead;
-  Json fallback = nullptr;     // the default; null: none, or `otherwise`
+  Json fallback = nullptr;     // the default. Null: none, or `otherwise`
   std::string otherwise = {};  // what an absent key means when its default is computed
   bool has_influence = true;   // whether it changes what a run computes (About)
   bool required = false;
-  std::string kind = {};  // the "type" of the section for which the key exists; empty: every type
+  std::string kind = {};  // the "type" of the section for which the key exists. Empty: every type
   // The members below are set when the table was read from a recipe.
   bool given = false;
-  Json value = nullptr;         // the value that the run uses; null: none
+  Json value = nullptr;         // the value that the run uses. Null: none
   std::list<KeyRow> rows = {};  // keys of a section
 };
 
-// Returns the value of a key in a section; null when it is absent or JSON's null.
+// Returns the value of a key in a section, or null when it is absent or JSON's null.
 const Json* given_value(const Json& section, const std::string& name);
 
 // Whether another value at the JSON pointer ("/run/steps") may change what a run computes. False
-// for a key that is listed as without influence, has no effect or allows only one value; true for a
+// for a key that is listed as without influence, has no effect or allows only one value. True for a
 // key that is not in the table.
 bool has_influence(const KeyRow& section, std::string_view pointer);
 

@@ -47,7 +47,8 @@ std::string suggestion(const KeyForm& form, const Json& value) {
 
 std::string what_is_wrong(const KeyRow& row, const Json& value) {
   if (row.form.type == KeyType::kNothing) return "is not supported: " + row.meaning + "; remove it";
-  // The meaning of a fixed value is its reason; that of an object of counts is what it counts.
+  // The meaning of a fixed value is its reason. The meaning of an object of counts is what it
+  // counts.
   const bool explain = row.form.is_fixed() || row.form.type == KeyType::kCounts;
   return fmt::format("is {}; it must be {}{}{}", shown(value), describe(row.form),
                      suggestion(row.form, value), explain ? ": " + row.meaning : "");

@@ -6,7 +6,7 @@
 // With a recipe, the calls check and store values and collect all errors, so that a user sees all
 // of them at once. Without one (Keys::listing), the same calls build the table of all keys.
 // Suggestions for mistyped keys, the resolved recipe, docs/recipe.md and the JSON Schema are
-// generated from that table (key_rows.h); a key is defined nowhere else.
+// generated from that table (key_rows.h). A key is defined nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ class Keys {
   void text(const char* name, std::string& value, About about);
   void word(const char* name, std::string& value, const std::vector<std::string>& words,
             About about);
-  // One of several words, each of which selects a value; several words may select the same value.
+  // One of several words, each of which selects a value. Several words may select the same value.
   template <typename T>
   void choice(const char* name, T& value, std::initializer_list<std::pair<const char*, T>> words,
               About about);
@@ -99,9 +99,9 @@ class Keys {
   void without_effect(const char* name, const char* reason);  // adds a notice
   void accepted(const char* name, const char* meaning);
 
-  // Returns the keys of the section `name`; a repeated call returns the same section.
+  // Returns the keys of the section `name`. A repeated call returns the same section.
   Keys section(const char* name, const char* meaning);
-  // Reads "type", then calls `read` to list the keys of "params" for that kind; a listing reads
+  // Reads "type", then calls `read` to list the keys of "params" for that kind. A listing reads
   // every kind.
   void kinds(const Kinds& kinds, const char* meaning,
              const std::function<void(size_t kind, Keys& params)>& read);
@@ -125,7 +125,7 @@ class Keys {
   void note(const char* name, fmt::format_string<Args...> format, Args&&... args) {
     if (has(name)) add_notice(name, fmt::format(format, std::forward<Args>(args)...));
   }
-  // Runs `check` unless an error was collected before; collects its Error.
+  // Runs `check` unless an error was collected before, and collects its Error.
   void attempt(const std::function<void()>& check);
 
   bool has(const std::string& name) const;  // with a value other than null
@@ -138,9 +138,9 @@ class Keys {
   const std::string& source() const;
   const Json& given() const;
 
-  // Returns all errors in the recipe, one per line; unknown keys come last.
+  // Returns all errors in the recipe, one per line. Unknown keys come last.
   std::vector<std::string> errors() const;
-  // Throws all errors as one Error; check_part() ignores unknown keys.
+  // Throws all errors as one Error. check_part() ignores unknown keys.
   void check() const;
   void check_part() const;
   // "steps_per_print: no effect, ..."
@@ -155,7 +155,7 @@ class Keys {
   Keys(std::shared_ptr<Walk> walk, KeyRow* row, const Json* given, std::string path);
 
   KeyRow& add(const char* name, KeyForm form, const About& about);
-  // Returns the value in the recipe, or null when it is absent or wrong; a wrong value is an error.
+  // Returns the value in the recipe, or null when it is absent or wrong. A wrong value is an error.
   const Json* take(KeyRow& row);
   void complain(const char* name, const std::string& what);
   void add_warning(std::string text);

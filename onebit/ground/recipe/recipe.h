@@ -19,7 +19,7 @@ namespace onebit {
 // Places in the text stay as they are.
 std::string without_hjson(std::string text);
 
-// The first part of a text without these that Hjson has and JSON has not, in words; empty if there
+// The first part of a text without these that Hjson has and JSON has not, in words. Empty if there
 // is none. For a text that is not JSON.
 std::string hjson_in(const std::string& text);
 
@@ -46,13 +46,13 @@ Recipe load_recipe(const Path& path, const std::vector<std::string>& overrides);
 
 // Differences between two JSON objects, and between the recipe of a resumed run and the one it was
 // started with. None of the latter is an error, since a longer run or another learning rate may be
-// intended; but the run then differs from the unbroken one, and reports it.
+// intended. But the run then differs from the unbroken one, and reports it.
 
 // A value that two JSON objects do not share.
 struct Difference {
   std::string pointer;    // "/optimizer/params/lr"
   std::string key;        // "optimizer.params.lr"
-  std::string old_value;  // as JSON; "absent" where there is none
+  std::string old_value;  // as JSON, "absent" where there is none
   std::string new_value;
 };
 // All of them, by their pointers.

@@ -35,7 +35,7 @@ class Buffer {
 
 // Host memory for asynchronous copies to and from a device.
 
-// Page-locked memory for a CUDA device; ordinary memory for the CPU, where copies complete at once.
+// Page-locked memory for a CUDA device, ordinary memory for the CPU, where copies complete at once.
 class Staging {
  public:
   Staging() = default;

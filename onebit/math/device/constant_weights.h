@@ -8,7 +8,7 @@
 
 namespace onebit {
 
-// While it lives, the memory it was given keeps its contents between calls of changed(); copies (on
+// While it lives, the memory it was given keeps its contents between calls of changed(). Copies (on
 // a CPU, for every direction in which the weights are multiplied as large as that memory) are freed
 // with it. On CUDA devices it has no effect. The context must outlive it.
 class ConstantWeights {

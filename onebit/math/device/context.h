@@ -16,7 +16,7 @@ class DeviceStream;  // onebit/math/device/device_stream.h
 class ProfileTrack;  // onebit/math/device/profile.h
 class Scratch;       // onebit/math/device/scratch.h
 
-// A point in the work submitted to a context; a default-constructed one has already been reached.
+// A point in the work submitted to a context. A default-constructed one has already been reached.
 class Milestone {
  public:
   Milestone() = default;
@@ -29,7 +29,7 @@ class Milestone {
 
 class Context {
  public:
-  // A CPU context for the calling thread; library calls made from it use `threads` threads.
+  // A CPU context for the calling thread. Library calls made from it use `threads` threads.
   static Context cpu(int threads);
   // A context on CUDA device `index` whose host work uses `threads` threads. Error: built without
   // CUDA, or no such device.
@@ -51,7 +51,7 @@ class Context {
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body) const;
 
-  // The track that records work done with this context; null, the default: nothing is recorded. The
+  // The track that records work done with this context. Null, the default: nothing is recorded. The
   // track must outlive its use here.
   ProfileTrack* profile_track() const { return profile_track_; }
   void set_profile_track(ProfileTrack* track) { profile_track_ = track; }

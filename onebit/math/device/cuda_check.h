@@ -9,7 +9,7 @@
 
 namespace onebit {
 
-// What a user can do about an error of this kind ("run compute-sanitizer ..."); empty if nothing in
+// What a user can do about an error of this kind ("run compute-sanitizer ..."). Empty if nothing in
 // particular.
 std::string_view cuda_advice(cudaError_t status);
 // Whether the program contains no code that the device, or its driver, can run.

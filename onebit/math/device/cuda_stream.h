@@ -23,7 +23,7 @@ namespace onebit {
 
 class CudaStream final : public DeviceStream {
  public:
-  // Identifies a matrix product; callers define its meaning.
+  // Identifies a matrix product. Callers define its meaning.
   using ProductKey = std::array<int64_t, 12>;
   // The workspace size that NVIDIA recommends for Hopper.
   static constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
@@ -52,11 +52,11 @@ class CudaStream final : public DeviceStream {
   // Created at first use: a stream that only copies needs neither.
   cublasLtHandle_t cublas();
   void* workspace();
-  // The algorithm chosen for each product so far; none if cuBLASLt cannot compute it.
+  // The algorithm chosen for each product so far, or none if cuBLASLt cannot compute it.
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
   // Device memory that later work on this stream may reuse.
   Scratch& scratch() { return scratch_; }
-  // Copies small pageable host memory to the device in stream order; the caller may reuse `from` on
+  // Copies small pageable host memory to the device in stream order. The caller may reuse `from` on
   // return.
   void upload(void* to, const void* from, int64_t size_bytes);
   // Copies at most kStagingBytes of device memory to the host and waits for the copy.

@@ -7,7 +7,8 @@ namespace onebit {
 
 enum class DeviceType { kCpu, kCuda };
 
-// Where memory resides and work runs. `index` numbers this process's CUDA devices; 0 on the CPU.
+// Where memory resides and work runs. `index` numbers this process's CUDA devices, and is 0 on the
+// CPU.
 struct Device {
   DeviceType type = DeviceType::kCpu;
   int index = 0;

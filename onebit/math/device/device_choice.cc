@@ -11,7 +11,7 @@
 namespace onebit {
 namespace {
 
-// The device that a rank takes: those of too small a compute capability are left out if there are
+// The device that a rank takes: devices of too small a compute capability are left out if there are
 // others.
 int index_for(const LocalRank& local, int devices, bool speaks) {
   const std::vector<int> capable = memory::capable_cuda_devices();

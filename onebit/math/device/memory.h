@@ -1,4 +1,4 @@
-// The memory operations of a device. CPU: memory_cpu.cc; CUDA: memory_cuda.cc, or no_cuda.cc in
+// The memory operations of a device. CPU: memory_cpu.cc. CUDA: memory_cuda.cc, or no_cuda.cc in
 // builds without it.
 #pragma once
 
@@ -16,7 +16,7 @@ std::byte* allocate(Device device, int64_t size_bytes);
 // `size_bytes` must be the size passed to allocate().
 void release(Device device, std::byte* data, int64_t size_bytes) noexcept;
 void fill_zero(Device device, void* data, int64_t size_bytes);
-// Copies between any two devices; returns when the copy has completed.
+// Copies between any two devices. It returns when the copy has completed.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
 
 // Like copy, with memory of CUDA device `device_index` on either side, but concurrent with all work
@@ -39,19 +39,19 @@ inline constexpr const char* kOutOfMemoryAdvice =
 // make a context of some hundred megabytes there for a rank that computes on another one.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(int device_index, std::byte* data) noexcept;
-// In the order of what contexts have submitted to CUDA device `device_index`; of a copy between two
+// In the order of what contexts have submitted to CUDA device `device_index`. Of a copy between two
 // devices that is the one that is read.
 void cuda_fill_zero(int device_index, void* data, int64_t size_bytes);
 void cuda_copy(int device_index, void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
 // Why devices cannot be used although there are a driver and devices ("the NVIDIA driver supports
-// CUDA 12.4, ..."); empty otherwise.
+// CUDA 12.4, ..."). Empty otherwise.
 std::string why_no_cuda_device();
 // The indices of the devices whose compute capability the kernels are written for, 8.0 or newer.
 // Makes no context.
 std::vector<int> capable_cuda_devices();
-// Why onebit cannot compute on CUDA device `index` ("Tesla T4 has compute capability 7.5, ...");
-// empty if it can.
+// Why onebit cannot compute on CUDA device `index` ("Tesla T4 has compute capability 7.5, ...").
+// Empty if it can.
 std::string why_cuda_device_is_unusable(int index);
 // Whether onebit's kernels have passed gpu-check on hardware of this device's compute capability.
 bool cuda_device_is_checked(int index);

@@ -38,7 +38,7 @@ void cuda_release(int device_index, std::byte* data) noexcept {
   cudaFree(data);
 }
 
-// The default stream is that of the calling thread's device: it has to be the memory's.
+// The default stream belongs to the calling thread's device: it has to be the memory's.
 void cuda_fill_zero(int device_index, void* data, int64_t size_bytes) {
   check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaMemset(data, 0, static_cast<size_t>(size_bytes)), "cudaMemset");

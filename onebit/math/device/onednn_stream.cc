@@ -69,7 +69,7 @@ namespace {
 
 using dnnl::cpu_isa;
 
-// The instruction sets that oneDNN 2.6 names; onednn_version.h adds those of later versions.
+// The instruction sets that oneDNN 2.6 names. onednn_version.h adds the ones of later versions.
 constexpr OnednnInstructionSet kInstructionSets[] = {
     {cpu_isa::sse41, "sse41"},
     {cpu_isa::avx, "avx"},

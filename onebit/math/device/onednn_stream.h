@@ -20,7 +20,7 @@ namespace onebit {
 class PackedWeights {
  public:
   // Promises that the memory in [begin, end) keeps its contents until changed() or remove(). It may
-  // be promised several times; copies last until the last promise is taken back.
+  // be promised several times. Copies last until the last promise is taken back.
   void add(const void* begin, const void* end);
   // The memory that starts at `begin` was overwritten: its copies are made anew when they are used.
   void changed(const void* begin);
@@ -63,7 +63,7 @@ struct PreparedPrimitive {
 
 class OnednnStream {
  public:
-  // Identifies a primitive; callers define its meaning.
+  // Identifies a primitive. Callers define its meaning.
   using PrimitiveKey = std::array<int64_t, 8>;
   // Packed batches keep bringing new numbers of rows: the least recently used primitive is evicted.
   static constexpr size_t kMaxPrimitives = 512;

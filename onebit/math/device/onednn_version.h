@@ -18,7 +18,7 @@ struct OnednnInstructionSet {
 std::span<const OnednnInstructionSet> newer_onednn_instruction_sets();
 
 // destination = source * weights + bias for row-major matrices, with the post-operations of
-// `attributes`; `bias` is null or [1, n] f32. Throws dnnl::error if oneDNN has no such product.
+// `attributes`. `bias` is null or [1, n] f32. Throws dnnl::error if oneDNN has no such product.
 dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine,
                                           const dnnl::memory::desc& source,
                                           const dnnl::memory::desc& weights,

@@ -27,11 +27,11 @@ struct Work {
   int64_t in = 0, out = 0;
 };
 
-// The phase of a whole step; work outside of steps has another outermost phase.
+// The phase of a whole step. Work outside of steps has another outermost phase.
 inline constexpr const char* kStepPhase = "step";
 
 // Names are literals. `phase` is the innermost phase around an operation, `outermost` the outermost
-// one; null: none. Without `operation`: the phase's own time and the number of its calls.
+// one. Null: none. Without `operation`: the phase's own time and the number of its calls.
 struct ProfilePlace {
   const char *outermost = nullptr, *phase = nullptr, *operation = nullptr;
 };
@@ -46,7 +46,7 @@ struct ProfileSum {
 struct ProfileEvent {
   ProfilePlace place;
   Work work;
-  int64_t bucket = -1;               // bucket of an exchange; below 0: none
+  int64_t bucket = -1;               // bucket of an exchange. Below 0: none
   int64_t begin_ns = 0, end_ns = 0;  // relative to Profile::start()
 };
 
@@ -60,7 +60,7 @@ class ProfileTrack {
   Profile& profile() const { return profile_; }
   const std::string& name() const { return name_; }
 
-  // Returns false if nothing is being recorded; end() must not be called then. Otherwise end()
+  // Returns false if nothing is being recorded. end() must not be called then. Otherwise end()
   // closes the innermost open span.
   bool begin_phase(const char* name, int64_t bucket);
   bool begin_operation(const char* name, const Work& work);
@@ -68,7 +68,7 @@ class ProfileTrack {
 
   // One sum for each place and use, in descending order of time.
   std::vector<ProfileSum> sums() const;
-  // In the order of their ends; at most kMaxEvents.
+  // In the order of their ends, at most kMaxEvents.
   std::vector<ProfileEvent> events() const;
   int64_t dropped_events() const;
 

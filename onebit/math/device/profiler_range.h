@@ -4,7 +4,7 @@
 
 namespace onebit {
 
-// Opens a range on the calling thread; ranges nest. `name` is copied.
+// Opens a range on the calling thread. Ranges nest. `name` is copied.
 void push_profiler_range(const char* name);
 void pop_profiler_range();
 

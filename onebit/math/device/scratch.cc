@@ -8,7 +8,7 @@
 namespace onebit {
 namespace {
 
-constexpr int64_t kAlignmentBytes = 256;  // required by CUDA devices; more than the CPU needs
+constexpr int64_t kAlignmentBytes = 256;  // required by CUDA devices, more than the CPU needs
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void Scratch::give_back(int64_t size_bytes) {
   try {
     main_ = Buffer(device_, peak_bytes_);
   } catch (const Error& error) {
-    // An exception may be in flight, and throwing here would end the process; take() throws later.
+    // An exception may be in flight, and throwing here would end the process. take() throws later.
     if (!warned_) {
       log_warning(
           "every operation allocates its temporary memory anew from here on, which is slow: {}",

@@ -48,7 +48,7 @@ class Scratch {
   Device device_;
   Buffer main_;
   std::vector<Buffer>
-      overflow_;  // used while main_ is too small; merged into it once all blocks are released
+      overflow_;  // used while main_ is too small, merged into it once all blocks are released
   int64_t taken_bytes_ = 0, peak_bytes_ = 0;
   bool warned_ = false;  // that main_ could not be made as large as needed
 };

@@ -10,11 +10,11 @@ namespace onebit::model {
 // One micro-batch, all views on the model's device.
 struct DeviceBatch {
   ConstView tokens, segments, positions;  // i32 [rows]
-  ConstView row_keys;              // u64 [rows]; see kernels/dropout.h. Unused without dropout
+  ConstView row_keys;              // u64 [rows], see kernels/dropout.h. Unused without dropout
   SequenceStarts sequence_starts;  // i32 [sequences + 1]
 
-  // Labels of rows and of whole sequences, -1: none. Each model describes those that it reads; the
-  // others are empty.
+  // Labels of rows and of whole sequences, -1: none. Each model describes the ones that it reads.
+  // The others are empty.
   ConstView labelled_rows;    // i32 [labelled]  rows whose token has a label, distinct
   ConstView row_labels;       // i32 [labelled]
   ConstView sequence_labels;  // i32 [sequences], or several for each sequence
@@ -30,7 +30,7 @@ struct DeviceBatch {
 struct BatchLimits {
   int64_t rows = 0;  // tokens
   int64_t sequences = 0;
-  int64_t longest = 0;   // tokens of a sequence; 0: as many as the model has positions
+  int64_t longest = 0;   // tokens of a sequence. 0: as many as the model has positions
   int64_t labelled = 0;  // labelled rows
 };
 

@@ -118,7 +118,7 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   saved_.clear();
   embeddings_.reserve(memory, plan.limits, plan.training, plan.compute);
   positions_.reserve(memory, plan.training);
-  // Layers share buffers that are not read after them; evaluation alternates between two streams.
+  // Layers share buffers that are not read after them. Evaluation alternates between two streams.
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {

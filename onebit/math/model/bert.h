@@ -1,4 +1,4 @@
-// The encoder: embeddings and layers. Heads are separate classes; models combine them.
+// The encoder: embeddings and layers. Heads are separate classes. Models combine them.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ using OutputRows = std::span<const ConstView>;
 
 struct EncoderPlan {
   BatchLimits limits;
-  int64_t output_rows = 0;  // largest number of output rows; 0: every row is needed
+  int64_t output_rows = 0;  // largest number of output rows. 0: every row is needed
   MemoryOptions memory;
   bool training = false;
   DType compute = DType::kF32;
@@ -32,16 +32,16 @@ struct EncoderPlan {
 
 class Bert {
  public:
-  // Declares the parameters under Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
-  // pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm). `table`
-  // must outlive the model and must not move.
+  // Declares the parameters under Hugging Face's names ("bert.embeddings...", "bert.encoder...",
+  // and a pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm).
+  // `table` must outlive the model and must not move.
   Bert(const EncoderConfig& config, ParameterTable& table);
 
   const EncoderConfig& config() const { return config_; }
   ParameterTable& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
-  // Reserves all memory of a pass; passes then allocate nothing. May be called again.
+  // Reserves all memory of a pass. Passes then allocate nothing. May be called again.
   void reserve(MemoryPlan& memory, const EncoderPlan& plan);
 
   // Returns the last hidden states [output rows, hidden], valid until the next call. `pass` null:
@@ -64,7 +64,7 @@ class Bert {
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
   const NormBuffers& stream(int64_t index) const;
-  // The layer computed after `layer`; the number of layers after the last.
+  // The layer computed after `layer`, or the number of layers after the last.
   int64_t next_layer(int64_t layer, const TrainingPass* pass) const;
   LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                        const TrainingPass* pass) const;
@@ -82,7 +82,7 @@ class Bert {
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;
-  // streams_[i] is the input of layer i, the last one the output; evaluation alternates between
+  // streams_[i] is the input of layer i, the last one the output. Evaluation alternates between
   // two. The input of a layer that is left out is not written.
   std::vector<NormBuffers> streams_;
   std::vector<LayerBuffers> saved_;  // one per layer, or one shared by all

@@ -68,12 +68,12 @@ inline constexpr SizeKey kSizeKeys[] = {
 ops::ActivationKind kind_of(ChosenActivation activation);
 
 // Error: a size that is not positive or not divisible as required, a probability outside [0, 1), a
-// choice that contradicts another or a size; the message begins with `source` (file or section).
+// choice that contradicts another or a size. The message begins with `source` (file or section).
 void validate(const EncoderConfig& config, const std::string& source);
 
 // "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base", "bert-large" (Turc et al.,
 // arXiv 1908.08962, for the small ones), and "modern-tiny" to "modern-large", with ModernBERT's
-// choices. Error: an unknown name; the message suggests the nearest.
+// choices. Error: an unknown name. The message suggests the nearest.
 EncoderConfig preset(const std::string& name);
 const std::vector<std::string>& preset_names();
 
@@ -84,13 +84,12 @@ struct StartingModel {
 };
 
 // Reads the `model` section of a recipe. `preset` sets the sizes and the family (default
-// bert-base); every key of
-// Hugging Face's config.json that shapes the model overrides it, and two keys of ours:
-// pre_layer_norm, residual_scaled_init. Without a key vocab_size, `vocab_size` is used, or BERT's
-// if that is not known. With `start`, absent keys come from that model, `vocab_size` is ignored,
-// and given keys must fit its values: sizes, activation, norms, windows. Dropout, the range of
-// initial values and the angles of rotary positions may differ, and with these the number of
-// positions. Errors: validate() fails; a key contradicts `start`.
+// bert-base); every key of Hugging Face's config.json that shapes the model overrides it, and two
+// keys of ours: pre_layer_norm, residual_scaled_init. Without a key vocab_size, `vocab_size` is
+// used, or BERT's if that is not known. With `start`, absent keys come from that model,
+// `vocab_size` is ignored, and given keys must fit its values: sizes, activation, norms, windows.
+// Dropout, the range of initial values and the angles of rotary positions may differ, and with
+// these the number of positions. Errors: validate() fails, or a key contradicts `start`.
 EncoderConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
                           const StartingModel* start = nullptr);
 

@@ -25,7 +25,7 @@ ConstView value_or_none(const ParameterTable& table, int parameter);
 ConstView compute_value_or_none(const ParameterTable& table, int parameter);
 View gradient_or_none(const ParameterTable& table, int parameter);
 
-// `name` excludes ".weight"; biases are initialised to 0. With `parts`, files store the matrix as
+// `name` excludes ".weight". Biases are initialised to 0. With `parts`, files store the matrix as
 // several tensors of equal consecutive rows: "NAME.PART.weight". The layer computes the weight's
 // gradient by weight_gradient().
 LinearParameters declare_linear(ParameterTable& table, const std::string& name, int64_t out,
@@ -41,8 +41,8 @@ ops::LinearBackwardWeight weight_gradient(ParameterTable& table, int weight, Con
                                           ConstView x, View grad_bias = {});
 
 // The bias in the type that the device's products add to results of the compute type: as computed
-// with on CUDA, where cuBLASLt would need it rounded by a kernel before every product; f32 on CPUs.
-// Empty without a bias.
+// with on CUDA, where cuBLASLt would need it rounded by a kernel before every product, and f32 on
+// CPUs. Empty without a bias.
 ConstView bias_to_add(const Context& context, const ParameterTable& table, int bias);
 
 }  // namespace onebit::model

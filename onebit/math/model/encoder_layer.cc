@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/ops/activation.h"
-#include "onebit/math/ops/attention.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/layer_norm.h"
 #include "onebit/math/ops/linear.h"
@@ -334,7 +334,7 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
                               weight_gradient(*table_, output_.weight, grad_branch, activated));
   const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.feed_in_size());
   // On CUDA devices the gradient of tanh-GELU is part of a product, after which the bias's would be
-  // a pass of its own over grad_wide; the next product sums it for nothing.
+  // a pass of its own over grad_wide. The next product sums it for nothing.
   const bool sums_bias_later = !context.device().is_cpu() &&
                                activation_ == ops::ActivationKind::kGeluTanh &&
                                !config_.choices.gated;

@@ -21,7 +21,7 @@
 
 namespace onebit::model {
 
-// The residual sum and norm at the end of a sublayer. Sized for the largest batch; empty if unread.
+// The residual sum and norm at the end of a sublayer. Sized for the largest batch. Empty if unread.
 struct NormBuffers {
   Tensor sum;                   // [rows, hidden]  the input of the norm
   Tensor y;                     // [rows, hidden]
@@ -53,7 +53,7 @@ struct LayerScratch {
   Tensor output_grad_y, output_grad_residual, output_grad_context;
 };
 
-// One pass through one layer; all views have the rows of the batch.
+// One pass through one layer. All views have the rows of the batch.
 struct LayerPass {
   const DeviceBatch* batch = nullptr;
   const TrainingPass* training = nullptr;  // null in evaluation
@@ -65,8 +65,9 @@ struct LayerPass {
   const NormBuffers* input = nullptr;  // of the previous layer
   const LayerBuffers* saved = nullptr;
   const NormBuffers* output = nullptr;
-  // The norm after the layer: the layer's own, or, if the following layers are left out, that of
-  // the last of those. gradients_end: the end of the parameters of the layer that owns this norm.
+  // The norm after the layer: the layer's own, or, if the following layers are left out, the norm
+  // of the last of these. gradients_end: the end of the parameters of the layer that owns this
+  // norm.
   const NormParameters* output_norm = nullptr;
   int64_t gradients_end = 0;
   const LayerScratch* scratch = nullptr;
@@ -86,8 +87,8 @@ class EncoderLayer {
 
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
-  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last;
-  // the output_ ones if rows are selected) and writes those of pass.input to grad_y and
+  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last, or
+  // the output_ ones if rows are selected) and writes the gradients of pass.input to grad_y and
   // grad_residual in scratch. Adds to the table's gradients.
   void backward(Context& context, const LayerPass& pass) const;
 

@@ -27,7 +27,7 @@ class MaskedLmHead {
     ConstView hidden;      // [masked, hidden]
     ConstView targets;     // i32 [masked]
     float gradient_scale;  // for every masked token's loss
-    View grad_hidden;      // [masked, hidden]  overwritten; empty in evaluation
+    View grad_hidden;      // [masked, hidden]  overwritten, empty in evaluation
   };
   // Computes losses() and correct(), and unless in evaluation the table's gradients
   // (training_pass.h).
@@ -36,7 +36,7 @@ class MaskedLmHead {
   View losses(int64_t masked) const { return losses_.first_rows(masked); }
   View correct(int64_t masked) const { return correct_.first_rows(masked); }
 
-  // hidden [masked, hidden]; logits f32 [masked, vocab_size] on the CPU, overwritten.
+  // hidden [masked, hidden], logits f32 [masked, vocab_size] on the CPU, overwritten.
   void predict(Context& context, ConstView hidden, View logits) const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace onebit::model {
 
-// Options that trade time for memory; losses and gradients are unchanged (normalize_invertible: up
+// Options that trade time for memory. Losses and gradients are unchanged (normalize_invertible: up
 // to rounding).
 struct MemoryOptions {
   // Keep only the input of the feed-forward activation and recompute its output.
@@ -58,9 +58,9 @@ class MemoryPlan {
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 
-// The first `rows` rows of a reserved tensor; empty if it was not reserved.
+// The first `rows` rows of a reserved tensor. Empty if it was not reserved.
 View rows_of(const Tensor& tensor, int64_t rows);
-// The beginning of a reserved flat tensor as a matrix; empty if it was not reserved.
+// The beginning of a reserved flat tensor as a matrix. Empty if it was not reserved.
 View matrix_of(const Tensor& flat, int64_t rows, int64_t columns);
 
 }  // namespace onebit::model

@@ -28,7 +28,7 @@ std::vector<MemoryRow> memory_report(const EncoderConfig& config, const BatchLim
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
 // Operations of one training pass (forward, and backward at twice its cost) over one sequence of
-// `tokens` with `masked` masked tokens; a multiply-add of a matrix product counts as two.
+// `tokens` with `masked` masked tokens. A multiply-add of a matrix product counts as two.
 double training_flops(const EncoderConfig& config, int64_t tokens, int64_t masked);
 
 }  // namespace onebit::model

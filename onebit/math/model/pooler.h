@@ -17,11 +17,11 @@ class Pooler {
   Pooler(const EncoderConfig& config, ParameterTable& table);
 
   void reserve(MemoryPlan& memory, int64_t rows, bool training, DType compute);
-  // hidden, result: [rows, hidden]; the result is valid until the next call. `dropout` acts on
+  // hidden, result: [rows, hidden]. The result is valid until the next call. `dropout` acts on
   // hidden, if the family has dropout there.
   View forward(Context& context, ConstView hidden, const kernels::Dropout& dropout = {}) const;
   // Follows forward() with the same arguments. grad_pooled is overwritten with the gradient before
-  // the activation; grad_hidden is overwritten.
+  // the activation. grad_hidden is overwritten.
   void backward(Context& context, ConstView hidden, View grad_pooled, View grad_hidden,
                 const kernels::Dropout& dropout = {}) const;
 

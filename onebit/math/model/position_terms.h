@@ -23,11 +23,11 @@ class PositionTerms {
 
   void reserve(MemoryPlan& memory, bool training);
 
-  // ops::Rotary::turns of a layer; empty without rotary positions.
+  // ops::Rotary::turns of a layer. Empty without rotary positions.
   ConstView turns(int64_t layer) const;
   // ops::Attention::window of a layer.
   int64_t window(int64_t layer) const;
-  // f32 [heads, 2 * max_positions - 1] for attention; empty without buckets.
+  // f32 [heads, 2 * max_positions - 1] for attention. Empty without buckets.
   ConstView score_bias() const { return rows_of(score_bias_, config_.heads); }
   View grad_score_bias() const { return rows_of(grad_score_bias_, config_.heads); }
 

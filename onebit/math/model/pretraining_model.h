@@ -22,7 +22,7 @@ enum class PreTrainingHeads {
 
 class PreTrainingModel {
  public:
-  // Declares the parameters of Hugging Face's class named at `heads`; the caller then allocates and
+  // Declares the parameters of Hugging Face's class named at `heads`. The caller then allocates and
   // fills the table. `table` must outlive the model and must not move.
   PreTrainingModel(const EncoderConfig& config, ParameterTable& table, PreTrainingHeads heads);
 
@@ -44,7 +44,7 @@ class PreTrainingModel {
     double masked_lm = 0;
     double next_sentence = 0;
   };
-  // Sums over one micro-batch, unweighted and unscaled; sums of next-sentence prediction are 0
+  // Sums over one micro-batch, unweighted and unscaled. Sums of next-sentence prediction are 0
   // without its head.
   struct Result {
     double mlm_loss_sum = 0, nsp_loss_sum = 0;

@@ -1,5 +1,5 @@
 // Dropout, one dense layer and a loss of its outputs, for one vector per sequence (next-sentence
-// prediction, sequence classification) or per tagged row; in the latter case "sequences" below
+// prediction, sequence classification) or per tagged row. In the latter case "sequences" below
 // means rows.
 #pragma once
 
@@ -23,7 +23,7 @@ class ClassifierDropout {
 
   // Reserves memory for training on up to `rows` rows.
   void reserve(MemoryPlan& memory, int64_t rows);
-  // Dropout of the vectors that belong to `rows` (i32) of the batch; none if `pass` is null.
+  // Dropout of the vectors that belong to `rows` (i32) of the batch. None if `pass` is null.
   kernels::Dropout of(Context& context, const DeviceBatch& batch, ConstView rows,
                       const TrainingPass* pass) const;
 
@@ -53,9 +53,9 @@ class SequenceClassifier {
                                // else: f32 [sequences, outputs]
     kernels::Dropout dropout;  // applied to pooled
     float gradient_scale;      // for every sequence's loss
-    View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
+    View grad_pooled;          // [sequences, hidden]  overwritten, empty in evaluation
     LabelKind kind = LabelKind::kClass;
-    // f32 [outputs]: multiplies the loss of a class, or of a label where it is present; empty: 1
+    // f32 [outputs]: multiplies the loss of a class, or of a label where it is present. Empty: 1
     ConstView weights = {};
   };
   // Computes losses(), correct() for kClass, and unless in evaluation the table's gradients
@@ -64,7 +64,7 @@ class SequenceClassifier {
   View losses(int64_t sequences) const { return losses_.first_rows(sequences); }    // f32
   View correct(int64_t sequences) const { return correct_.first_rows(sequences); }  // u8
 
-  // pooled [sequences, hidden]; the logits [sequences, outputs] are valid until the next call.
+  // pooled [sequences, hidden]. The logits [sequences, outputs] are valid until the next call.
   View logits(Context& context, ConstView pooled) const;
 
  private:

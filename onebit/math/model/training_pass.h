@@ -27,15 +27,15 @@ using GradientsReady = std::function<void(Range)>;
 // the caller: 1 / (items of the whole global batch) makes the mean over it exact, however it is
 // split into micro-batches and ranks.
 struct TrainingPass {
-  uint64_t dropout_seed = 0;           // of the run; the batch's row keys differ between steps
+  uint64_t dropout_seed = 0;           // of the run. The batch's row keys differ between steps
   double loss_scale = 1;               // multiplies every gradient, but not the reported losses
   GradientsReady gradients_ready;      // may be empty
-  std::function<void()> forward_done;  // called between the two passes, for clocks; may be empty
+  std::function<void()> forward_done;  // called between the two passes, for clocks, may be empty
   int64_t step = 0;                    // updates made before this one
   int64_t micro_step = 0;              // its index within the step
-  // For each layer the factor of everything that it adds to the residual; 0: both passes leave the
-  // layer out (layer_drop.h). Empty: every layer is computed without a factor. Pre-LN models only;
-  // the first layer cannot be left out.
+  // For each layer the factor of everything that it adds to the residual. 0: both passes leave the
+  // layer out (layer_drop.h). Empty: every layer is computed without a factor. Pre-LN models only.
+  // The first layer cannot be left out.
   std::span<const float> layer_factors = {};
 };
 

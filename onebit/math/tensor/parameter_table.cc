@@ -102,11 +102,13 @@ int ParameterTable::add(ParameterDeclaration declaration) {
   return index;
 }
 
-void ParameterTable::allocate(Device device, DType compute) {
+void ParameterTable::allocate(Device device, DType compute, TableUse use) {
   device_ = device;
   compute_type_ = compute;
   values_ = Tensor::zeros(device, DType::kF32, {size_elements_});
-  gradients_ = Tensor::zeros(device, DType::kF32, {size_elements_});
+  if (use == TableUse::kTraining) {
+    gradients_ = Tensor::zeros(device, DType::kF32, {size_elements_});
+  }
   if (compute != DType::kF32) compute_values_ = Tensor::zeros(device, compute, {size_elements_});
 }
 

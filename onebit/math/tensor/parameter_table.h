@@ -1,5 +1,5 @@
 // The table of parameters: maps names and shapes to one flat f32 buffer of values and one of
-// gradients. Collectives, clipping, optimizers and checkpoints work on ranges of the two; layers
+// gradients. Collectives, clipping, optimizers and checkpoints work on ranges of the two. Layers
 // and files address parameters by name.
 #pragma once
 
@@ -16,10 +16,10 @@
 namespace onebit {
 
 // Gradients that need not be zero before a backward pass adds to them, because it overwrites them
-// first: those of matrices, which are nearly all elements. Filling them with zeros and reading them
-// again would cost two passes over memory.
+// first: the gradients of matrices, which are nearly all elements. Filling them with zeros and
+// reading them again would cost two passes over memory.
 
-// Knows which parts of the flat buffer of gradients are stale: still those of the update before.
+// Knows which parts of the flat buffer of gradients are stale: still from the update before.
 // Nothing is stale until begin_update(): without it every pass adds.
 class StaleGradients {
  public:
@@ -35,7 +35,7 @@ class StaleGradients {
   // many elements: to be zeroed now.
   std::vector<Range> begin_update(int64_t size_elements);
 
-  // Whether the parameter's gradient is stale, thus to be overwritten; not any more then.
+  // Whether the parameter's gradient is stale, thus to be overwritten, and not any more then.
   bool take(int parameter);
   // The stale ranges that begin in `within`, which is whole parameters: to be zeroed, as no pass
   // has written them. Not stale any more then.
@@ -63,10 +63,10 @@ struct ParameterDeclaration {
   bool decay = false;              // whether weight decay applies
   int group = 0;                   // optimizers may treat groups differently (optim/optimizer.h)
   bool lookup = false;             // a lookup table: rows may stay without any gradient for long
-  int64_t storage_rows = 0;        // 0: as in shape; more: padding rows of zeros, not in files
+  int64_t storage_rows = 0;        // 0: as in shape. More: padding rows of zeros, not in files
   std::vector<std::string> parts;  // file names of equal consecutive row groups
   std::vector<Range> held = {};    // elements, counted in the parameter, that stay as they are
-                                   // once an optimizer compresses (optim/still_entries.h)
+                                   // once an optimizer compresses (one_bit/still_entries.h)
 };
 
 // One tensor as it appears in files.
@@ -87,6 +87,9 @@ struct Parameter {
   Shape storage_shape;
 };
 
+// What a table is allocated for. Inference needs no gradients.
+enum class TableUse { kTraining, kInference };
+
 class ParameterTable {
  public:
   // Every parameter begins at a multiple of this many elements (64 bytes of f32).
@@ -95,8 +98,9 @@ class ParameterTable {
   // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
   int add(ParameterDeclaration declaration);
 
-  // Reserves zeroed values and gradients on `device`, and compute copies unless `compute` is f32.
-  void allocate(Device device, DType compute);
+  // Reserves zeroed values on `device`, gradients if the use is training, and compute copies unless
+  // `compute` is f32.
+  void allocate(Device device, DType compute, TableUse use = TableUse::kTraining);
   // Draws initial values, which depend only on (seed, name, element).
   void initialize(uint64_t seed);
 
@@ -107,11 +111,12 @@ class ParameterTable {
   Device device() const { return device_; }
   DType compute_type() const { return compute_type_; }
 
-  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits.
+  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits. A table
+  // for inference has no gradients: an empty view.
   View values() const { return values_.view(); }
   View gradients() const { return gradients_.view(); }
-  // The copy of the values in the compute type, written by optimizers and by cast(); the values
-  // themselves when the compute type is f32.
+  // The copy of the values in the compute type, written by optimizers and by cast(). It is the
+  // values themselves when the compute type is f32.
   View compute_values() const;
   // A part of that copy. It is empty when the compute type is f32.
   View compute_copy(Range range) const;
@@ -121,7 +126,7 @@ class ParameterTable {
   View compute_value(int parameter) const;
   View gradient(int parameter) const;
 
-  // Layers overwrite the gradient of this parameter before any of them adds to it; they ask
+  // Layers overwrite the gradient of this parameter before any of them adds to it. They ask
   // stale_gradients() when.
   void overwrite_gradient(int parameter);
   StaleGradients& stale_gradients() { return stale_gradients_; }
@@ -132,7 +137,7 @@ class ParameterTable {
   const ParameterEntry& entry(std::string_view name) const;
   View value_of(const ParameterEntry& entry) const;  // f32, in the shape of the file
   View gradient_of(const ParameterEntry& entry) const;
-  // The name of the entry that contains an element of the flat buffer, for diagnostics; empty in a
+  // The name of the entry that contains an element of the flat buffer, for diagnostics. Empty in a
   // gap.
   std::optional<std::string> name_at(int64_t element) const;
 

@@ -36,7 +36,7 @@ class Tensor {
   Shape shape_;
 };
 
-// Copies between any two devices; shapes and types must be equal.
+// Copies between any two devices. Shapes and types must be equal.
 void copy(View to, ConstView from);
 // Returns the values as f32 on the CPU, from any type and device: for tests, files and reports.
 Tensor to_cpu_f32(ConstView from);

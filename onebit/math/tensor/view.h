@@ -1,4 +1,5 @@
-// Views: a pointer, an element type, a shape and a device; contiguous row-major, not owning.
+// Views: a pointer, an element type, a shape and a device. They are contiguous row-major, not
+// owning.
 #pragma once
 
 #include <algorithm>

@@ -1,13 +1,10 @@
 // Subcommands of the program. Each add_* declares one with its options and, if that one is given,
 // sets `chosen` to its work. A new command needs its file, two lines here and its name in
-// CMakeLists.txt. An application has its own file, which declares its commands, and a line here.
+// CMakeLists.txt. The commands of the applications are in the list of tasks.
 #pragma once
 
-#include "onebit/apps/classify/classify_command.h"
-#include "onebit/apps/embed/embed_command.h"
 #include "onebit/apps/pretrain/pretrain_command.h"
-#include "onebit/apps/squad/squad_command.h"
-#include "onebit/apps/tag/tag_command.h"
+#include "onebit/program/inspect/task_list.h"
 #include "onebit/training/commands/command_line.h"
 
 namespace onebit::cli {
@@ -23,6 +20,13 @@ void add_launch(commands::Command program, commands::Action& chosen);
 void add_plan(commands::Command program, commands::Action& chosen);
 void add_host(commands::Command program, commands::Action& chosen);
 
+// The groups of commands that tasks have, in the order of their list.
+inline void add_tasks(commands::Command program, commands::Action& chosen) {
+  for (const training::TaskKind& task : inspect::tasks()) {
+    if (task.add_commands != nullptr) task.add_commands(program, chosen);
+  }
+}
+
 // In the order of --help.
 inline constexpr void (*kCommands[])(commands::Command program, commands::Action& chosen) = {
     add_prepare,
@@ -32,10 +36,7 @@ inline constexpr void (*kCommands[])(commands::Command program, commands::Action
     pretrain::add_evaluate,
     add_convert,
     pretrain::add_fill,
-    squad::add_squad,
-    classify::add_classify,
-    tag::add_tag,
-    embed::add_embed,
+    add_tasks,
     add_tokenize,
     add_inspect,
     add_report,

@@ -1,5 +1,5 @@
 // onebit doctor: what this machine and this program offer for training, how fast they are, and
-// possible problems; or the same for many hosts, in a table.
+// possible problems. Or the same for many hosts, in a table.
 #include <fmt/format.h>
 
 #include <cstdlib>

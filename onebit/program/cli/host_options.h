@@ -27,8 +27,8 @@ struct ChosenHosts {
   bool in_slurm = false;
 };
 
-// The hosts that are named, otherwise those of the batch system's job, otherwise this machine with
-// one rank per memory node. Error: problems of the list, as one table.
+// The hosts that are named, otherwise the hosts of the batch system's job, otherwise this machine
+// with one rank per memory node. Error: problems of the list, as one table.
 ChosenHosts choose_hosts(const HostOptions& options);
 
 cluster::Agent agent_of(const HostOptions& options, bool in_slurm);

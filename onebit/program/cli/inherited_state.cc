@@ -32,7 +32,7 @@ void record_signals(int, char**, char**) {
   }
 }
 
-// Only functions of this section run before those of libraries. A C library that does not know the
+// Only functions of this section run before the libraries'. A C library that does not know the
 // section calls none, and nothing is restored.
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const kBeforeLibraries)(int, char**, char**) = record_signals;
@@ -48,8 +48,8 @@ void restore_inherited_signals() {
 void open_missing_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is that of the stream. It is opened the wrong way round, so that its
-    // use fails.
+    // The lowest free number is the stream's. It is opened the wrong way round, so that its use
+    // fails.
     const int wrong = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", wrong) != stream) return;
   }

@@ -16,7 +16,7 @@ void restore_inherited_signals();
 // writing to such an output fail, as they did before.
 void open_missing_streams();
 
-// Writes what is buffered for standard output. Returns `status`; reports an error and returns
+// Writes what is buffered for standard output. Returns `status`, or reports an error and returns
 // kFailure instead of kSuccess if any of the output could not be written (a full disk).
 int status_with_output(int status);
 

@@ -24,7 +24,7 @@ constexpr const char* kAbout =
 
 // Between parallel loops GCC's OpenMP lets threads spin for milliseconds. Where other programs or
 // ranks use the processors too, they spin on the time of the thread that they wait for: two threads
-// beside two busy programs took 33 s for what takes 9 s with this limit; on an idle machine both
+// beside two busy programs took 33 s for what takes 9 s with this limit. On an idle machine both
 // take 4 s. OpenMP reads its environment before main(), so the program starts itself anew.
 void limit_spinning(char** argv) {
   constexpr const char* kSpinCount = "GOMP_SPINCOUNT";

@@ -12,7 +12,7 @@ namespace onebit::cli {
 // the recipe sets them. If there is no model, the recipe is returned unchanged: the run reports the
 // error.
 Json with_sizes_of_model(Json recipe, const std::string& start);
-// The same for a run that continues from its checkpoint `tag`; empty: from the newest.
+// The same for a run that continues from its checkpoint `tag`. Empty: from the newest.
 Json with_sizes_of_run(Json recipe, const Path& run, const std::string& tag);
 
 }  // namespace onebit::cli

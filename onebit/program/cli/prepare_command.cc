@@ -188,7 +188,7 @@ int run(const Arguments& given) {
   if (given.from != "text") return run_samples(given);
   corpus::PrepareOptions options = to_options(given);
   if (!given.vocabulary.empty()) finetune::take_vocabulary(given.vocabulary, options);
-  // Signals are handled only during tokenizing, which polls for them; while the vocabulary is
+  // Signals are handled only during tokenizing, which polls for them. While the vocabulary is
   // learned, a signal ends the process at once.
   std::optional<training::Interruption> interruption;
   options.progress = [&](const corpus::PrepareProgress& progress) {

@@ -71,7 +71,7 @@ struct Question {
   bool output_open = true, error_open = true;
 };
 
-// Reads what is available; returns whether the reply is complete.
+// Reads what is available, and returns whether the reply is complete.
 bool advance(Question& question, Reply& reply) {
   const auto read = [&] {
     if (question.output_open) {

@@ -30,7 +30,7 @@ struct Agent {
   bool is_default = false;  // the user gave no --agent
 };
 
-// ssh in batch mode, so that a missing key is an error instead of a prompt; inside a Slurm job, a
+// ssh in batch mode, so that a missing key is an error instead of a prompt. Inside a Slurm job, a
 // job step.
 Agent default_agent(bool in_slurm);
 
@@ -42,7 +42,7 @@ inline constexpr const char* kThisMachine = "localhost";
 // 127.0.0.1, even for other names of this machine.
 bool runs_here(const Agent& agent, const std::string& host);
 
-// The argument vector that runs `command` in `folder` on the host; without the folder it ends with
+// The argument vector that runs `command` in `folder` on the host. Without the folder it ends with
 // a status of its own, which failure_of() knows.
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder);
@@ -57,7 +57,7 @@ struct Reply {
 };
 
 // Runs the command on all hosts, on many of them at a time, and waits until each has ended or taken
-// `limit_seconds`, or until `interrupted` returns true. Replies are in the order of the hosts; of
+// `limit_seconds`, or until `interrupted` returns true. Replies are in the order of the hosts. Of
 // endless output they keep the end.
 std::vector<Reply> ask_all(const Agent& agent, const std::vector<std::string>& hosts,
                            const Words& command, const std::string& folder, double limit_seconds,

@@ -15,13 +15,13 @@ struct Allocation {
   std::string system;  // "Slurm", "PBS"
   std::string job;     // the job's id
   Hosts hosts;
-  int threads = 0;  // per rank; 0: not set by the job
+  int threads = 0;  // per rank. 0: not set by the job
 };
 
-// Looks up an environment variable; null if it is not set.
+// Looks up an environment variable, or null if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-// Expands Slurm's node list, "n[01-03,07],m2-ib"; a name may have several brackets. Errors: an
+// Expands Slurm's node list, "n[01-03,07],m2-ib". A name may have several brackets. Errors: an
 // unclosed bracket, a malformed range.
 std::vector<std::string> expand_node_list(const std::string& text);
 // Expands Slurm's counts: "2(x3),1" gives 2, 2, 2, 1. Error: any other form.

@@ -33,7 +33,7 @@ const Value kVersion = [](const HostFacts& facts) { return facts.onebit; };
 const Value kBuild = [](const HostFacts& facts) { return facts.program_checksum; };
 const Value kMpi = [](const HostFacts& facts) { return facts.mpi; };
 
-// The checksums of an input's vocabulary and of the input, as one text; empty: it cannot be used.
+// The checksums of an input's vocabulary and of the input, as one text. Empty: it cannot be used.
 std::string content_of(const HostFacts& facts, size_t input) {
   if (input >= facts.inputs.size() || !facts.inputs[input].error.empty()) return "";
   return facts.inputs[input].vocabulary + " " + facts.inputs[input].checksum;
@@ -45,7 +45,7 @@ struct Standard {
   std::string where;  // hosts that have it: "on a, b"
 };
 
-// The most frequent value; hosts without a value do not count.
+// The most frequent value. Hosts without a value do not count.
 Standard of_most(const std::vector<CheckedHost>& checked, const Value& value_of) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // a value, and its hosts
   for (const CheckedHost& host : checked) {

@@ -34,9 +34,9 @@ struct CheckFindings {
 
 // What a run requires of its hosts besides being alike.
 struct Needs {
-  int64_t bytes_per_rank = 0;    // memory; 0: unknown
-  int64_t checkpoint_bytes = 0;  // minimum disk space in the run's folder; 0: unknown
-  int threads = 0;               // per rank; 0: what the host has
+  int64_t bytes_per_rank = 0;    // memory. 0: unknown
+  int64_t checkpoint_bytes = 0;  // minimum disk space in the run's folder. 0: unknown
+  int threads = 0;               // per rank. 0: what the host has
   bool binds = false;            // each thread is bound to its own core
 };
 
@@ -47,22 +47,22 @@ struct Expected {
   std::string remedy;  // for inputs that differ: "copy it from there"
 };
 
-// Compares the version and inputs of each host with the expected ones, or with those of most hosts
-// (in a tie, of the first host that answered); then clocks, processors, and the host's resources
-// with the needs of its ranks. `hosts` gives the ranks.
+// Compares the version and inputs of each host with the expected ones, or with the version and
+// inputs of most hosts (in a tie, of the first host that answered). Then it compares clocks,
+// processors, and the host's resources with the needs of its ranks. `hosts` gives the ranks.
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
                             const Needs& needs,
                             const std::optional<Expected>& expected = std::nullopt);
 
 // The hosts that answered, have the requested networks, and have the expected version and MPI, or
-// those of most hosts.
+// the ones of most hosts.
 std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked,
                                      const std::optional<Expected>& expected = std::nullopt);
 
 // A table with one row per host.
 std::string host_table(const std::vector<CheckedHost>& checked);
 
-// Physical cores that the host's ranks may use; 0 if unknown.
+// Physical cores that the host's ranks may use, or 0 if unknown.
 int usable_cores(const CheckedHost& host);
 
 }  // namespace onebit::cluster

@@ -1,5 +1,5 @@
 // The command lines of `onebit host` and `onebit doctor --json`, which the launcher runs on every
-// host. The launcher builds them with these functions; cli/host_command.cc and
+// host. The launcher builds them with these functions. cli/host_command.cc and
 // cli/doctor_command.cc parse them with the same names. `onebit host` is not for users.
 #pragma once
 
@@ -19,8 +19,8 @@ using Words = std::vector<std::string>;
 
 // The words, quoted where necessary (base/printable.h) and separated by spaces.
 std::string shell_line(const Words& words);
-// Splits at blanks. 'quoted', "quoted" and \escaped characters are read as in a shell; nothing is
-// expanded. Error: an unclosed quote; `place` names the text in the message.
+// Splits at blanks. 'quoted', "quoted" and \escaped characters are read as in a shell. Nothing is
+// expanded. Error: an unclosed quote. `place` names the text in the message.
 Words split_words(std::string_view text, const std::string& place);
 
 inline constexpr const char* kHostCommand = "host";
@@ -53,7 +53,7 @@ Words rank_words(const std::string& program, const Words& training);
 // How a host's watch is started (launch/host_watch.h).
 struct HostWatchOptions {
   std::string launch_id;
-  Path folder;  // temporary files of the attempt; made at the start, removed at the end
+  Path folder;  // temporary files of the attempt, made at the start, removed at the end
   double lease_seconds = 0;  // without a line for so long, the launcher counts as gone
 };
 

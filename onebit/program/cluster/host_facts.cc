@@ -29,7 +29,7 @@ void visit_output(Output& output, const Visit& visit) {
   visit("error", output.error);
 }
 
-// As above; inputs and output are not visited.
+// As above. Inputs and output are not visited.
 template <typename Facts, typename Visit>
 void visit_facts(Facts& facts, const Visit& visit) {
   visit(kVersion, facts.onebit);

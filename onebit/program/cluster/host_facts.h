@@ -15,7 +15,7 @@ namespace onebit::cluster {
 struct InputFacts {
   std::string path = {};
   std::string kind = {}, checksum = {};
-  std::string vocabulary = {};  // checksum; of a store, like `tokens`
+  std::string vocabulary = {};  // checksum, of a store like `tokens`
   int64_t tokens = 0;
   std::string error = {};  // why it cannot be used
 };
@@ -25,7 +25,7 @@ struct OutputFacts {
   std::string path = {};
   std::string checkpoint = {};                // tag of the newest one
   std::vector<std::string> checkpoints = {};  // tags of all, the oldest first
-  int64_t free_bytes = 0;                     // of its file system; 0: not known
+  int64_t free_bytes = 0;                     // of its file system. 0: not known
   std::string error = {};                     // why it cannot be written to
 };
 
@@ -33,8 +33,8 @@ struct OutputFacts {
 struct HostQuestion {
   std::vector<std::string> inputs = {};  // paths that the run reads: files, models, folders
   std::vector<std::string> stores = {};  // paths that must be stores of pre-training data
-  std::string output = {};               // the folder that the run writes to; empty: none
-  std::string interface = {};            // the networks that the run uses; empty: any
+  std::string output = {};               // the folder that the run writes to. Empty: none
+  std::string interface = {};            // the networks that the run uses. Empty: any
 };
 
 struct HostFacts {

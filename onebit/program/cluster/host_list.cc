@@ -73,7 +73,7 @@ const Host* find(const Hosts& hosts, std::string_view name) {
   return found == hosts.end() ? nullptr : &*found;
 }
 
-// The error in a line `HOST slots=N`; empty if there is none.
+// The error in a line `HOST slots=N`. Empty if there is none.
 std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
   constexpr std::string_view kKey = "slots=";
   if (std::string wrong = wrong_in_name(words[0]); !wrong.empty()) return wrong;

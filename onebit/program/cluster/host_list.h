@@ -11,12 +11,12 @@ namespace onebit::cluster {
 
 struct Host {
   std::string name;
-  // The numbers of the used slots, ascending; one rank per slot. Empty until set_ranks() if no
+  // The numbers of the used slots, ascending, one rank per slot. Empty until set_ranks() if no
   // number of slots was given (`--hosts a,b`).
   std::vector<int> slots;
-  int room = 0;             // slots that the host has; 0: not given
+  int room = 0;             // slots that the host has. 0: not given
   std::string place;        // where it is listed: "hosts:3", "--hosts"
-  std::string filter = {};  // the options that removed slots: "--include"; empty: none
+  std::string filter = {};  // the options that removed slots: "--include". Empty: none
 
   int ranks() const { return static_cast<int>(slots.size()); }
   // Whether only some of the slots are used.
@@ -29,7 +29,7 @@ Host make_host(std::string name, int room, std::string place);
 
 inline constexpr int kMaxSlots = 4096;  // of one host
 
-// The error in the name of a host; empty: a shell, mpirun and ssh can only read it as a host. Users
+// The error in the name of a host. Empty: a shell, mpirun and ssh can only read it as a host. Users
 // and batch systems give names alike.
 std::string wrong_in_name(std::string_view name);
 
@@ -41,13 +41,13 @@ Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& p
 Hosts parse_host_option(std::string_view text, Problems& problems);
 
 // DeepSpeed's filters, "a@c:0,2": hosts separated by @, each alone (all of its slots) or with slot
-// numbers. Keeps only the hosts and slots of `include` (empty: all) and then drops those of
-// `exclude`; the order is unchanged. Hosts without remaining slots are removed. Unknown hosts and
+// numbers. Keeps only the hosts and slots of `include` (empty: all) and then drops the ones of
+// `exclude`. The order is unchanged. Hosts without remaining slots are removed. Unknown hosts and
 // slots are added to `problems`, as is a filter that leaves nothing.
 Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view exclude,
                Problems& problems);
 
-// Gives every host `ranks_per_host` ranks on its first slots; 0: one rank per slot, and one on a
+// Gives every host `ranks_per_host` ranks on its first slots. 0: one rank per slot, and one on a
 // host without a number of slots. Hosts with fewer slots are added to `problems`, under the filter
 // that removed slots or where they are listed.
 void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems);

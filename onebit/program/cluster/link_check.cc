@@ -17,7 +17,7 @@
 
 namespace onebit::cluster {
 
-// All but the last sit in a circle and move by one seat per round; those opposite each other are
+// All but the last sit in a circle and move by one seat per round. The ones opposite each other are
 // partners. If the number is odd, the one that meets the missing seat rests.
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int count) {
   const int seats = count + count % 2, circle = seats - 1;
@@ -297,9 +297,9 @@ class LinkCheck {
 
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
-  Stopwatch news_, beat_;  // since the last reply of an end; since the last beat
+  Stopwatch news_, beat_;  // since the last reply of an end, and since the last beat
   std::string introduction_;
-  std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
+  std::vector<End> ends_;  // of the hosts in their order, then the launcher's
   // Keyed by to, from (indices of hosts) and range, so that replies may come in any order.
   std::map<std::tuple<size_t, size_t, size_t>, ClosedLink> closed_;
   LinkFindings findings_;

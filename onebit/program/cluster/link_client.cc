@@ -127,7 +127,7 @@ bool wait_for_any(std::vector<Attempt>& attempts) {
   return true;
 }
 
-// Ends the attempts of groups that have been reached; returns whether no attempt is open.
+// Ends the attempts of groups that have been reached, and returns whether no attempt is open.
 bool all_decided(std::vector<Attempt>& attempts, std::span<const LinkTarget> targets) {
   std::set<int> reached;
   for (size_t i = 0; i < attempts.size(); ++i) {
@@ -186,7 +186,7 @@ class Line {
     for (size_t i = 0; i < kTokenBytes; ++i) receive();
   }
 
-  // Sends a message of `bytes`; returns the seconds until the server has received all of it.
+  // Sends a message of `bytes`, and returns the seconds until the server has received all of it.
   double send(uint64_t bytes) {
     const Stopwatch running;
     std::string header;

@@ -17,7 +17,7 @@ struct LinkTarget {
 
 struct LinkTrial {
   bool reached = false;
-  std::string failure = {};  // why not; empty also if another of the group was faster
+  std::string failure = {};  // why not. Empty also if another of the group was faster
 };
 
 // Connects to all targets, to many at a time, until one of each group has answered or none of them

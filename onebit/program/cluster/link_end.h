@@ -13,12 +13,12 @@ namespace onebit::cluster {
 
 // The protocol between the launcher (link_check.h) and the link ends that it starts on hosts
 // (link_end.h): one JSON object per line. Other lines, which a shell's start-up files may print
-// before, are ignored; an empty one shows an end that the launcher is there.
+// before, are ignored. An empty one shows an end that the launcher is there.
 
 // Where a host listens.
 struct LinkPlace {
   std::string token = {};       // its greeting, which distinguishes it from other programs
-  std::vector<int> ports = {};  // [ranges]; 0: need not be reachable
+  std::vector<int> ports = {};  // [ranges]. 0: need not be reachable
   std::vector<std::string> addresses = {};  // IPv4
 };
 
@@ -43,7 +43,7 @@ struct LinkReply {
     kClosed,    // `peer` cannot be reached at a port of `range`, because of `text`
     kTrying,    // some more peers have been tried
     kTried,     // all peers have been tried
-    kMeasured,  // the link to `peer`; a nonempty `text` is the reason of a failure
+    kMeasured,  // the link to `peer`. A nonempty `text` is the reason of a failure
   };
 
   Kind kind = Kind::kTried;

@@ -80,7 +80,7 @@ struct Closed {
 }  // namespace
 
 Problems problems_of(const LinkFindings& found, const std::vector<PortRange>& ranges) {
-  // `ports` has the closed ports by unreachable host, trying host and reason; `rows` groups trying
+  // `ports` has the closed ports by unreachable host, trying host and reason. `rows` groups trying
   // hosts whose ports are equal.
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::pair<size_t, int>>>
       ports;

@@ -60,7 +60,7 @@ int port_of(const Socket& socket) {
   return ntohs(address.sin_port);
 }
 
-// Listeners at one port on all addresses; empty if it is taken on one of them.
+// Listeners at one port on all addresses. Empty if it is taken on one of them.
 std::vector<Socket> listening_on_all(const Addresses& addresses, int port) {
   std::vector<Socket> sockets;
   for (const in_addr address : addresses) {

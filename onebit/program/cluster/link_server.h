@@ -16,14 +16,14 @@
 namespace onebit::cluster {
 
 // On a connection the server first sends its token (kTokenBytes). A message is its length
-// (kLengthBytes, big-endian) followed by that many bytes; the server answers each complete message
+// (kLengthBytes, big-endian) followed by that many bytes. The server answers each complete message
 // with one byte.
 inline constexpr size_t kTokenBytes = 16, kLengthBytes = 8;
 inline constexpr size_t kMaxConnections = 1024;
 
 class LinkServer {
  public:
-  // Listens at the first port of every range that is free on all of `addresses` (IPv4; empty: on
+  // Listens at the first port of every range that is free on all of `addresses` (IPv4, or empty: on
   // every address of this machine), in a thread of its own. Others may connect too: at most
   // kMaxConnections are open at a time, and one that is silent for some seconds is closed. Error: a
   // range without a free port.

@@ -13,12 +13,12 @@ struct PortRange {
   std::string use = {};     // who listens there, for error messages
   int first = 0, last = 0;  // 0: chosen by the kernel
 
-  // "40000-40999"; "1024-65535" where the kernel chooses.
+  // "40000-40999", or "1024-65535" where the kernel chooses.
   std::string text() const;
   bool operator==(const PortRange&) const = default;
 };
 
-// Looks up an environment variable; empty if it is not set.
+// Looks up an environment variable. Empty if it is not set.
 using Variable = std::function<std::string(const std::string& name)>;
 
 // The port ranges of a run under `starter`, as its variables set them (docs/cluster.md, "Interfaces

@@ -8,15 +8,15 @@
 namespace onebit::cluster {
 
 // The IPv4 addresses of the interfaces that are up, in the system's order. `interfaces` selects
-// some by name ("eth1") or subnet ("10.0.0.0/24"), separated by commas; empty: all. Loopback
-// addresses are returned only if there are no others. Errors: a malformed subnet; no matching
+// some by name ("eth1") or subnet ("10.0.0.0/24"), separated by commas. Empty: all. Loopback
+// addresses are returned only if there are no others. Errors: a malformed subnet, or no matching
 // interface, with a list of the existing ones.
 std::vector<std::string> network_addresses(const std::string& interfaces);
 
 // The names and addresses under which this machine may stand in a list of hosts.
 struct OwnNames {
   std::string host;                        // as the system reports it, with or without its domain
-  std::function<std::string()> full_name;  // with its domain; empty: not known
+  std::function<std::string()> full_name;  // with its domain. Empty: not known
   // Whether the name, or the IPv4 address, stands for an address of this machine.
   std::function<bool(const std::string& name)> leads_here;
 };

@@ -11,7 +11,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr size_t kMostAlike = 4;  // lines of the same problem; a thousand hosts may have it
+constexpr size_t kMostAlike = 4;  // lines of the same problem. A thousand hosts may have it
 constexpr size_t kMostNamed = 3;
 constexpr size_t kMostRows = 40;
 

@@ -53,7 +53,7 @@ MpiVersion version_of_starter(std::string_view text) {
     const size_t at = text.find(name);
     if (at != std::string_view::npos) return open_mpi(text, at + name.size());
   }
-  // MPICH's own starter, and those of MPIs that come from it.
+  // MPICH's own starter, and the starters of MPIs that come from it.
   for (const std::string_view name : {"HYDRA", "Intel(R) MPI Library", "MVAPICH"}) {
     const size_t at = text.find(name);
     if (at == std::string_view::npos) continue;
@@ -121,7 +121,7 @@ std::string advice(const StarterNeeds& needs, Starter refused) {
 }
 
 // The program of the starter that fits this build: the usual one if it does, otherwise another name
-// of it. The program is asked only once, here; it is there.
+// of it. The program is asked only once, here. It is there.
 ChosenStarter fitting(const StarterNeeds& needs, Starter starter) {
   if (starter == Starter::kSrun) return {.starter = starter, .program = "srun"};
   const MpiVersion library = version_of_library(needs.mpi);

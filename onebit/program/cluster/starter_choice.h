@@ -19,8 +19,8 @@ struct MpiVersion {
   enum class Kind { kUnknown, kOpenMpi, kMpich };
 
   Kind kind = Kind::kUnknown;
-  int major = 0;       // of Open MPI, whose words for the same setting differ; 0: not known
-  std::string number;  // "5.0.7"; empty: not known
+  int major = 0;       // of Open MPI, whose words for the same setting differ. 0: not known
+  std::string number;  // "5.0.7". Empty: not known
 
   // "Open MPI 5.0.7", "MPICH 4.0.2"; "another MPI".
   std::string text() const;
@@ -34,7 +34,7 @@ MpiVersion version_of_library(std::string_view text);
 MpiVersion version_of_starter(std::string_view text);
 
 // Whether the starter can connect ranks that use the library. The parts of Open MPI must be of one
-// series; MPICH and its relatives have one protocol.
+// series. MPICH and its relatives have one protocol.
 bool fit_together(const MpiVersion& starter, const MpiVersion& library);
 
 struct StarterNeeds {
@@ -49,11 +49,11 @@ struct StarterNeeds {
 struct ChosenStarter {
   Starter starter = Starter::kAlone;
   std::string program = {};  // "mpirun", or another name of it that fits this build
-  MpiVersion version = {};   // of the program; unknown for srun
+  MpiVersion version = {};   // of the program, unknown for srun
 };
 
 // For several ranks or other hosts. Errors: the requested starter does not fit the MPI of this
-// build, its program is not in PATH, or the program of that name belongs to another MPI; the
+// build, its program is not in PATH, or the program of that name belongs to another MPI. The
 // message names what can be used instead.
 ChosenStarter choose_starter(const StarterNeeds& needs);
 

@@ -35,7 +35,7 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // This process's ends of the pipes, non-blocking; -1 once closed.
+  // This process's ends of the pipes, non-blocking, or -1 once closed.
   int input() const { return input_; }
   int output() const { return output_; }
   int error() const { return error_; }
@@ -47,9 +47,9 @@ class Subprocess {
   bool is_behind() const { return !unwritten_.empty(); }
   void close_input();
 
-  // How the process ended; empty while it runs.
+  // How the process ended. Empty while it runs.
   std::optional<Ended> poll();
-  // Signals the process alone or its whole group; no effect once poll() has seen the end.
+  // Signals the process alone or its whole group. No effect once poll() has seen the end.
   void signal(int number) const;
   void signal_group(int number) const;
 

@@ -165,7 +165,7 @@ class Conversion {
     }
   }
 
-  // The type for config.json: that of all tensors, f32 if they are mixed.
+  // The type for config.json: the type of all tensors, f32 if they are mixed.
   DType written_type(const formats::TensorSource& tensors) const {
     if (options_.dtype) return *options_.dtype;
     std::set<DType> types;

@@ -22,17 +22,17 @@ struct ConvertOptions {
   std::optional<Path> config;
   std::optional<int64_t> heads;
   std::optional<ChosenActivation> activation;  // absent: as in the config
-  std::optional<Path> vocabulary;  // vocab.txt or tokenizer.json; absent: the one beside `input`
+  std::optional<Path> vocabulary;  // vocab.txt or tokenizer.json. Absent: the one beside `input`
   std::optional<text::Casing> casing;  // absent: from tokenizer_config.json, else the vocabulary
-  std::optional<DType> dtype;          // of the values; absent: unchanged
+  std::optional<DType> dtype;          // of the values. Absent: unchanged
   formats::Naming naming = formats::Naming::kHuggingFace;  // of the tensors written
   std::vector<std::string> drop;  // tensors that begin with one of these are left out
 };
 
 // Writes the folder, whole or not at all, and returns lines that report findings and decisions.
-// Errors: see open_checkpoint() and detect_naming(); tensors missing, unexpected or of another
-// shape, all listed; a config or a vocabulary that is missing or belongs to another model; a casing
-// that the vocabulary contradicts; `output` exists.
+// Errors: see open_checkpoint() and detect_naming(). Tensors are missing, unexpected or of another
+// shape, all listed. A config or a vocabulary is missing or belongs to another model. The
+// vocabulary contradicts the casing. `output` exists.
 std::vector<std::string> convert(const ConvertOptions& options);
 
 }  // namespace onebit::convert

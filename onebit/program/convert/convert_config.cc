@@ -103,7 +103,7 @@ std::optional<Path> find_file(const std::vector<Path>& folders,
   return std::nullopt;
 }
 
-// An experiment file of DeepSpeed's BERT has the model under a key of its own; its vocabulary size
+// An experiment file of DeepSpeed's BERT has the model under a key of its own. Its vocabulary size
 // is a placeholder.
 EncoderConfigFile read_config(const Path& path, int64_t words) {
   const Json file = read_json(path, formats::kMaxConfigBytes);

@@ -48,8 +48,9 @@ struct ConvertSource {
 formats::ModelNames names_of_source(const ConvertOptions& options,
                                     const std::vector<Path>& folders);
 
-// Returns config, vocabulary and tokenizer; appends decisions to `lines`. The config's vocab_size
-// is the number of rows to be written; its architecture is the one that the config names.
+// Returns config, vocabulary and tokenizer, and appends decisions to `lines`. The config's
+// vocab_size is the number of rows to be written. Its architecture is the one that the config
+// names.
 formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
                                           const ConvertSource& source,
                                           std::vector<std::string>& lines);

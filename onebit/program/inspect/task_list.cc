@@ -2,15 +2,19 @@
 
 #include <algorithm>
 
+#include "onebit/apps/classify/classify_command.h"
 #include "onebit/apps/classify/classify_config.h"
 #include "onebit/apps/classify/classify_task.h"
+#include "onebit/apps/embed/embed_command.h"
 #include "onebit/apps/embed/embed_config.h"
 #include "onebit/apps/embed/embed_task.h"
 #include "onebit/apps/pretrain/pretraining_config.h"
 #include "onebit/apps/pretrain/pretraining_inspection.h"
 #include "onebit/apps/pretrain/pretraining_task.h"
+#include "onebit/apps/squad/squad_command.h"
 #include "onebit/apps/squad/squad_config.h"
 #include "onebit/apps/squad/squad_task.h"
+#include "onebit/apps/tag/tag_command.h"
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/apps/tag/tag_task.h"
 #include "onebit/training/training/task_inputs.h"
@@ -41,11 +45,13 @@ engine::EngineConfig read_embed(Keys& recipe) {
 constexpr training::TaskKind kTasks[] = {
     {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe,
      pretrain::make_pretraining_task},
-    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe, squad::make_squad_task},
+    {squad::kSquadTask, read_squad, squad::inspect_squad_recipe, squad::make_squad_task,
+     squad::add_squad},
     {classify::kClassifyTask, read_classify, classify::inspect_classify_recipe,
-     classify::make_classify_task},
-    {tag::kTagTask, read_tag, tag::inspect_tag_recipe, tag::make_tag_task},
-    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe, embed::make_embed_task},
+     classify::make_classify_task, classify::add_classify},
+    {tag::kTagTask, read_tag, tag::inspect_tag_recipe, tag::make_tag_task, tag::add_tag},
+    {embed::kEmbedTask, read_embed, embed::inspect_embed_recipe, embed::make_embed_task,
+     embed::add_embed},
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ struct AttemptOutcome {
   Cause cause;             // of a failure, also of a failed checkpoint after a request to end
   int64_t step = -1;       // at the failure
   int64_t last_step = -1;  // last step seen: merely slow ranks continue until they are ended
-  // Step of the checkpoint that the run continues from, as the run reported it; -1: not reported.
+  // Step of the checkpoint that the run continues from, as the run reported it. -1: not reported.
   int64_t saved_step = -1;
   double ending_seconds = 0;  // from the first sign of a failure until all processes had ended
   int ended_ranks = 0;        // ranks that neither ended by themselves nor by the starter

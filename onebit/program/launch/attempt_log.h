@@ -50,7 +50,7 @@ struct NumberedFolder {
   Path folder = {};
 };
 
-// Makes the folder of the next attempt in the run's folder of logs; numbers begin with 1. Two
+// Makes the folder of the next attempt in the run's folder of logs. Numbers begin with 1. Two
 // launches that begin at once get two numbers. Error: the folder cannot be made.
 NumberedFolder take_attempt(const Path& logs);
 

@@ -15,8 +15,8 @@ struct BatchFit {
   engine::BatchSizes sizes;  // for these ranks
 };
 
-// Fits the planned batch to `most` ranks, or to as many as there are samples if those are fewer.
-// The micro-batch never grows, since memory was planned for the given one; accumulation grows
+// Fits the planned batch to `most` ranks, or to as many as there are samples if these are fewer.
+// The micro-batch never grows, since memory was planned for the given one. Accumulation grows
 // instead, and a batch that does not divide is distributed unevenly.
 BatchFit fit_batch(const engine::BatchSizes& planned, int most);
 
@@ -27,7 +27,7 @@ cluster::Words overrides_of(const engine::BatchSizes& sizes);
 void keep_ranks(cluster::Hosts& hosts, int ranks);
 // As keep_ranks(), for runs in which each host of `planned` keeps its part of a checkpoint and a
 // copy of the previous host's part (a ring). A host loses its last rank only if every host has one
-// rank; then a host is preferred whose two neighbours are both present, so that no part is lost
+// rank. Then a host is preferred whose two neighbours are both present, so that no part is lost
 // together with the parts of absent hosts.
 void keep_ranks_and_copies(cluster::Hosts& hosts, int ranks, const cluster::Hosts& planned);
 

@@ -6,7 +6,7 @@
 
 namespace onebit::launch {
 
-// Parses "90", "90s", "1.5m", "10min", "2h" and "500ms" into seconds; empty for any other text and
+// Parses "90", "90s", "1.5m", "10min", "2h" and "500ms" into seconds. Empty for any other text and
 // for values that are not positive.
 std::optional<double> parse_duration(std::string_view text);
 

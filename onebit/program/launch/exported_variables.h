@@ -31,7 +31,7 @@ std::vector<std::string> exported_names(const std::vector<std::string>& environm
                                         const std::vector<std::string>& asked,
                                         cluster::Problems& problems);
 
-// Parses a file of lines NAME=VALUE into "NAME=value"; a leading `export ` and quotes around the
+// Parses a file of lines NAME=VALUE into "NAME=value". A leading `export ` and quotes around the
 // value are removed, blank lines and lines that begin with # are skipped. Other lines are added to
 // `problems`.
 std::vector<std::string> parse_variables(std::string_view text, const std::string& path,

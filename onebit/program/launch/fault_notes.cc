@@ -149,7 +149,7 @@ Cause FaultNotes::cause(const std::string& starter) const {
             .text = *reported_,
             .is_usage = reported_kind_ == RunEvent::Kind::kFailedUsage};
   }
-  // The program reports its own errors; this one comes from a library or the starter.
+  // The program reports its own errors. This one comes from a library or the starter.
   if (status_) return {.kind = FaultKind::kOutside, .text = *status_};
   if (terminated_ && !noticed_) return {.kind = FaultKind::kOutside, .text = *terminated_};
   if (noticed_ || unmarked_) {

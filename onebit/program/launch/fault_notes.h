@@ -22,7 +22,7 @@ struct Failure {
   FaultKind kind = FaultKind::kOutside;
   std::string cause;       // one line
   int64_t step = -1;       // the last one seen
-  std::string checkpoint;  // tag of the one to continue from; empty: none
+  std::string checkpoint;  // tag of the one to continue from. Empty: none
   bool begun = true;       // this or an earlier attempt of the launch has begun to train
 };
 
@@ -40,7 +40,7 @@ class RestartPolicy {
 
   // Decides after a failed attempt. An error that the program reports ends the run at once if no
   // attempt has begun to train (the input is wrong), and at its second occurrence in a row at the
-  // same step; any other failure ends it at the third.
+  // same step. Any other failure ends it at the third.
   RestartDecision after(const Failure& failure);
 
  private:
@@ -61,9 +61,9 @@ class FaultNotes {
  public:
   explicit FaultNotes(const AttemptLog& log) : log_(log) {}
 
-  // Takes a failure that a rank reports; other events are ignored.
+  // Takes a failure that a rank reports. Other events are ignored.
   void add(int rank, const RunEvent& event);
-  // Takes error lines and ends of ranks; other lines are ignored.
+  // Takes error lines and ends of ranks. Other lines are ignored.
   void add(const RankLine& line);
   // Takes a line of the starter's own output, of which the first paragraph that is no warning
   // counts, unless a later one says how a rank was killed.

@@ -24,7 +24,7 @@ class HostLink {
   const std::string& host() const { return host_; }
   // Adds what poll() has to wait for: the streams of the watch, and its input while it is behind.
   void add_sources(std::vector<pollfd>& sources) const;
-  // Reads what has arrived, unless poll() has reported that nothing has; sends what the watch has
+  // Reads what has arrived, unless poll() has reported that nothing has. Sends what the watch has
   // not accepted yet, and a beat that shows it that the launcher is alive. Must be called at least
   // every kBeatSeconds.
   void advance(double now, bool has_arrived = true);
@@ -38,7 +38,7 @@ class HostLink {
   // The last line of the agent's standard error, all of which is read.
   std::string complaint() const;
 
-  // Requests the states of the ranks on the host; looked() once states() is complete.
+  // Requests the states of the ranks on the host. looked() once states() is complete.
   void look();
   bool looked() const { return looked_; }
   const std::map<int, char>& states() const { return states_; }
@@ -60,7 +60,7 @@ class HostLink {
   bool open_ = true, error_open_ = true, ready_ = false, looked_ = false, ending_ = false,
        ended_ = false;
   std::set<int> ended_ranks_;
-  std::map<int, char> states_;  // by rank; as in /proc/PID/stat
+  std::map<int, char> states_;  // by rank, as in /proc/PID/stat
 };
 
 }  // namespace onebit::launch

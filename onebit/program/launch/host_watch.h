@@ -30,9 +30,9 @@ struct WatchReply {
   enum class Kind {
     kBeat,    // the watch is alive
     kReady,   // the host is prepared
-    kRank,    // the state of `rank`; after a kLook, one for each rank
+    kRank,    // the state of `rank`. After a kLook, one for each rank
     kLooked,  // all states have been sent
-    kEnded,   // the attempt's processes are gone; the watch killed `ended_ranks`
+    kEnded,   // the attempt's processes are gone. The watch killed `ended_ranks`
   };
 
   Kind kind = Kind::kBeat;

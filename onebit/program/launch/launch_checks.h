@@ -29,14 +29,14 @@ class LaunchChecks {
 
   // Asks the hosts of the options for their facts.
   std::vector<cluster::CheckedHost> ask() const;
-  // The problems, for a table for the user, that prevent the run from starting on these hosts; if
-  // `checked` is empty, only those of this machine.
+  // The problems, for a table for the user, that prevent the run from starting on these hosts. If
+  // `checked` is empty, only the problems of this machine.
   cluster::Problems problems(const std::vector<cluster::CheckedHost>& checked,
                              const KnownCheckpoint& checkpoint) const;
-  // Compares the hosts (host_check.h). `threads` is per rank; 0: not chosen yet.
+  // Compares the hosts (host_check.h). `threads` is per rank. 0: not chosen yet.
   cluster::CheckFindings compare(const std::vector<cluster::CheckedHost>& checked,
                                  int threads = 0) const;
-  // From now on programs and inputs must equal those of these hosts, which are alike: a launch
+  // From now on programs and inputs must equal the ones of these hosts, which are alike: a launch
   // never continues with other ones, whatever changes before a restart.
   void hold_to(const std::vector<cluster::CheckedHost>& checked);
   // Removes hosts that others cannot reach at the ports of the run, with warnings.

@@ -155,7 +155,7 @@ class Launcher {
 
   // An attempt that has begun to train has checked that its folder holds no other run, or has gone
   // back to the checkpoint of --resume TAG, so the following attempts continue from the newest one.
-  // Before that --resume stays as given; otherwise a run that exists on a host's disk would be
+  // Before that --resume stays as given. Otherwise a run that exists on a host's disk would be
   // continued without a request.
   cluster::Words training_words(const Choice& choice) const {
     cluster::Words words = training_.words;
@@ -249,7 +249,7 @@ class Launcher {
     return kAskedToEnd;
   }
 
-  // The pause before the next attempt; empty if there is no next attempt.
+  // The pause before the next attempt. Empty if there is no next attempt.
   std::optional<double> after(const AttemptOutcome& outcome, const Choice& choice) {
     if (outcome.cause.is_usage) return std::nullopt;
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
@@ -274,7 +274,7 @@ class Launcher {
   }
 
   // The choice for another attempt, from the hosts that answer and pass the checks. Waits for
-  // enough of them; empty if they do not come.
+  // enough of them. Empty if they do not come.
   std::optional<Choice> next_choice() {
     const bool may_be_fewer = options_.min_hosts > 0 && !needs_all_;
     const int wanted = may_be_fewer ? options_.min_hosts : static_cast<int>(options_.hosts.size());

@@ -17,15 +17,15 @@ namespace onebit::launch {
 // The training command to launch.
 struct TrainingCommand {
   cluster::Words words;             // without the program and without --resume
-  cluster::Words resume;            // --resume as given; empty: not given
+  cluster::Words resume;            // --resume as given. Empty: not given
   std::string output;               // the folder of the run
-  std::vector<std::string> inputs;  // recipe, models, texts; must be the same on all hosts
-  std::vector<std::string> stores;  // stores of pre-training data; the same
+  std::vector<std::string> inputs;  // recipe, models, texts, must be the same on all hosts
+  std::vector<std::string> stores;  // stores of pre-training data, likewise
   bool sets_threads = false;        // --threads is among the words
   engine::BatchSizes batch;         // at the planned number of ranks
   int64_t checkpoint_copies = 1;    // hosts that keep each shard
-  int64_t bytes_per_rank = 0;       // memory; 0: unknown
-  int64_t checkpoint_bytes = 0;     // minimum disk space; 0: unknown
+  int64_t bytes_per_rank = 0;       // memory. 0: unknown
+  int64_t checkpoint_bytes = 0;     // minimum disk space. 0: unknown
 };
 
 struct LaunchOptions {
@@ -34,7 +34,7 @@ struct LaunchOptions {
   cluster::ChosenStarter starter;
   std::string program;  // absolute path, the same on all hosts
   std::string folder;   // working directory
-  int threads = 0;      // per rank; 0: the cores of a host divided among its ranks
+  int threads = 0;      // per rank. 0: the cores of a host divided among its ranks
   enum class Bind { kAuto, kCore, kNone } bind = Bind::kAuto;
   std::string interface;
   std::vector<std::string> exports;    // names of variables
@@ -55,12 +55,12 @@ struct LaunchOptions {
 // The exit status of `onebit launch` besides 0, 1 and 2.
 inline constexpr int kAskedToEnd = 75;  // EX_TEMPFAIL: start the same command again to continue
 
-// Checks all hosts as launch() does, then prints the command that it would run. Errors: those of
-// the checks.
+// Checks all hosts as launch() does, then prints the command that it would run. Errors: as the
+// checks.
 int show_launch(const LaunchOptions& options, const TrainingCommand& training);
 
 // Runs the training and returns the exit status, 0 if the run is finished. Error: the checks found
-// problems, which the message lists as one table; nothing has been started.
+// problems, which the message lists as one table. Nothing has been started.
 int launch(const LaunchOptions& options, const TrainingCommand& training);
 
 }  // namespace onebit::launch

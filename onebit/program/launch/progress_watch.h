@@ -11,7 +11,7 @@
 namespace onebit::launch {
 
 struct ProgressLimits {
-  std::optional<double> hang_seconds;  // between two steps; empty: ten median steps, at least 60 s
+  std::optional<double> hang_seconds;  // between two steps. Empty: ten median steps, at least 60 s
   double phase_seconds = 600;  // without steps: the start, an evaluation, the last checkpoint
 };
 
@@ -20,17 +20,17 @@ class ProgressWatch {
   // Times are seconds on any clock. An attempt begins in the phase "start".
   ProgressWatch(const ProgressLimits& limits, double now);
 
-  // Takes an event; failures are ignored.
+  // Takes an event. Failures are ignored.
   void event(const RunEvent& event, double now);
-  // Empty while the run makes progress; otherwise what is missing, and for how long: "no step for
+  // Empty while the run makes progress. Otherwise what is missing, and for how long: "no step for
   // 61 s".
   std::optional<std::string> complaint(double now) const;
 
   // Seconds that may pass until the next event.
   double limit() const;
-  // The last step seen; -1 before the first event.
+  // The last step seen, or -1 before the first event.
   int64_t step() const { return step_; }
-  // Step of the checkpoint that the run would continue from, its last one or the one it began with;
+  // Step of the checkpoint that the run would continue from, its last one or the one it began with.
   // 0: there is none, -1: unknown.
   int64_t saved_step() const { return saved_step_; }
   bool has_begun() const { return saved_step_ >= 0; }  // training has begun

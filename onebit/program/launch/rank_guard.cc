@@ -35,7 +35,7 @@ struct Parsed {
   std::string_view rest;  // what follows the text
 };
 
-// Parses a line that begins with kBegin; nothing if its mark is incomplete.
+// Parses a line that begins with kBegin, or nothing if its mark is incomplete.
 std::optional<Parsed> parsed(std::string_view line) {
   constexpr std::string_view kKinds = "oevx";
   if (line.size() < 2 || kKinds.find(line[1]) == std::string_view::npos) return std::nullopt;

@@ -38,7 +38,7 @@ std::optional<cluster::Ended> parse_end(std::string_view text);
 
 // Parses the stream of a starter, in pieces of any size. A starter reads each rank's stream in
 // blocks, so text of another rank or of the starter itself may come between two parts of a long
-// line. Parts are matched by length; an unmarked line of exactly the missing length is taken as the
+// line. Parts are matched by length. An unmarked line of exactly the missing length is taken as the
 // missing part.
 class RankLineReader {
  public:

@@ -16,11 +16,11 @@ namespace onebit::launch {
 struct StartRequest {
   cluster::Hosts hosts;
   cluster::Agent agent;
-  std::string program;               // the starter, such as "mpirun"; of kTcp, onebit
+  std::string program;               // the starter, such as "mpirun", of kTcp, onebit
   int open_mpi = 0;                  // the series of Open MPI's mpirun: 4, 5
-  int threads = 0;                   // per rank; 0: unknown
+  int threads = 0;                   // per rank. 0: unknown
   bool bind = false;                 // bind every rank to `threads` cores of its own
-  std::string interface;             // interface or subnet 10.0.0.0/24; empty: the starter chooses
+  std::string interface;             // interface or subnet 10.0.0.0/24. Empty: the starter chooses
   std::vector<std::string> exports;  // names of variables
   std::string folder;                // working directory
   std::string launch_id;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "onebit/exchange/engine/optimizer_list.h"
 #include "onebit/exchange/optim/adam.h"
-#include "onebit/exchange/optim/optimizer_list.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
@@ -21,7 +21,7 @@ DType sixteen_bits(const engine::EngineConfig& config) {
   return config.compute == DType::kF16 ? DType::kF16 : DType::kBF16;
 }
 
-// The method with the recipe's name; if there is none (1-bit LAMB), the first that sends as much:
+// The method with the recipe's name. If there is none (1-bit LAMB), the first that sends as much:
 // some methods have updates in which nothing is sent.
 template <typename Recipes>
 auto most_like(const optim::OptimizerRecipe& own, Recipes& others) {
@@ -48,7 +48,7 @@ std::vector<Choice> choices_of(const engine::EngineConfig& config, const optim::
                        .optimizer = own.compresses() ? optim::adam_recipe({}) : config.optimizer});
   }
   std::vector<std::shared_ptr<const optim::OptimizerRecipe>> compressed =
-      optim::compressed_recipes(tenth);
+      engine::compressed_recipes(tenth);
   if (own.compresses()) *most_like(own, compressed) = config.optimizer;
   for (const auto& optimizer : compressed) {
     choices.push_back({.name = std::string(optimizer->title()),

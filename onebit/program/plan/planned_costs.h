@@ -25,13 +25,12 @@ struct RecipeWork {
 
 // Counts the operations of the model with one layer and with two by running them
 // (kernels/device_switch.h). Every layer after the first does the same work. `type` is the type of
-// the matrix products, for which rates will be given. Runs a sequence twice; nothing is timed.
+// the matrix products, for which rates will be given. Runs a sequence twice. Nothing is timed.
 RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type);
 
 // The times of one pass over `sequences` on a rank that has one of `host_parts` equal parts of the
 // machine. `table` describes the whole model and need not be allocated. A layer's gradients are
-// ready when its backward pass has ended; those of the heads are ready first, those of the
-// embeddings last.
+// ready when its backward pass has ended. The heads' are ready first, the embeddings' last.
 costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,
                             const ParameterTable& table, int64_t sequences, int host_parts);
 
@@ -71,7 +70,7 @@ double agreement_seconds(const PlannedCluster& cluster);
 struct PlannedStep {
   const RecipeWork& work;
   const costs::MachineCosts& machine;
-  const ParameterTable& table;  // of the model; need not be allocated
+  const ParameterTable& table;  // of the model, need not be allocated
   const engine::EngineConfig& config;
 };
 

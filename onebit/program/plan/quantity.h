@@ -15,7 +15,7 @@ inline constexpr const char* kBandwidthForm =
     "a number with kb/s, Mb/s, Gb/s (bits) or kB/s, MB/s, GB/s (bytes), from 1 kb/s to 100 Tb/s, "
     "as in 10Gb/s";
 
-// Parses "50us", "0.2 ms", "1s" and "800ns" into seconds; empty for any other text, for negative
+// Parses "50us", "0.2 ms", "1s" and "800ns" into seconds. Empty for any other text, for negative
 // values and for more than a minute.
 std::optional<double> parse_latency(std::string_view text);
 inline constexpr const char* kLatencyForm =

@@ -118,7 +118,7 @@ class Planner {
   std::vector<Choice> choices_;
 };
 
-// First a single host with fewer ranks, then full hosts; the number doubles each time.
+// First a single host with fewer ranks, then full hosts. The number doubles each time.
 std::vector<PlannedCluster> clusters_like(const PlannedCluster& asked) {
   std::vector<PlannedCluster> clusters;
   PlannedCluster cluster = asked;

@@ -13,7 +13,7 @@
 
 namespace onebit::plan {
 
-// A way to exchange gradients; lists start with the simplest.
+// A way to exchange gradients. Lists start with the simplest.
 struct Choice {
   std::string name;  // "f32 averages", "1-bit Adam", ...
   bool of_recipe = false;
@@ -21,7 +21,7 @@ struct Choice {
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
 };
 
-// The seconds of a step of one kind; they add up to `all`.
+// The seconds of a step of one kind. They add up to `all`.
 struct StepSeconds {
   double all = 0, forward = 0, backward = 0, optimizer = 0;
   // The time that the exchange adds: its work on the processor, the wire time that extends beyond
@@ -41,7 +41,7 @@ struct PlannedRun {
 
 struct PlannedRanks {
   PlannedCluster cluster;
-  std::string cannot;            // why the recipe cannot run on so many ranks; otherwise empty
+  std::string cannot;            // why the recipe cannot run on so many ranks. Otherwise empty
   std::vector<PlannedRun> runs;  // one for each choice
 };
 
@@ -75,7 +75,7 @@ struct RunPlan {
 };
 
 // `context` runs the recipe's passes to count their work. Errors: the batch does not divide among
-// the ranks; a host has fewer threads than ranks.
+// the ranks, or a host has fewer threads than ranks.
 RunPlan make_plan(Context& context, const pretrain::PretrainingConfig& config,
                   const costs::MachineCosts& machine, const PlanRequest& request);
 

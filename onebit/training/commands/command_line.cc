@@ -24,7 +24,7 @@ std::optional<Integer> decimal_number(const std::string& text) {
   return has_zeros ? std::nullopt : whole_number<Integer>(text);
 }
 
-// The error of a number in another form than the decimal one, such as 010; otherwise empty.
+// The error of a number in another form than the decimal one, such as 010. Otherwise empty.
 std::string wrong_form(const std::string& text) {
   const size_t first = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
   const bool is_number = text.size() > first && text[first] >= '0' && text[first] <= '9';
@@ -34,7 +34,7 @@ std::string wrong_form(const std::string& text) {
                      text);
 }
 
-// The one conversion of the options whose values are whole numbers. `take` gets the value; `shown`
+// The one conversion of the options whose values are whole numbers. `take` gets the value. `shown`
 // returns it for --help.
 template <typename Integer>
 Option add_integer(CLI::App& command, const std::string& names,

@@ -19,10 +19,10 @@ class Validator;
 
 namespace onebit::commands {
 
-// The work of the program after the command line is parsed; returns the exit status.
+// The work of the program after the command line is parsed. It returns the exit status.
 using Action = std::function<int()>;
 
-// Returns the error in a value; empty if the value is valid.
+// Returns the error in a value. Empty if the value is valid.
 using Fault = std::function<std::string(const std::string&)>;
 
 // A condition on the value of an option.
@@ -64,11 +64,11 @@ class Option {
   // excludes(): the options cannot be given together. needs(): this one requires the other.
   Option excludes(Option other) const;
   Option needs(Option other) const;
-  // The number of values; if `least` is 0, default_str() is the value of an option without one.
+  // The number of values. If `least` is 0, default_str() is the value of an option without one.
   Option expected(int least, int most) const;
   // false: several values are given by repeating the option.
   Option allow_extra_args(bool allow) const;
-  // Texts for --help: the kind of value; the default, as a text or from the variable.
+  // Texts for --help: the kind of value, and the default, as a text or from the variable.
   Option type_name(const std::string& kind) const;
   Option default_str(const std::string& text) const;
   Option capture_default_str() const;
@@ -78,7 +78,7 @@ class Option {
 };
 
 // A handle of the program or a command. `names` is, for example, "--output,-o", or "path" for a
-// positional value; `about` is the description in --help. A variable keeps its value if its option
+// positional value. `about` is the description in --help. A variable keeps its value if its option
 // is not given, and must live until the command line is parsed. A text that is given must not be
 // empty.
 class Command {

@@ -15,7 +15,7 @@ void add_pretrained_model_option(Command command, std::string& model);
 // --model, of a command that takes settings that are not given from the model's run.
 void add_fine_tuned_model_option(Command command, std::string& model);
 
-// --compute, of a command that uses a model; absent for "auto", the default.
+// --compute, of a command that uses a model. Absent for "auto", the default.
 void add_compute_option(Command command, std::optional<DType>& compute);
 
 }  // namespace onebit::commands

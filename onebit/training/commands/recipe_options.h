@@ -24,12 +24,12 @@ void add_log_level(Command command);
 
 // Chooses the transport for buffers on CUDA devices.
 
-// Gives `world` the transport for the context's device; none where all ranks are on CPUs. The
+// Gives `world` the transport for the context's device, or none where all ranks are on CPUs. The
 // recipe decides. If it names no backend: NCCL if every rank has a device of its own, otherwise
 // what connects the processes, through host memory unless cuda_aware. The choice is logged.
-// Collective.
-// Errors: NCCL with two ranks on one device; MPI or TCP where the other one connects the processes;
-// cuda_aware with an MPI that does not accept device pointers; CUDA on some ranks only.
+// Collective. Errors: NCCL with two ranks on one device, MPI or TCP where the other one connects
+// the processes, cuda_aware with an MPI that does not accept device pointers, CUDA on some ranks
+// only.
 void choose_transport(transport::World& world, const Context& context,
                       const engine::TransportRequest& request);
 
@@ -40,7 +40,7 @@ struct RecipeOptions {
   std::string recipe, output;
   Overrides overrides;
   bool resume = false;
-  std::string tag;  // to resume from; empty: the latest
+  std::string tag;  // to resume from. Empty: the latest
   std::optional<training::ProfileRequest> profile;
   DeviceOptions device;
 };

@@ -68,7 +68,7 @@ std::string missing_command(const CLI::App& command) {
 }
 
 // The command whose name was taken as a value of this one, as in `onebit launch --hosts a pretrain
-// --recipe r`; empty if there is none.
+// --recipe r`. Empty if there is none.
 std::string command_without_dashes(const CLI::App& command) {
   if (command.get_parent() == nullptr) return {};
   for (const CLI::Option* option : command.get_options()) {

@@ -11,7 +11,7 @@ class App;
 
 namespace onebit::commands {
 
-// Exit statuses of the program. A wrong command line is a usage error; a missing file, a recipe
+// Exit statuses of the program. A wrong command line is a usage error. A missing file, a recipe
 // that does not fit, anything that goes wrong later is a failure.
 inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;
@@ -33,7 +33,7 @@ std::string explanation(const CLI::App& program, const std::exception& error);
 // Error: an option has another option as its value, so its own value is missing.
 void require_values(const CLI::App& program);
 
-// Prints help or version if `error` requests them; otherwise one line with the error and the
+// Prints help or version if `error` requests them. Otherwise one line with the error and the
 // nearest command or option, and one that names the command's --help. Returns the exit status.
 // Ranks above 0 of a launcher print nothing and wait for rank 0, since all have the same command
 // line.

@@ -54,11 +54,11 @@ struct MachineCosts {
 };
 
 // Takes about six seconds per type. The pass is one of two layers of bert-base over 8 sequences of
-// 128 tokens; exchanges run between two ranks that are threads. CPU contexts only.
+// 128 tokens. Exchanges run between two ranks that are threads. CPU contexts only.
 MachineCosts measure_machine_costs(Context& context);
 
 Json to_json(const MachineCosts& costs);
-// Errors: no such file; not written by write_machine_costs(); a figure that is not a positive
+// Errors: no such file, not written by write_machine_costs(), a figure that is not a positive
 // number.
 MachineCosts read_machine_costs(const Path& path);
 void write_machine_costs(const Path& path, const MachineCosts& costs);

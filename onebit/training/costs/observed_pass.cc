@@ -81,7 +81,7 @@ void add(ByKind& work, ByKind& seconds, const ProfileSum& sum) {
   }
 }
 
-// Divides a backward pass into parts by its phases; a forward pass is a single part.
+// Divides a backward pass into parts by its phases. A forward pass is a single part.
 ObservedPass parts_of(const std::vector<ProfileSum>& sums, bool backward) {
   ObservedPass pass;
   for (const ProfileSum& sum : sums) {
@@ -117,7 +117,7 @@ class Observer {
                 shape.memory, true);
   }
 
-  // Each half has its own profile; time between its operations is added to the half's `rest`.
+  // Each half has its own profile. The time between its operations is added to the half's `rest`.
   ObservedPass pass() {
     Profile forward, backward;
     Stopwatch watch;

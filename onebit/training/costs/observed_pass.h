@@ -24,11 +24,11 @@ struct ByKind {
 ByKind operator+(const ByKind& a, const ByKind& b);
 ByKind operator-(const ByKind& a, const ByKind& b);
 ByKind operator*(double factor, const ByKind& a);
-// Kind by kind; 0 where there is no work.
+// Kind by kind, or 0 where there is no work.
 ByKind operator/(const ByKind& a, const ByKind& b);
 
-// The parts of a pass in order. The heads compute all but their last gradients in the forward part;
-// the last ones are ready at the end of `heads`, those of the embeddings at the very end.
+// The parts of a pass in order. The heads compute all but their last gradients in the forward part.
+// The last ones are ready at the end of `heads`, the embeddings' at the very end.
 struct PassParts {
   ByKind forward, heads, encoder, embeddings;  // the last three: backward
 
@@ -46,12 +46,12 @@ struct PassShape {
   model::EncoderConfig model;
   model::PreTrainingHeads heads = model::PreTrainingHeads::kBoth;
   model::MemoryOptions memory;
-  int64_t sequences = 1, length = 128, masked = 20;  // full sequences; masked tokens of each
+  int64_t sequences = 1, length = 128, masked = 20;  // full sequences, masked tokens of each
 };
 
 // Returns the fastest of the passes that fit into `seconds`, at least one, after one that prepares
-// kernels and touches memory; with 0 seconds, that first one. CPU contexts only, since the host's
-// clock measures only the launches of a GPU's operations.
+// kernels and touches memory. With 0 seconds it is that first one. CPU contexts only, since the
+// host's clock measures only the launches of a GPU's operations.
 ObservedPass observe_pass(Context& context, const PassShape& shape, DType compute, double seconds);
 
 }  // namespace onebit::costs

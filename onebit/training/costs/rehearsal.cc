@@ -16,7 +16,7 @@ namespace onebit::costs {
 namespace {
 
 constexpr double kLongestStep = 10;  // seconds
-constexpr double kLongPass = 1;      // seconds; the rehearsal of longer passes is announced
+constexpr double kLongPass = 1;      // seconds. The rehearsal of longer passes is announced
 // As a multiple of the predicted time. Other load on the machine can last for a whole rehearsal, so
 // one that takes longer than this is repeated.
 constexpr double kUnlikely = 1.25;
@@ -56,11 +56,11 @@ class PackingPasses {
 };
 
 // The time by which a rehearsed step exceeds the prediction from `costs`. On one core its parts
-// cannot take less than their sum; if they do, the pass alone was slowed down by something else.
+// cannot take less than their sum. If they do, the pass alone was slowed down by something else.
 double delay(const AnnouncingPass& pass, const Context& context, const PhaseCosts& costs,
              const StandIn& exchange, comm::Communicator& communicator, const char* phase) {
   const double predicted = predict_step(exchange.announced, costs).step_seconds;
-  // Processor times are those of this rank, and all ranks must make the same decision.
+  // Processor times are this rank's, and all ranks must make the same decision.
   double longest = predicted;
   communicator.all_reduce(std::span(&longest, 1), comm::Reduction::kMax);
   if (longest > kLongestStep) return 0;

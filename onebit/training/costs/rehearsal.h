@@ -27,9 +27,9 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
                 comm::Communicator& communicator, double at_most_seconds = 8);
 
 // Fills the delays of `costs`: the time by which a rehearsed step exceeds the prediction from its
-// parts; the lower of two rehearsals if the excess is over a quarter. A phase is not rehearsed if
-// its buckets are sent after the backward pass (its parts run alone) or its step takes over ten
-// seconds (the network dominates); nothing is rehearsed on a GPU or with one rank. Collective.
+// parts, or the lower of two rehearsals if the excess is over a quarter. A phase is not rehearsed
+// if its buckets are sent after the backward pass (its parts run alone) or its step takes over ten
+// seconds (the network dominates). Nothing is rehearsed on a GPU or with one rank. Collective.
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
                     const ParameterTable& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator);

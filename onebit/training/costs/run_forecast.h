@@ -19,7 +19,7 @@ struct RunForecast {
   double seconds = 0;  // of the steps only, without evaluations and checkpoints
 };
 
-// Covers the steps after `from` up to `to`. On one rank every step is dense; an "auto" freeze is
+// Covers the steps after `from` up to `to`. On one rank every step is dense. An "auto" freeze is
 // assumed to happen as early as possible.
 RunForecast forecast_run(const optim::OptimizerRecipe& optimizer, const optim::RunFacts& run,
                          const StepForecast& step, int world_size, int64_t from, int64_t to);

@@ -8,7 +8,7 @@
 #include "onebit/exchange/comm/overlapped_exchange.h"
 #include "onebit/exchange/compress/bucket_size.h"
 #include "onebit/exchange/compress/compressed_all_reduce.h"
-#include "onebit/exchange/optim/onebit_adam_timing.h"
+#include "onebit/exchange/one_bit/onebit_adam_timing.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/metrics/meters.h"
@@ -33,7 +33,7 @@ int64_t sampled_elements(const ParameterTable& table) {
   return std::min(kSampledElements, table.size_elements()) / 16 * 16;
 }
 
-// The median seconds of collective work, which all ranks do equally often; `work` returns its
+// The median seconds of collective work, which all ranks do equally often. `work` returns its
 // seconds. The first call touches the memory and is not counted.
 double middle_of_three(const std::function<double()>& work) {
   work();
@@ -46,7 +46,7 @@ double middle_of_three(const std::function<double()>& work) {
 // ones would take long on a slow network.
 class ExchangeWork {
  public:
-  // `wire_seconds` are those of a whole bucket.
+  // `wire_seconds` belong to a whole bucket.
   ExchangeWork(comm::Communicator& communicator, const comm::Buckets& buckets, double wire_seconds)
       : communicator_(communicator),
         whole_elements_(buckets.max_elements()),

@@ -12,7 +12,7 @@
 
 namespace onebit::costs {
 
-// Runs one forward and backward pass with the callbacks that time it; waits for the device.
+// Runs one forward and backward pass with the callbacks that time it, and waits for the device.
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
                     const std::function<void(const model::TrainingPass&)>& run,
                     const std::function<void(Range)>& ready);
@@ -56,10 +56,10 @@ struct StepCosts {
   comm::StreamSpeed dense_link, compressed_link;  // with the messages of each exchange
   double latency_seconds = 0;
   BucketCost dense, compressed;
-  // 1-bit Adam's work on a bucket that is not exchanged (the local updates of 0/1 Adam); included
-  // in `compressed`.
+  // 1-bit Adam's work on a bucket that is not exchanged (the local updates of 0/1 Adam). It is
+  // included in `compressed`.
   BucketCost local;
-  // The excess of a step over its parts measured alone (rehearsal.h); 0 if it was not rehearsed.
+  // The excess of a step over its parts measured alone (rehearsal.h), or 0 if it was not rehearsed.
   double dense_delay_seconds = 0, compressed_delay_seconds = 0;
 };
 
@@ -68,7 +68,7 @@ StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
                              const ParameterTable& table, const ExchangeBuckets& buckets,
                              DType wire, comm::Communicator& communicator);
 
-// The steps of both phases, and those of the compressed phase without an exchange.
+// The steps of both phases, and the steps of the compressed phase without an exchange.
 struct StepForecast {
   StepPrediction dense, compressed, local;
 };

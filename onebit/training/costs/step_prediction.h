@@ -9,7 +9,7 @@
 // A bucket may be sent when its gradients are ready, and buckets are sent in order. Each first
 // takes its time on the processor (packing, compressing, reducing), which delays the end of the
 // backward pass, and then its time on the wire, one bucket after the other. If buckets may be sent
-// only after the backward pass (no overlap; exact clipping or loss scaling in the compressed
+// only after the backward pass (no overlap, or exact clipping or loss scaling in the compressed
 // phase), all are ready at its end. The gradients of the embeddings are ready last, so their
 // exchange never overlaps with the computation.
 #pragma once
@@ -35,12 +35,12 @@ struct PassTimes {
   std::vector<Ready> ready;  // in the order in which the model announced them
 };
 
-// A forward and backward pass; calls `ready` for each range of the gradients when it is final.
+// A forward and backward pass. It calls `ready` for each range of the gradients when it is final.
 using AnnouncingPass = std::function<PassTimes(const std::function<void(Range)>& ready)>;
 
 // Estimates the mean of passes that compute the fraction `share` of the layers from a pass that
-// computes all. A model announces the gradients of the heads first and those of the embeddings
-// last; the layers are between them and take half as long in the forward pass.
+// computes all. A model announces the gradients of the heads first and the embeddings' last. The
+// layers are between them and take half as long in the forward pass.
 PassTimes with_share_of_layers(const PassTimes& pass, double share);
 
 // Seconds after the start of the backward pass at which each bucket and all before it are complete.

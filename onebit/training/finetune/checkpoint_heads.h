@@ -24,14 +24,14 @@ std::vector<std::string> heads_of_tokens(const model::EncoderConfig& config, con
 struct InitialValues {
   Path model;                      // resolved by find_model_folder()
   std::vector<std::string> heads;  // of the task: drawn with `seed` where the model lacks them
-  std::vector<std::string> replaced = {};  // those of them that are drawn in any case
+  std::vector<std::string> replaced = {};  // the ones that are drawn in any case
   uint64_t seed = 0;
 };
-// Fills the table and returns a description of the values' origin. Errors: those of
+// Fills the table and returns a description of the values' origin. Errors: as for
 // training::load_values().
 std::string fill_from_model(ParameterTable& table, const InitialValues& first);
 
-// Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only; it
+// Loads a fine-tuned model, with all `heads` of its task, into a table that was declared only. It
 // computes in `compute`, as training::load_for_inference() says. The values must not change while
 // the result lives, and the context must outlive it. Error: a tensor is missing.
 [[nodiscard]] ConstantWeights load_fine_tuned(Context& context, ParameterTable& table,

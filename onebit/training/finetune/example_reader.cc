@@ -14,7 +14,7 @@ constexpr size_t kMaxNamesListed = 30;
 
 const ColumnRole kText = {"text", {"text", "sentence1", "sentence", "premise", "question1"}};
 const ColumnRole kLabel = {"label", {"label", "labels"}};
-// The second text beside the usual names of the first one. The pairs of names are those of GLUE's
+// The second text beside the usual names of the first one. The pairs of names are from GLUE's
 // tasks.
 const ColumnRole kPair = {"second text", {"text_pair", "sentence2"}};
 const ColumnRole kHypothesis = {"hypothesis", {"hypothesis"}};

@@ -32,7 +32,7 @@ class ColumnFinder {
   // `fix` ends errors ("give --text").
   ColumnFinder(RecordReader& reader, std::string fix) : reader_(reader), fix_(std::move(fix)) {}
 
-  // The first usual name that the file has; empty if it has none. A key of JSON lines that is null
+  // The first usual name that the file has. Empty if it has none. A key of JSON lines that is null
   // in the first record is none.
   std::string find(const ColumnRole& role);
   // The same, where such a key is better than none: its record is the one with the error.
@@ -49,8 +49,8 @@ class ColumnFinder {
   std::vector<std::string> missed_;
 };
 
-// Columns of labelled texts. An empty one is found by its usual names: text, sentence1 or sentence;
-// text_pair or sentence2, if present; label or labels. As in GLUE, premise and hypothesis,
+// Columns of labelled texts. An empty one is found by its usual names: text, sentence1 or sentence,
+// then text_pair or sentence2, if present, and label or labels. As in GLUE, premise and hypothesis,
 // question1 and question2, and question and sentence are pairs, too.
 struct Columns {
   std::string text, text_pair, label;
@@ -67,7 +67,7 @@ struct ChosenColumns {
 };
 
 // Chooses the columns of a file, and makes the usual names that were not found errors in later JSON
-// lines. Error: no column for the text, or for the label if it is required;
+// lines. Error: no column for the text, or for the label if it is required.
 // `fix` ends the message ("give --text").
 ChosenColumns choose_columns(RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix);
@@ -92,8 +92,8 @@ class ExampleReader {
   // Throws the errors of RecordReader and choose_columns().
   ExampleReader(const Path& path, const FileLayout& layout, bool with_labels);
 
-  // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a
-  // text that is not a string.
+  // Overwrites `example`, and returns false after the last. Errors, with file:line: as for
+  // RecordReader, and a text that is not a string.
   bool next(Example& example);
 
   const std::string& name() const { return records_.name(); }
@@ -128,8 +128,8 @@ struct Examples {
 // Throws an Error, with the place, for an example that its application cannot use.
 using ExampleCheck = std::function<void(const Example& example, const std::string& place)>;
 
-// Reads a whole file. Errors: it contains no example; those of `check`, where layout.left_out does
-// not leave such examples out.
+// Reads a whole file. Errors: it contains no example, or what `check` throws, where layout.left_out
+// does not leave such examples out.
 Examples read_examples(const Path& path, const FileLayout& layout, const ExampleCheck& check = {});
 
 // A checksum of texts and labels in order: shows whether a run is resumed with the same data.

@@ -12,7 +12,7 @@ namespace onebit::finetune {
 
 // The labels of a classifier to be fine-tuned, and whether a checkpoint's classifier has them.
 
-// Error: the recipe's key `key` contains a label twice, or fewer labels than `least`; `place` names
+// Error: the recipe's key `key` contains a label twice, or fewer labels than `least`. `place` names
 // the recipe.
 void check_given_labels(const std::vector<std::string>& labels, size_t least,
                         const std::string& place, const std::string& key);
@@ -20,7 +20,7 @@ void check_given_labels(const std::vector<std::string>& labels, size_t least,
 struct LabelChoice {
   std::vector<std::string> labels;  // by output
   bool keeps_head = false;          // training continues the checkpoint's classifier
-  std::string decision;             // in words; empty if the checkpoint has no classifier
+  std::string decision;             // in words. Empty if the checkpoint has no classifier
 };
 
 // Keeps the checkpoint's classifier if it has the same labels: in the order of its outputs, or, if
@@ -35,13 +35,13 @@ struct ClassifierKind {
   const char* command;       // trains one: "onebit classify train"
 };
 
-// Describes the model at `path`, resolved by find_model_folder(). Errors: a model of another kind;
-// two labels of one name.
+// Describes the model at `path`, resolved by find_model_folder(). Errors: a model of another kind,
+// or two labels of one name.
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind);
 
 // The tokens of a sequence if nobody chooses.
 inline constexpr int64_t kUsualLength = 128;
-// The chosen length, or the usual one, or that of a model with fewer positions. Error: the model at
+// The chosen length, or the usual one, or the positions of a model with fewer. Error: the model at
 // `path` has fewer positions than were chosen.
 int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
                         const training::ModelDescription& description, const Path& path);

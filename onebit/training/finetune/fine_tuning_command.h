@@ -17,7 +17,7 @@ struct FineTuningArguments {
   std::string model, train, dev;
 };
 
-// --model, --train, --dev; `train` and `dev` describe the content of the files.
+// --model, --train, --dev. `train` and `dev` describe the content of the files.
 void add_fine_tuning_options(commands::Command command, FineTuningArguments& given,
                              const std::string& train, const std::string& dev);
 
@@ -28,7 +28,7 @@ int fine_tune(const FineTuningArguments& given, training::MakeTask make);
 struct FineTuningOptions : training::RunOptions {
   Path model;  // resolved by find_model_folder()
   Path train;
-  Path dev;  // evaluated at the times of the task (TaskFacts::evaluations); may be empty
+  Path dev;  // evaluated at the times of the task (TaskFacts::evaluations). It may be empty
 };
 
 // Error: there is no model, or not one training file, or more than one dev file.

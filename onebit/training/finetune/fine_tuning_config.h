@@ -38,7 +38,7 @@ void read_bad_records(Keys& data, corpus::LeftOut& left_out);
 // Lists the key `max_sequence_length` of the section `data`: at least `least`, as `meaning` says.
 void read_sequence_length(Keys& data, int64_t least, const char* meaning, int64_t& length,
                           FineTuningConfig& config);
-// Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
+// Lists the keys `epochs` and `prediction_batch` of the section `data`. `batch_meaning` describes
 // the latter. Reports a recipe with both run.steps and epochs.
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);
 

@@ -31,9 +31,9 @@ class DataIdentity {
 
   // The members for the client state of checkpoints.
   const Json& members() const { return members_; }
-  // Compares with the client state `saved` from which a run is resumed; returns a line if the
+  // Compares with the client state `saved` from which a run is resumed, and returns a line if the
   // contents have changed. Error: a member other than the checksum differs, so that the run cannot
-  // continue; `place` names the recipe.
+  // continue. `place` names the recipe.
   std::vector<std::string> continued(const Json& saved, const std::string& place) const;
 
  private:
@@ -41,7 +41,7 @@ class DataIdentity {
   std::string source_, contents_;
 };
 
-// `Config` is a FineTuningConfig (fine_tuning_config.h); `Model` has the plan() of the classes in
+// `Config` is a FineTuningConfig (fine_tuning_config.h). `Model` has the plan() of the classes in
 // onebit/model.
 template <typename Config, typename Model>
 class FineTuningTask : public training::Task {
@@ -75,7 +75,7 @@ class FineTuningTask : public training::Task {
 
   // The identity of the training file.
   virtual DataIdentity identity() const = 0;
-  // The batches of the training file; checkpoints keep `identity` as the position.
+  // The batches of the training file. Checkpoints keep `identity` as the position.
   virtual std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                              Json identity) = 0;
 
@@ -87,7 +87,7 @@ class FineTuningTask : public training::Task {
   }
 
   // Adds a file on which the model is evaluated, after every epoch and run.evaluate_every steps.
-  // `content` is its size in words, `bounds` are those of a batch.
+  // `content` is its size in words, `bounds` the largest sizes of a batch.
   void add_dev_file(const std::string& source, const std::string& content,
                     const batches::BatchBounds& bounds, uint32_t checksum) {
     facts_.data_rows.push_back({"evaluated on", source + ": " + content});

@@ -12,10 +12,10 @@
 
 namespace onebit::finetune {
 
-// Returns the place of an item's values on this rank; the size is the same on every rank.
+// Returns the place of an item's values on this rank. The size is the same on every rank.
 using ValuesOf = std::function<std::span<float>(uint32_t item)>;
 
-// Gives every rank the values of all items: reads those of the rank's own items and writes the
+// Gives every rank the values of all items: reads the values of the rank's own items and writes the
 // others. Collective.
 void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
                   const ValuesOf& values_of);

@@ -5,9 +5,9 @@
 
 #include "onebit/data/batches/example_source.h"
 #include "onebit/data/corpus/token_store.h"
-#include "onebit/data/formats/tokenizer_files.h"
 #include "onebit/data/samples/sample_store.h"
 #include "onebit/data/text/vocabulary.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/training/training/model_folder.h"

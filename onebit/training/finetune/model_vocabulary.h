@@ -23,11 +23,11 @@ struct VocabularyOwner {
 };
 
 // Errors: the store's vocabulary has other tokens (reports the first id that differs), or its text
-// was cased differently; both with the command that recreates the store.
+// was cased differently, both with the command that recreates the store.
 void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& store);
 
 // The vocabulary and casing that `onebit prepare --vocab PATH` takes from a model folder,
-// checkpoint or run, from a store, or from a tokenizer.json. Errors: none of these; a tokenizer
+// checkpoint or run, from a store, or from a tokenizer.json. Errors: none of these, or a tokenizer
 // that processes text differently from onebit's.
 corpus::ModelVocabulary read_model_vocabulary(const Path& path);
 

@@ -39,7 +39,7 @@ class CsvRecord {
     return comma;
   }
 
-  // Returns the position after the closing quote; line_ may then be a later line.
+  // Returns the position after the closing quote. line_ may then be a later line.
   size_t quoted(size_t at, std::string& field) {
     while (true) {
       const size_t quote = line_.find('"', at);
@@ -95,12 +95,12 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
   }
 }
 
-// A number of at least 1; 0 for anything else.
+// A number of at least 1, or 0 for anything else.
 size_t number_of(const std::string& text) {
   return whole_number<size_t>(text).value_or(0);
 }
 
-// Whole numbers are labels, and pandas writes those of a column with gaps as 3.0.
+// Whole numbers are labels, and pandas writes them as 3.0 in a column with gaps.
 std::string scalar_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float() && is_whole(value)) {

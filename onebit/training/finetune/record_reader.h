@@ -15,15 +15,15 @@ namespace onebit::finetune {
 // The fields of one record of a CSV file (RFC 4180): separated by commas, and quoted if they
 // contain a comma, a quote (doubled) or a line end.
 
-// Splits `line`, which was read from `lines`; a quoted field that is not closed in it continues in
+// Splits `line`, which was read from `lines`. A quoted field that is not closed in it continues in
 // the next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that
 // is never closed, text after a closing quote.
 void csv_fields(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields);
 
 enum class FileFormat { kTsv, kCsv, kJsonLines };
 
-// The format by the file's ending: .tsv, .txt, .csv, .jsonl, .ndjson, also followed by that of a
-// compressed file (corpus/byte_stream.h). Error: another ending.
+// The format by the file's ending: .tsv, .txt, .csv, .jsonl, .ndjson, also followed by the ending
+// of a compressed file (corpus/byte_stream.h). Error: another ending.
 FileFormat format_of(const Path& path);
 
 struct Field {
@@ -49,13 +49,13 @@ class RecordReader {
   // Reads the names of the columns. Errors: unreadable, empty.
   RecordReader(const Path& path, const RecordOptions& options);
 
-  // The names in the header, or the keys of the first JSON line; empty without a header.
+  // The names in the header, or the keys of the first JSON line. Empty without a header.
   const std::vector<std::string>& names() const { return names_; }
   bool has_column(const std::string& name) const;
   // The same, except for a key that is null in the first JSON line.
   bool has_value(const std::string& name) const;
   // Selects the fields that next() returns: columns by name, by number from 1, or by key. Errors: a
-  // column that does not exist (lists those that do); a name that two columns have.
+  // column that does not exist (lists the ones that do), or a name that two columns have.
   void select(const std::vector<std::string>& columns);
   // Makes each of `keys` an error (corpus::MisreadFile) in a JSON line that gives it a value: the
   // choice of columns looked for it in the first line, which lacks it. `fix` ends the message.
@@ -65,9 +65,9 @@ class RecordReader {
   // columns are not read: id, url; to read others, FIX". Empty if there are none.
   std::string unread(const std::string& fix) const;
 
-  // Reads the next record's selected fields; false after the last. Empty lines at the end of the
-  // file are not records. Errors, with file:line: another number of fields than the header (or the
-  // first record) has; not JSON; a missing key; a value of another kind.
+  // Reads the next record's selected fields, and returns false after the last. Empty lines at the
+  // end of the file are not records. Errors, with file:line: another number of fields than the
+  // header (or the first record) has, not JSON, a missing key, or a value of another kind.
   bool next(std::vector<Field>& fields);
   // Leaves out the record that next() has returned, in which its user found `error`.
   void leave_out(const Error& error) { left_out_.add(error); }

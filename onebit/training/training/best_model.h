@@ -25,8 +25,8 @@ struct KeptModel {
   std::vector<metrics::Metric> record;  // of its evaluation
 };
 
-// Finds the metric `wanted` among those of an evaluation, or the first one if `wanted` is empty.
-// Empty: no metric has this name.
+// Finds the metric `wanted` among the metrics of an evaluation, or the first one if `wanted` is
+// empty. Empty: no metric has this name.
 std::optional<KeptBy> find_kept_by(std::span<const metrics::MetricName> names,
                                    const std::string& wanted);
 

@@ -16,7 +16,7 @@ namespace onebit::training {
 
 // On the CPU the views refer to the batch's own vectors. For a CUDA device a batch is packed into
 // one block of page-locked memory and copied on a separate stream, while the work on the previous
-// batch still runs; memory for two batches of the largest size is reserved once.
+// batch still runs. Memory for two batches of the largest size is reserved once.
 class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds);
@@ -46,16 +46,16 @@ class DeviceBatchBuffer {
 
 model::BatchLimits limits_of(const batches::BatchBounds& bounds);
 
-// Selects the micro-batch whose computation represents that of all.
+// Selects the micro-batch whose computation represents all of them.
 
 // Returns the index of the micro-step that is most similar to all. `rows` contains the rows
 // (tokens) of each micro-batch, [micro-steps, world_size]. The largest micro-batch of the result
 // has about the mean rows of a step's slowest rank, and its ranks together have about the mean rows
-// of all. `accumulation` consecutive micro-steps form a step, for which ranks wait once; the last
+// of all. `accumulation` consecutive micro-steps form a step, for which ranks wait once. The last
 // step may be cut short.
 int64_t typical_micro_step(std::span<const int64_t> rows, int world_size, int64_t accumulation);
 
-// The same among the first micro-steps to come, at most 32; `rows_of` returns this rank's rows of
+// The same among the first micro-steps to come, at most 32. `rows_of` returns this rank's rows of
 // micro-step `index`, counted from 0 across steps. Collective: all ranks get the same index.
 int64_t typical_micro_step(const std::function<int64_t(int64_t index)>& rows_of,
                            int64_t accumulation, comm::Communicator& communicator);

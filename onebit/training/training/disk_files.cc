@@ -27,7 +27,7 @@ struct DiskFiles {
   int64_t metrics_bytes = -1;  // -1: none
   int64_t steps = 0;           // updates in it, up to the one that the run continues from
   std::vector<std::string> events;
-  std::string evaluation;          // the text of evaluation.json; empty: no kept model
+  std::string evaluation;          // the text of evaluation.json. Empty: no kept model
   std::vector<std::string> model;  // files, relative to the folder of the run
 };
 
@@ -52,7 +52,7 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
   for (const auto& file : files::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     const bool is_kept = name == run_files::kScores || !run_files::is_of_run(name);
-    // The names are compared between disks as JSON. Those of a model are UTF-8.
+    // The names are compared between disks as JSON. A model's are UTF-8.
     if (file.is_regular_file() && is_kept && is_utf8(name) && name != run_files::kReport &&
         !name.ends_with(kPartialSuffix) && !name.starts_with(run_files::kDiskToken)) {
       found.model.push_back(name);
@@ -88,7 +88,7 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const checkpoint
   return all;
 }
 
-// The disk whose kept model is copied to all others; empty: no disk has one.
+// The disk whose kept model is copied to all others. Empty: no disk has one.
 std::optional<size_t> preferred(const std::vector<DiskFiles>& all,
                                 const IsPreferred& is_preferred) {
   std::optional<size_t> best;

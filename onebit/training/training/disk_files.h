@@ -11,13 +11,14 @@
 
 namespace onebit::training {
 
-// Whether the kept model of the evaluation `one` is preferred to that of `other`; both are the
+// Whether the kept model of the evaluation `one` is preferred to the one of `other`. Both are the
 // contents of an evaluation.json.
 using IsPreferred = std::function<bool(const Json& one, const Json& other)>;
 
 // Afterwards every disk has a metrics.jsonl with all updates up to `step` that any disk has, the
 // TensorBoard events up to it, and the same kept model with its evaluation.json. Called before a
-// run is resumed at `step`. Collective. Errors: a full disk; another process writes to the folder.
+// run is resumed at `step`. Collective. Errors: a full disk, or another process writes to the
+// folder.
 void share_run_files(comm::Communicator& communicator, const checkpoint::Disks& disks,
                      const Path& output, int64_t step, const IsPreferred& is_preferred);
 

@@ -11,7 +11,7 @@ namespace onebit::training {
 // The result over all ranks.
 struct Evaluation {
   std::string key;  // in metrics.jsonl: "held_out"
-  // Logged under `key`, "a/b" as b in the object a; in TensorBoard as Validation/<name>.
+  // Logged under `key`, "a/b" as b in the object a. In TensorBoard as Validation/<name>.
   std::vector<metrics::Metric> metrics;
   std::string line;  // shown while the run continues
   // The record in the end table, in a kept model's evaluation.json and in checkpoints.

@@ -1,5 +1,5 @@
-// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun forwards SIGUSR1 and
-// keeps running), SIGINT (Ctrl-C) and SIGHUP (a closed terminal).
+// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings, where mpirun forwards SIGUSR1
+// and keeps running), SIGINT (Ctrl-C) and SIGHUP (a closed terminal).
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,7 @@
 
 namespace onebit::training {
 
-// During its lifetime, the first of these signals is recorded instead of ending the process; a
+// During its lifetime, the first of these signals is recorded instead of ending the process. A
 // second one of its kind ends it, except SIGHUP: the kernel and the shell send several when a
 // terminal closes. SIGINT and SIGHUP keep being ignored if they were, as `nohup` starts a program.
 class Interruption {

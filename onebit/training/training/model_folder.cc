@@ -61,7 +61,7 @@ formats::EncoderConfigFile to_file(const ModelDescription& description) {
   return file;
 }
 
-// The labels of a classifier whose config does not even give their number; empty: two, or none.
+// The labels of a classifier whose config does not even give their number. Empty: two, or none.
 std::vector<std::string> default_labels_of(const std::vector<formats::TensorEntry>& tensors) {
   std::vector<std::string> labels;
   for (const auto& entry : tensors) {
@@ -225,7 +225,7 @@ ConstantWeights load_for_inference(Context& context, ParameterTable& table,
     log_info("{}: computes in {}, as is usual on this device (--compute f32 is exact and slower)",
              model_folder.string(), name_of(type));
   }
-  table.allocate(context.device(), type);
+  table.allocate(context.device(), type, TableUse::kInference);
   load_values(table, model_folder, rules);
   optim::refresh_compute_copy(context, table);
   const View values = table.compute_values();

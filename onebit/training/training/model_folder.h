@@ -23,10 +23,10 @@
 
 namespace onebit::training {
 
-// A classifier's settings in config.json; written only for the two classifier architectures.
+// A classifier's settings in config.json, written only for the two classifier architectures.
 struct ClassifierDescription {
-  std::vector<std::string> labels;  // by output; empty: the two defaults of transformers
-  std::string problem_type;         // as named in transformers; empty: not given
+  std::vector<std::string> labels;  // by output. Empty: the two defaults of transformers
+  std::string problem_type;         // as named in transformers. Empty: not given
   std::optional<double> dropout;    // absent: the model's hidden dropout
 };
 
@@ -37,11 +37,11 @@ struct ModelDescription {
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
   ClassifierDescription classifier = {};
-  // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0);
-  // absent: the folder does not say. Written only for that architecture.
+  // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0).
+  // Absent: the folder does not say. Written only for that architecture.
   std::optional<bool> may_be_unanswerable = {};
   double answer_dropout = 0;  // before the head for answers
-  // How sentence vectors are computed. read_model_description() leaves it empty; if set, it is
+  // How sentence vectors are computed. read_model_description() leaves it empty. If set, it is
   // written.
   std::optional<formats::SentenceFiles> sentence = {};
 };
@@ -50,16 +50,16 @@ struct ModelDescription {
 model::EncoderConfig model_config(const formats::EncoderConfigFile& file);
 
 // Resolves a model folder, a checkpoint (to its model/) or a run's folder (to the model of its
-// `latest` checkpoint); empty if `path` is none of these.
+// `latest` checkpoint). Empty if `path` is none of these.
 std::optional<Path> model_folder_in(const Path& path);
 // Does the same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
 
-// Model folders of a run's checkpoints, first that of `tag`, or of `latest` if `tag` is empty.
+// Model folders of a run's checkpoints, first the one of `tag`, or of `latest` if `tag` is empty.
 std::vector<Path> models_of_run(const Path& run, const std::string& tag);
 // Returns `read(folder)` for the first of these models that can be read. All of them have the same
 // shape and vocabulary, so if the newest is damaged, an older one gives the same result. Empty: the
-// run has no models. Error: none can be read; the error of the first is rethrown.
+// run has no models. Error: none can be read. The error of the first is rethrown.
 template <typename Read>
 auto read_model_of_run(const Path& run, const std::string& tag, const Read& read)
     -> std::optional<decltype(read(run))> {
@@ -75,9 +75,9 @@ auto read_model_of_run(const Path& run, const std::string& tag, const Read& read
   return std::nullopt;
 }
 
-// Used by every task to read a model's vocabulary and casing. Errors: see
-// formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that
-// processes text differently from onebit's; sizes of the config that are not those of the tensors.
+// Used by every task to read a model's vocabulary and casing. Errors: as for
+// formats::read_hugging_face_folder, and a vocabulary without special tokens, a tokenizer that
+// processes text differently from onebit's, sizes of the config that the tensors do not have.
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
@@ -117,10 +117,10 @@ class ValueSnapshot {
 struct ModelCard {
   std::string task;  // the recipe's
   int64_t step = 0, steps = 0, samples = 0;
-  std::string initial_values;  // of the run, however often it was resumed; empty: not known
+  std::string initial_values;  // of the run, however often it was resumed. Empty: not known
   Rows data;                   // as in the start table
   Json data_identity;          // checksums, as in a checkpoint's client state
-  std::string result;          // of the last evaluation, in words; empty: there was none
+  std::string result;          // of the last evaluation, in words. Empty: there was none
   int64_t result_step = 0;
   Json recipe;
 };

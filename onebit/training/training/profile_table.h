@@ -14,7 +14,7 @@ namespace onebit::training {
 // The track of the thread that runs the steps.
 inline constexpr std::string_view kMainTrack = "main";
 
-// Rates per second that the machine reaches with the threads of a step; 0: rates are not shown.
+// Rates per second that the machine reaches with the threads of a step. 0: rates are not shown.
 struct ProfileCeilings {
   double flops = 0, bytes = 0;
   DType product_type = DType::kF32;
@@ -33,7 +33,7 @@ class ProfileTable {
   // Error: no step has counted.
   ProfileTable(const Profile& profile, const Context& context, const ProfileCeilings& ceilings);
 
-  // In descending order of time; their sum is step_seconds() except for the clock's own cost.
+  // In descending order of time. Their sum is step_seconds() except for the clock's own cost.
   const std::vector<ProfileRow>& rows() const { return rows_; }
   double step_seconds() const { return step_seconds_; }
 
@@ -44,7 +44,7 @@ class ProfileTable {
   struct Section {
     std::string title;
     std::vector<std::vector<std::string>> lines;  // the first one is the header
-    size_t words = 1;                             // columns of words; numbers follow
+    size_t words = 1;                             // columns of words. Numbers follow
   };
 
   void count_steps(const Profile& profile);

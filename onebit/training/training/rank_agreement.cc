@@ -16,7 +16,7 @@
 namespace onebit::training {
 namespace {
 
-// Exchanges sixteen bytes per rank; the texts themselves are sent only if they differ.
+// Exchanges sixteen bytes per rank. The texts themselves are sent only if they differ.
 bool is_same_on_all(comm::Communicator& communicator, const std::string& text) {
   const std::array<int64_t, 2> mine = {static_cast<int64_t>(text.size()),
                                        static_cast<int64_t>(crc32c(text.data(), text.size()))};

@@ -19,30 +19,30 @@
 
 namespace onebit::training {
 
-// Errors: `output` is a file or contains other files; it contains a run and `resume` is false.
+// Errors: `output` is a file or contains other files, or it contains a run and `resume` is false.
 void check_run_folder(const Path& output, bool resume);
-// Creates the folder; writes recipe.json and, with all defaults, recipe.resolved.json.
+// Creates the folder, and writes recipe.json and, with all defaults, recipe.resolved.json.
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
-// Saves engine and values; adds the card's recipe and the vocabulary's checksum to `client_state`.
-// The files are written while training continues.
+// Saves engine and values, and adds the card's recipe and the vocabulary's checksum to
+// `client_state`. The files are written while training continues.
 void save_run(checkpoint::Checkpoints& checkpoints, const engine::Engine& engine,
               const ParameterTable& table, const ModelDescription& description,
               const ModelCard& card, Json client_state);
 
-// Restores values and engine; returns the lines to report, one for every key of `recipe` that
+// Restores values and engine, and returns the lines to report, one for every key of `recipe` that
 // changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.
 std::vector<std::string> restore_run(const checkpoint::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      ParameterTable& table, engine::Engine& engine, int world_size);
 
-// The recipe stored in a run's folder or a checkpoint; empty if `path` is neither.
+// The recipe stored in a run's folder or a checkpoint. Empty if `path` is neither.
 std::optional<Recipe> stored_recipe(const Path& path);
 
 // Calls `read`, which accesses the members of a checkpoint's client state. Error: one is missing.
 void read_client_state(const checkpoint::SavedCheckpoint& saved, const std::function<void()>& read);
 
-// Error: the models differ in a size; `place` names where `found` is from.
+// Error: the models differ in a size. `place` names where `found` is from.
 void require_same_shape(const model::EncoderConfig& wanted, const model::EncoderConfig& found,
                         const std::string& place);
 
@@ -50,7 +50,7 @@ void require_same_shape(const model::EncoderConfig& wanted, const model::Encoder
 // must not fail hours later because the first checkpoint of its compressed phase does not fit.
 struct CheckpointSpace {
   int64_t first_bytes = 0;       // on disk, of a checkpoint of the phase in which the run begins
-  int64_t compressed_bytes = 0;  // of a checkpoint of the compressed phase; 0: no such phase
+  int64_t compressed_bytes = 0;  // of a checkpoint of the compressed phase. 0: no such phase
   int64_t to_come = 0;           // number of checkpoints still to be written
   int64_t keep_last = 1;
 
@@ -76,7 +76,7 @@ std::string describe(const CheckpointSpace& space);
 std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free_bytes,
                         const std::string& place);
 
-// Free bytes of a folder's file system; empty if it does not report them.
+// Free bytes of a folder's file system. Empty if it does not report them.
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder);
 
 }  // namespace onebit::training

@@ -14,15 +14,15 @@ namespace onebit::training {
 
 class RunProfile {
  public:
-  // During its lifetime, records the operations of `context` and those of threads that work for it;
-  // nothing counts before start(). `compute` is the type of matrix products.
+  // During its lifetime, records the operations of `context` and of threads that work for it.
+  // Nothing counts before start(). `compute` is the type of matrix products.
   RunProfile(Context& context, const ProfileRequest& request, DType compute);
   ~RunProfile();
   RunProfile(const RunProfile&) = delete;
   RunProfile& operator=(const RunProfile&) = delete;
 
-  // Called around the steps of this process: those after `completed_steps`, up to `last_step`. The
-  // first one warms caches and prepares kernels; it counts only if it is the only one.
+  // Called around the steps of this process: the steps after `completed_steps`, up to `last_step`.
+  // The first one warms caches and prepares kernels. It counts only if it is the only one.
   void start(int64_t completed_steps, int64_t last_step);
   void stop() { profile_.stop(); }
 

@@ -7,7 +7,7 @@
 #include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/ground/metrics/human.h"
-#include "onebit/math/ops/attention.h"
+#include "onebit/math/attention/attention.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/training/costs/rehearsal.h"
 #include "onebit/training/training/run_folder.h"
@@ -253,7 +253,7 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
-  // The figures are those of this process, and of the whole run if it was not resumed.
+  // The figures belong to this process, and to the whole run if it was not resumed.
   const bool resumed = run.resumed();
   const int64_t steps = run.engine().completed_steps(), samples = run.samples();
   const auto since = [&](const char* name) {

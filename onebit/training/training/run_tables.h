@@ -25,8 +25,8 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
 // The table that is printed once when a run ends.
 
 // Steps, time and its parts, measured and expected time of a step and of all steps, memory, results
-// of the task, bytes sent. `totals` are those of this process: if the run was resumed, each row
-// states whether it covers the whole run.
+// of the task, bytes sent. `totals` belong to this process: if the run was resumed, each row states
+// whether it covers the whole run.
 Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& run);
 
 // "1.23 s (the median of 40), expected 1.20 s" for each phase that had steps.

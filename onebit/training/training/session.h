@@ -38,8 +38,8 @@ struct StartFacts {
 struct RunSummary {
   int64_t steps = 0, samples = 0;
   bool finished = false;  // false: the run was asked to end before its last step
-  // `before` is the evaluation of the initial values, `after` that of the final ones. Both are
-  // empty without evaluations; `before` is empty in a resumed run, `after` in an interrupted one.
+  // `before` is the evaluation of the initial values, `after` of the final ones. Both are empty
+  // without evaluations. `before` is empty in a resumed run, `after` in an interrupted one.
   std::optional<Evaluation> before, after;
   std::optional<KeptModel> best;
 };
@@ -48,7 +48,7 @@ struct RunSummary {
 class Session {
  public:
   // Opens the task's batches, reserves all memory, and sets the first values or resumes. `task`
-  // must outlive the session. Errors: those of the task; a checkpoint of another model or
+  // must outlive the session. Errors: what the task throws, or a checkpoint of another model or
   // vocabulary.
   Session(Context& context, Task& task, const RunOptions& options,
           comm::Communicator& communicator);
@@ -70,7 +70,7 @@ class Session {
   // Whether an evaluation follows this step, which was just completed or skipped (a skipped step
   // only consumes its samples). False if the current values have been evaluated already.
   bool evaluation_is_due(const StepRecord& record) const;
-  // Evaluates the current values and logs the result; keeps the model if it is the best so far.
+  // Evaluates the current values and logs the result. It keeps the model if it is the best so far.
   void evaluate_into(TrainingLog& log);
   void save_checkpoint();
   // Which ranks see the same folder of the run.
@@ -109,7 +109,7 @@ class Session {
   void start_prefetch();
   // Runs over a batch that is typical of the steps to come. Collective.
   costs::AnnouncingPass measured_pass();
-  // Fills step_batches_; returns the counts over which the losses of this step are averaged.
+  // Fills step_batches_, and returns the counts over which the losses of this step are averaged.
   StepItems fetch_step(StepRecord& record);
   model::DeviceBatch upload(const batches::Batch& batch);
   // Returns empty sums where the batch has no sample.
@@ -135,7 +135,7 @@ class Session {
   int64_t evaluated_step_ = 0;
   bool resumed_ = false;
   std::optional<Evaluation> before_, after_, last_;  // last_: at evaluated_step_
-  std::string initial_values_;  // of this process: a resumed run has those of its checkpoint
+  std::string initial_values_;  // of this process: a resumed run has its checkpoint's
   std::string first_values_;    // of the whole run, as its checkpoints keep them
   std::vector<std::string> decisions_;
   std::vector<batches::Batch> step_batches_;  // [accumulation]

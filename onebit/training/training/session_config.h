@@ -16,7 +16,7 @@ struct TensorBoardConfig {
 };
 
 struct SessionConfig {
-  // Intervals in optimizer steps; 0: never before the end.
+  // Intervals in optimizer steps. 0: never before the end.
   int64_t checkpoint_every = 0;
   int64_t evaluate_every = 0;
   int64_t check_replicas_every = 0;

@@ -37,7 +37,7 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   // Fills `batch` with micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`; it may get no sample (batches/step_dealer.h). A pure function of its arguments:
+  // `first_sample`. It may get no sample (batches/step_dealer.h). A pure function of its arguments:
   // the sample counter is the position.
   virtual void build(uint64_t first_sample, int64_t micro_step, batches::Batch& batch) = 0;
   // The largest sizes of any batch.
@@ -83,11 +83,11 @@ struct StepMetrics {
 // The fraction of the model's layers that the passes of a range of steps compute.
 struct ComputedLayers {
   double share = 1;  // on average
-  std::string text;  // for the start table; empty: all layers
+  std::string text;  // for the start table. Empty: all layers
 };
 
-// Facts about a task that the session reads directly. The task's constructor fills them in; open()
-// fills in those about held-out data.
+// Facts about a task that the session reads directly. The task's constructor fills them in. open()
+// fills in the ones about held-out data.
 struct TaskFacts {
   std::string name;  // the recipe's key "task"
   // Whether the loss is averaged over the labelled rows of all ranks, which must then be counted
@@ -99,7 +99,7 @@ struct TaskFacts {
   batches::BatchBounds evaluation_bounds = {};    // the largest sizes of a batch of evaluate()
   std::vector<uint32_t> held_out_checksums = {};  // of the held-out data's contents
   // Selects the best model, which is kept in the run's folder. Without evaluations the last model
-  // is kept; without a metric, models are stored in checkpoints only.
+  // is kept. Without a metric, models are stored in checkpoints only.
   KeptBy kept_by = {};
 
   // For the start table.
@@ -107,7 +107,7 @@ struct TaskFacts {
   std::string sequences;                    // "sequences of 128"
   std::vector<std::string> decisions = {};  // made automatically
 
-  // A command that uses the model, printed at the end; {} stands for the model's folder.
+  // A command that uses the model, printed at the end. {} stands for the model's folder.
   std::string use = {};
 };
 
@@ -123,13 +123,13 @@ class Task {
 
   // Declares the parameters of the model and its heads.
   virtual void declare(ParameterTable& table) = 0;
-  // Opens the batches; called once. `saved` is the client state of the checkpoint from which the
-  // run is resumed, or null; changes since then are reported as decisions. Error: the run cannot
+  // Opens the batches. Called once. `saved` is the client state of the checkpoint from which the
+  // run is resumed, or null. Changes since then are reported as decisions. Error: the run cannot
   // continue with the changed data.
   virtual std::unique_ptr<BatchSource> open(const StreamShare& share, const Json* saved) = 0;
   // Reserves the memory of every pass over batches up to `limits`.
   virtual model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) = 0;
-  // Sets the initial values; returns a description of their origin.
+  // Sets the initial values, and returns a description of their origin.
   virtual std::string fill(ParameterTable& table) = 0;
 
   // Adds a micro-batch's gradients to the table's. Returns its sums, always equally many.
@@ -147,7 +147,7 @@ class Task {
   }
   // The record of an evaluation in words, for the end table.
   virtual std::string describe(const std::vector<metrics::Metric>& /*record*/) const { return ""; }
-  // Describes the change between two records of one run; empty: nothing to add.
+  // Describes the change between two records of one run. Empty: nothing to add.
   virtual std::string describe_change(const std::vector<metrics::Metric>& /*before*/,
                                       const std::vector<metrics::Metric>& /*after*/) const {
     return "";

@@ -24,7 +24,7 @@ inline constexpr std::string_view kDefaultTask = "pretrain";
 
 // A profile of the run (run_profile.h).
 struct ProfileRequest {
-  int64_t first_traced_step = 0;  // number in the run; 0: soon after the first one of this process
+  int64_t first_traced_step = 0;  // number in the run. 0: soon after the first one of this process
 };
 
 // What a host of the run, for example a Python interpreter, adds to it. The functions are called on
@@ -44,7 +44,7 @@ struct RunOptions {
   Recipe recipe;
   Path output;          // the folder of the run
   bool resume = false;  // continue from a checkpoint in `output`
-  std::string tag;      // of this checkpoint; empty: the one that `latest` names
+  std::string tag;      // of this checkpoint. Empty: the one that `latest` names
   bool quiet = false;   // no tables
   std::optional<ProfileRequest> profile = std::nullopt;
   RunHost host = {};

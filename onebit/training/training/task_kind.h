@@ -12,6 +12,10 @@
 #include "onebit/training/training/task.h"
 #include "onebit/training/training/task_inputs.h"
 
+namespace onebit::commands {
+class Command;
+}
+
 namespace onebit::training {
 
 // The values of the recipe's key "task", one for each application.
@@ -25,7 +29,7 @@ struct RecipeFacts {
   std::function<Json(const engine::BatchSizes& batch)> of_task;
   // The minimum memory per rank with `ranks` ranks: values, gradients, the optimizer's state,
   // activations with the most economical memory options. Empty: unknown from the recipe, because
-  // its model's shape is that of a checkpoint.
+  // its model's shape is a checkpoint's.
   std::function<int64_t(const engine::BatchSizes& batch, int ranks)> least_bytes = {};
   // The minimum size of the model in a checkpoint. 0: unknown, as above.
   int64_t model_file_bytes = 0;
@@ -39,16 +43,19 @@ using MakeTask = std::unique_ptr<Task> (*)(Context& context, const RunOptions& o
 
 struct TaskKind {
   const char* name;  // one of kTaskNames
-  // Lists the keys of a recipe; returns the engine's part of it.
+  // Lists the keys of a recipe, and returns the engine's part of it.
   engine::EngineConfig (*read)(Keys& recipe);
   RecipeFacts (*inspect)(const Recipe& recipe);
   MakeTask make;
+  // Declares the group of its commands. The chosen one's work is put into `chosen`. Null: the
+  // program has its commands in a place of their own.
+  void (*add_commands)(commands::Command program, std::function<int()>& chosen) = nullptr;
 };
 
 // The command that trains a task: "onebit squad train".
 std::string training_command(const std::string& task);
 
-// Lists the key "task" and returns its value; `name` is its default.
+// Lists the key "task" and returns its value. `name` is its default.
 std::string read_task_name(Keys& recipe, const std::string& name);
 // Lists the key "task" of a recipe passed to a command of the task `name`, which is its default.
 // Reports another task's recipe as a fault, with the command that trains it.

@@ -53,7 +53,7 @@ Sums Session::run_pass(const batches::Batch& batch, const StepItems& items,
   if (batch.sequences() > 0) {
     return task_.forward_backward(context_, upload(batch), items, pass);
   }
-  // The gradients remain those of the previous micro-steps.
+  // The gradients remain as the previous micro-steps left them.
   task_.join_pass(pass);
   if (pass.gradients_ready) pass.gradients_ready({0, table_.size_elements()});
   return {};
@@ -73,7 +73,7 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
                                       .step = engine_->completed_steps(),
                                       .micro_step = micro_step};
     add(sums, run_pass(batch, items, pass));
-    // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
+    // The host runs ahead of a GPU. The rest of the step would wait for it in any case.
     if (&batch == &step_batches_.back()) context_.synchronize();
     record.backward_seconds += watch.seconds();
     engine_->end_backward(input);

@@ -49,7 +49,7 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-// NaN as long as no value was finite; the progress line then leaves it out.
+// NaN as long as no value was finite. The progress line then leaves it out.
 double shown(const metrics::RunningAverage& average) {
   return average.not_finite() > 0 && average.average() == 0 ? std::nan("") : average.average();
 }

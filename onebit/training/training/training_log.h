@@ -1,4 +1,4 @@
-// The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it; if hosts
+// The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it. If hosts
 // have separate disks, one rank per disk writes the files.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace onebit::training {
 
-// One step; some members are sums over all ranks.
+// One step. Some members are sums over all ranks.
 struct StepRecord {
   engine::StepOutcome outcome;
   int64_t samples = 0;                   // consumed since the beginning of the run
@@ -34,7 +34,8 @@ struct StepRecord {
 // Sums over the steps of one session, for the table at the end.
 struct TrainingTotals {
   int64_t steps = 0, samples = 0, tokens = 0;
-  // Bytes sent, those of them sent inside a node, and those that a 16-bit all-reduce would send.
+  // Bytes sent, of these the bytes sent inside a node, and the bytes that a 16-bit all-reduce would
+  // send.
   int64_t wire_bytes = 0, inside_bytes = 0, wire_bytes_dense16 = 0;
   int64_t watch_bytes = 0;  // sent for run.watch_adam, not included in the above
   int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_inside_bytes = 0,
@@ -71,7 +72,7 @@ class TrainingLog {
   // Logs a table of the run, of kind kStart or kEnd, with the additional members `more`.
   void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows, const Json& more);
   const TrainingTotals& totals() const { return totals_; }
-  // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on
+  // A plot of the drawn metric of this session's steps and evaluations, for a terminal. Empty on
   // ranks that print nothing and if no step was made.
   std::string curves() const;
   // Ends the progress line and flushes the files.
@@ -84,7 +85,7 @@ class TrainingLog {
   void report(const Json& line);
 
   std::unique_ptr<Files> files_;  // empty: nothing is written
-  // "dense", "warmup", "compressed"; "uncompressed" after the freeze on one rank.
+  // "dense", "warmup", "compressed", or "uncompressed" after the freeze on one rank.
   std::string_view name_of(optim::Phase phase) const;
   Json json_of(const StepRecord& record) const;
 

@@ -134,7 +134,7 @@ std::string TrainingLoop::prepare_folder() {
   if (!run_.resumed() || has_steps_) {
     write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
   }
-  // The run continues from this checkpoint; the next one to be saved removes newer ones.
+  // The run continues from this checkpoint. The next one to be saved removes newer ones.
   if (run_.resumed() && !options_.tag.empty()) {
     checkpoint::CheckpointFolder(options_.output).point_latest_at(options_.tag);
   }

@@ -1,0 +1,351 @@
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "onebit/data/tokenizer_files/tokenizer_config.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
+
+namespace onebit::formats {
+namespace {
+
+using text::AddedToken;
+
+// The files of a tokenizer that exist.
+struct Sources {
+  std::optional<Path> vocabulary, combined, config, specials, added;
+};
+
+std::optional<Path> existing(const Path& path) {
+  return std::filesystem::exists(path) ? std::optional(path) : std::nullopt;
+}
+
+Sources sources_in(const Path& folder) {
+  return {.vocabulary = existing(folder / kVocabTxt),
+          .combined = existing(folder / kTokenizerJson),
+          .config = existing(folder / kTokenizerConfigJson),
+          .specials = existing(folder / kSpecialTokensMapJson),
+          .added = existing(folder / kAddedTokensJson)};
+}
+
+std::string name_in(const std::map<std::string, AddedToken>& roles, const char* role,
+                    const std::string& usual) {
+  const auto found = roles.find(role);
+  return found == roles.end() ? usual : found->second.content;
+}
+
+text::SpecialNames names_of(const NamedSpecials& specials) {
+  const text::SpecialNames usual;
+  return {.unknown = name_in(specials.roles, "unk_token", usual.unknown),
+          .sep = name_in(specials.roles, "sep_token", usual.sep),
+          .pad = name_in(specials.roles, "pad_token", usual.pad),
+          .cls = name_in(specials.roles, "cls_token", usual.cls),
+          .mask = name_in(specials.roles, "mask_token", usual.mask)};
+}
+
+NamedSpecials merged(NamedSpecials specials, const NamedSpecials& further, const Path& path) {
+  for (const auto& [role, token] : further.roles) {
+    const auto [place, is_new] = specials.roles.emplace(role, token);
+    require(place->second.content == token.content,
+            "{}: key `{}` is {}, {} has {}; make them agree", path.string(), role,
+            quote(token.content), kTokenizerConfigJson, quote(place->second.content));
+  }
+  specials.others.insert(specials.others.end(), further.others.begin(), further.others.end());
+  return specials;
+}
+
+// A token that several files have is the same one in all of them.
+class AddedTokens {
+ public:
+  void add(const AddedToken& token, const std::string& place) {
+    const auto [found, is_new] = tokens_.emplace(token.content, token);
+    AddedToken& known = found->second;
+    require(known.id == token.id,
+            "{}: the id of the added token {} is {}, in another file {}; "
+            "make them agree",
+            place, quote(token.content), token.id, known.id);
+    AddedToken same = token;
+    same.special = known.special;
+    require(same == known,
+            "{}: the added token {} has other settings (single_word, lstrip, rstrip, normalized) "
+            "than in another file; make them agree",
+            place, quote(token.content));
+    known.special = known.special || token.special;
+  }
+  bool contains(const std::string& content) const { return tokens_.contains(content); }
+  // Of added_tokens.json, which has no settings.
+  void add_bare(const AddedToken& token, const std::string& place) {
+    const auto found = tokens_.find(token.content);
+    AddedToken full = found == tokens_.end() ? token : found->second;
+    full.id = token.id;
+    add(full, place);
+  }
+  std::vector<AddedToken> by_id() const {
+    std::vector<AddedToken> list;
+    for (const auto& [content, token] : tokens_) list.push_back(token);
+    std::stable_sort(list.begin(), list.end(),
+                     [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    return list;
+  }
+
+ private:
+  std::map<std::string, AddedToken> tokens_;
+};
+
+// {"[ENT]": 30522}
+void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedTokens& added) {
+  const Json json = read_json(path);
+  require(json.is_object(), "{}: must be an object", path.string());
+  for (const auto& item : json.items()) {
+    const std::string& content = item.key();
+    const Json& id = item.value();
+    require(id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX && !content.empty(),
+            "{}: the value of {} is not a token's id", path.string(), quote(content));
+    const bool special =
+        std::any_of(specials.others.begin(), specials.others.end(),
+                    [&](const AddedToken& token) { return token.content == content; });
+    added.add_bare(
+        {.id = id.get<int32_t>(), .content = content, .normalized = !special, .special = special},
+        path.string());
+  }
+}
+
+// Special tokens that no list of added tokens has are tokens of the vocabulary.
+void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
+                  const std::string& place, AddedTokens& added) {
+  const auto add = [&](AddedToken token) {
+    if (added.contains(token.content)) return;
+    const auto found = ids.find(token.content);
+    require(found != ids.end(),
+            "{}: the special token {} has no id: neither the vocabulary nor a list of added tokens "
+            "has it; remove it, or write it with its id into {}",
+            place, quote(token.content), kAddedTokensJson);
+    token.id = found->second;
+    added.add(token, place);
+  };
+  for (const auto& [role, token] : specials.roles) {
+    if (ids.contains(token.content)) add(token);  // else from_parts() reports what is missing
+  }
+  for (const AddedToken& token : specials.others) add(token);
+}
+
+// vocab.txt may have the added tokens as well, and repeated tokens, which tokenizer.json lacks.
+std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const Path& plain,
+                                         const TokenizerJson& json, const Path& combined) {
+  const text::TokenIds ids = text::token_ids(lines, plain.string());
+  const auto differ = [&](size_t id, const std::string& line, const std::string& token) {
+    fail("{}: id {} is {}, in {} it is {}; remove the file that is not the model's", plain.string(),
+         id, quote(line), combined.string(), quote(token));
+  };
+  for (size_t id = 0; id < json.vocabulary.size(); ++id) {
+    const std::string& token = json.vocabulary[id];
+    if (token.empty()) continue;
+    const auto found = ids.find(token);
+    if (found == ids.end() || found->second != static_cast<int32_t>(id)) {
+      differ(id, id < lines.size() ? lines[id] : "nothing", token);
+    }
+  }
+  for (const auto& entry : ids) {
+    const std::string& line = entry.first;
+    const int32_t id = entry.second;
+    const auto at = static_cast<size_t>(id);
+    const bool in_model = at < json.vocabulary.size() && json.vocabulary[at] == line;
+    const bool is_added = std::any_of(
+        json.added.begin(), json.added.end(),
+        [&](const AddedToken& token) { return token.id == id && token.content == line; });
+    if (!in_model && !is_added && !line.empty()) differ(at, line, "nothing");
+  }
+  lines.resize(json.vocabulary.size());
+  return lines;
+}
+
+std::optional<TokenizerConfigFile> config_of(const std::optional<TokenizerConfigMembers>& members,
+                                             const std::optional<TokenizerJson>& json,
+                                             const Sources& sources) {
+  TokenizerConfigFile config;
+  const bool is_said = members && members->lower_case;
+  if (!is_said && !json) return std::nullopt;
+  if (json && json->pipeline) {
+    // The file says all. Other classes than BERT's do not read the other members.
+    config = {.lower_case = false, .strip_accents = false};
+    if (members) config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+    return config;
+  }
+  if (json) {
+    config.lower_case = json->lower_case;
+    config.strip_accents = json->strip_accents;
+    config.tokenize_chinese_chars = json->handle_chinese_chars;
+  }
+  if (members) {
+    const bool lower_case = members->lower_case.value_or(config.lower_case);
+    require(!json || lower_case == json->lower_case,
+            "{}: has do_lower_case {}, tokenizer.json has lowercase {}; correct one of them",
+            sources.config->string(), lower_case, json && json->lower_case);
+    config.lower_case = lower_case;
+    if (members->strip_accents) config.strip_accents = members->strip_accents;
+    config.tokenize_chinese_chars =
+        config.tokenize_chinese_chars && members->tokenize_chinese_chars.value_or(true);
+    config.model_max_length = members->model_max_length.value_or(kNoLengthLimit);
+  }
+  return config;
+}
+
+void check_template(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
+                    const text::SpecialNames& names, const std::string& place) {
+  require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()),
+          "{}: key `model.unk_token` is {}, unk_token is {}", place, quote(json.unk_token),
+          quote(names.unknown));
+  // transformers' BERT classes make the template themselves.
+  require(json.cls_token || !members || !members->is_generic,
+          "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
+          "puts them there: if the model was trained with them, write \"tokenizer_class\": "
+          "\"BertTokenizer\" into {}",
+          place, kTokenizerConfigJson);
+  require(!json.cls_token || (*json.cls_token == names.cls && *json.sep_token == names.sep),
+          "{}: key `post_processor` puts {} and {} around a text, cls_token and sep_token are {} "
+          "and {}",
+          place, quote(json.cls_token.value_or("")), quote(json.sep_token.value_or("")),
+          quote(names.cls), quote(names.sep));
+}
+
+// transformers' classes change the rules of their tokenizer.json by some members.
+void check_class(const std::optional<TokenizerConfigMembers>& members, const TokenizerJson& json,
+                 const Path& combined) {
+  require(
+      !members || !members->is_bert,
+      "{}: its model is no WordPiece, and key `tokenizer_class` of {} is a BERT class, which has "
+      "one; write PreTrainedTokenizerFast there",
+      combined.string(), kTokenizerConfigJson);
+  if (!members || !members->add_prefix_space) return;
+  const bool said = *members->add_prefix_space;
+  const bool does = json.pipeline->pre_tokenizer.adds_prefix_space().value_or(said);
+  require(said == does,
+          "{}: key `add_prefix_space` is {}, and the pre_tokenizer of {} has {}; make them agree",
+          kTokenizerConfigJson, said, combined.string(), does);
+}
+
+// What a tokenizer.json alone says of the roles: it has no names for [PAD] and [MASK].
+text::SpecialNames names_in(const TokenizerJson& json) {
+  const auto usual = [&](const char* bert, const char* roberta) {
+    const bool has_other =
+        std::any_of(json.added.begin(), json.added.end(),
+                    [&](const AddedToken& token) { return token.content == roberta; });
+    return std::string(has_other ? roberta : bert);
+  };
+  return {.unknown = json.unk_token.empty() ? usual("[UNK]", "<unk>") : json.unk_token,
+          .sep = json.sep_token.value_or(usual("[SEP]", "</s>")),
+          .pad = usual("[PAD]", "<pad>"),
+          .cls = json.cls_token.value_or(usual("[CLS]", "<s>")),
+          .mask = usual("[MASK]", "<mask>")};
+}
+
+void keep_files(const Sources& sources, std::string combined, text::PipelineRules& rules) {
+  rules.files[kTokenizerJson] = std::move(combined);
+  for (const std::optional<Path>& path : {sources.config, sources.specials}) {
+    if (path) rules.files[path->filename().string()] = read_regular_file(*path, kMaxJsonBytes);
+  }
+}
+
+TokenizerFiles read_sources(const Sources& sources) {
+  std::optional<TokenizerConfigMembers> members;
+  std::optional<TokenizerJson> json;
+  NamedSpecials specials;
+  AddedTokens added;
+  if (sources.config) {
+    members = parse_tokenizer_config(read_json(*sources.config), sources.config->string());
+    specials = members->specials;
+    for (const AddedToken& token : members->added) added.add(token, sources.config->string());
+  }
+  if (sources.specials) {
+    specials =
+        merged(std::move(specials),
+               parse_special_tokens_map(read_json(*sources.specials), sources.specials->string()),
+               *sources.specials);
+  }
+  TokenizerFiles files;
+  files.vocabulary.names = names_of(specials);
+  if (sources.combined) {
+    const std::string place = sources.combined->string();
+    std::string text = read_regular_file(*sources.combined, kMaxJsonBytes);
+    json = parse_tokenizer_json(parse_json(text, place), place);
+    if (json->pipeline) {
+      check_class(members, *json, *sources.combined);
+      keep_files(sources, std::move(text), *json->pipeline);
+      files.vocabulary.pipeline = json->pipeline;
+      if (specials.roles.empty()) files.vocabulary.names = names_in(*json);
+    } else {
+      require(!members || !members->add_prefix_space.value_or(false),
+              "{}: key `add_prefix_space` is true; a WordPiece tokenizer adds nothing to the text",
+              place);
+    }
+    files.vocabulary.pair = json->pair;
+    check_template(members, *json, files.vocabulary.names, place);
+    for (const AddedToken& token : json->added) added.add(token, place);
+    files.vocabulary.tokens = json->vocabulary;
+  } else {
+    require(!members || !members->is_generic,
+            "{}: key `tokenizer_class` is a class that takes its rules from {}, which does not "
+            "exist; if the model is a BERT, write BertTokenizer there",
+            sources.config ? sources.config->string() : "", kTokenizerJson);
+  }
+  if (sources.vocabulary) {
+    files.vocabulary.tokens = text::read_vocabulary_lines(*sources.vocabulary);
+    if (json) {
+      files.vocabulary.tokens = same_vocabulary(std::move(files.vocabulary.tokens),
+                                                *sources.vocabulary, *json, *sources.combined);
+    }
+  }
+  const Path& place = sources.vocabulary ? *sources.vocabulary : *sources.combined;
+  if (sources.added) read_bare_tokens(*sources.added, specials, added);
+  add_specials(specials, text::token_ids(files.vocabulary.tokens, place.string()),
+               sources.config.value_or(sources.specials.value_or(place)).string(), added);
+  files.vocabulary.added = added.by_id();
+  files.config = config_of(members, json, sources);
+  return files;
+}
+
+Sources with_vocabulary(Sources sources, const Path& vocabulary) {
+  if (vocabulary.extension() == ".json") {
+    sources.combined = vocabulary;
+    sources.vocabulary.reset();
+  } else {
+    sources.vocabulary = vocabulary;
+  }
+  return sources;
+}
+
+}  // namespace
+
+TokenizerFiles read_tokenizer(const Path& folder) {
+  const Sources sources = sources_in(folder);
+  require(sources.vocabulary || sources.combined,
+          "{}: contains no vocabulary: neither vocab.txt nor tokenizer.json exists",
+          folder.string());
+  return read_sources(sources);
+}
+
+TokenizerFiles read_tokenizer_with(const Path& vocabulary) {
+  return read_sources(with_vocabulary(sources_in(vocabulary.parent_path()), vocabulary));
+}
+
+TokenizerFiles read_tokenizer_alone(const Path& vocabulary) {
+  return read_sources(with_vocabulary({}, vocabulary));
+}
+
+text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
+  const bool strips = config.strip_accents.value_or(config.lower_case);
+  require(config.tokenize_chinese_chars && (config.lower_case || !strips),
+          "{}: its tokenizer strips accents without lower-casing, or does not split Chinese "
+          "characters (strip_accents, tokenize_chinese_chars): onebit's does not do that",
+          place);
+  if (!config.lower_case) return text::Casing::kCased;
+  return strips ? text::Casing::kUncased : text::Casing::kLowerCased;
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,101 @@
+// What tokenizer_files() writes.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+#include "onebit/data/tokenizer_files/tokenizer_json.h"
+#include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+
+namespace onebit::formats {
+namespace {
+
+using text::AddedToken;
+
+nlohmann::json settings_of(const AddedToken& token) {
+  return {{"content", token.content},         {"lstrip", token.lstrip},
+          {"normalized", token.normalized},   {"rstrip", token.rstrip},
+          {"single_word", token.single_word}, {"special", token.special}};
+}
+
+nlohmann::json names_json(const text::SpecialNames& names) {
+  return {{"cls_token", names.cls},
+          {"mask_token", names.mask},
+          {"pad_token", names.pad},
+          {"sep_token", names.sep},
+          {"unk_token", names.unknown}};
+}
+
+std::string config_text(const TokenizerConfigFile& config, const text::Vocabulary& vocabulary) {
+  nlohmann::json json = names_json(vocabulary.names());
+  json["do_lower_case"] = config.lower_case;
+  json["model_max_length"] = config.model_max_length;
+  json["never_split"] = nullptr;
+  json["strip_accents"] = config.strip_accents ? nlohmann::json(*config.strip_accents) : nullptr;
+  json["tokenize_chinese_chars"] = config.tokenize_chinese_chars;
+  // The class that puts two separators between the texts of a pair.
+  const bool is_mpnet = vocabulary.pair_template().separators == 2;
+  json["tokenizer_class"] = is_mpnet ? "MPNetTokenizer" : "BertTokenizer";
+  if (!vocabulary.is_plain()) {
+    for (const AddedToken& token : vocabulary.added()) {
+      json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);
+    }
+  }
+  return json_text(json, 2) + "\n";
+}
+
+// The special tokens without a role of BERT's.
+std::vector<std::string> other_specials(const text::Vocabulary& vocabulary) {
+  const text::SpecialNames& names = vocabulary.names();
+  const std::set<std::string> roles = {names.cls, names.mask, names.pad, names.sep, names.unknown};
+  std::vector<std::string> others;
+  for (const AddedToken& token : vocabulary.added()) {
+    if (token.special && !roles.contains(token.content)) others.push_back(token.content);
+  }
+  return others;
+}
+
+std::string specials_text(const text::Vocabulary& vocabulary) {
+  nlohmann::json json = names_json(vocabulary.names());
+  const std::vector<std::string> others = other_specials(vocabulary);
+  if (!others.empty()) json["additional_special_tokens"] = others;
+  return json_text(json, 2) + "\n";
+}
+
+}  // namespace
+
+std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
+  if (const auto& pipeline = tokenizer.vocabulary.pipeline) {
+    std::vector<TextFile> files;
+    for (const auto& [name, text] : pipeline->files) files.push_back({name, text});
+    return files;
+  }
+  ONEBIT_INVARIANT(tokenizer.config.has_value());
+  const TokenizerConfigFile& config = *tokenizer.config;
+  const auto vocabulary = text::Vocabulary::from_parts(tokenizer.vocabulary, kVocabTxt);
+  const TokenizerJson json{.vocabulary = tokenizer.vocabulary.tokens,
+                           .added = vocabulary.added(),
+                           .lower_case = config.lower_case,
+                           .strip_accents = config.strip_accents,
+                           .handle_chinese_chars = config.tokenize_chinese_chars,
+                           .unk_token = {},
+                           .pipeline = {},
+                           .pair = tokenizer.vocabulary.pair,
+                           .cls_token = {},
+                           .sep_token = {}};
+  std::vector<TextFile> files = {{kVocabTxt, text::vocabulary_text(tokenizer.vocabulary.tokens)},
+                                 {kTokenizerConfigJson, config_text(config, vocabulary)},
+                                 {kSpecialTokensMapJson, specials_text(vocabulary)},
+                                 {kTokenizerJson, tokenizer_json_text(json, vocabulary.names())}};
+  if (vocabulary.size() > vocabulary.model_size()) {
+    nlohmann::json added = nlohmann::json::object();
+    for (const AddedToken& token : vocabulary.added()) {
+      if (token.id >= vocabulary.model_size()) added[token.content] = token.id;
+    }
+    files.push_back({kAddedTokensJson, json_text(added, 2) + "\n"});
+  }
+  return files;
+}
+
+}  // namespace onebit::formats

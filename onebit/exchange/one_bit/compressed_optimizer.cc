@@ -1,0 +1,385 @@
+#include "onebit/exchange/one_bit/compressed_optimizer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/ops/elementwise.h"
+#include "onebit/math/updates/onebit_adam_update.h"
+
+namespace onebit::optim {
+
+ExchangeOptions read_exchange_options(Keys& params, double beta2) {
+  ExchangeOptions options;
+  params.require(beta2 > 0, "betas",
+                 "ends with 0: the variance would be that of a single gradient, and only its signs "
+                 "would be left after the division; give a second number above 0, such as 0.999");
+  params.counts("exp_avg_mask", options.moving_rows,
+                "{tensor name: number of rows that are updated}. Later rows do not change in the "
+                "compressed phase");
+  params.fixed("eps_inside_sqrt", false, "eps is added outside the root");
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
+                                                                       double beta2,
+                                                                       const RunFacts& run,
+                                                                       int world_size) {
+  const std::string when = describe(options, beta2, run);
+  return {{"compressed phase",
+           world_size == 1 ? fmt::format("a run on one rank sends nothing; {}{}",
+                                         run.compressed ? "frozen " : "freeze ", when)
+                           : fmt::format("{}{}; gradient / sqrt(variance) at one bit per element",
+                                         run.compressed ? "started " : "", when)}};
+}
+
+namespace {
+
+// Rows [begin, end) of a buffer that may be empty.
+View rows_of(const View& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? View() : buffer.rows(begin, end);
+}
+
+ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
+}
+
+// Restricts the pass to a bucket of the share and all its buffers to that bucket. It is at
+// `in_buffer` of the flat buffer.
+void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer) {
+  const int64_t begin = args.begin, end = args.end;
+  const int64_t first = begin / kernels::kBlockElements;
+  const int64_t last = first + kernels::blocks_in(end - begin);
+  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
+  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
+  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
+  args.variance = args.variance.rows(begin, end);
+  args.own_weight = rows_of(args.own_weight, first_sub, last_sub);
+  args.energy = rows_of(args.energy, first_sub, last_sub);
+  args.block_ratio = rows_of(args.block_ratio, first, last);
+  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
+                       &args.block_flags}) {
+    *blocks = rows_of(*blocks, first, last);
+  }
+  args.begin = 0;
+  args.end = end - begin;
+  args.sketch_shift = in_buffer.begin;
+}
+
+StateSizes sizes_of(const CompressedOptions& options, const ParameterTable& table,
+                    const StateDivision& division) {
+  return {CompressedOptimizer::layout(options, table, division), division};
+}
+
+}  // namespace
+
+CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
+                                         const ParameterTable& table,
+                                         comm::Communicator& communicator, const RunFacts& run)
+    : options_(options),
+      communicator_(communicator),
+      topology_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
+                table.device()),
+      sizes_(sizes_of(options, table, {topology_.ownership(), communicator.rank()})),
+      rule_(options.adam, table),
+      state_(Moments::zeros(table)),
+      freeze_rule_(options.freeze, options.adam.beta2, run),
+      still_(table, options.exchange.moving_rows),
+      variance_sums_(table, topology_),
+      agreement_(topology_, table.device()),
+      exchange_(topology_, still_.bitmap()) {
+  if (options.schedule) {
+    local_ = std::make_unique<LocalUpdates>(*options.schedule, table, topology_);
+  }
+  values_ = options.values(table, exchange_);
+}
+
+Phase CompressedOptimizer::phase() const {
+  return std::holds_alternative<Moments>(state_) ? Phase::kWarmup : Phase::kCompressed;
+}
+
+GradientNeed CompressedOptimizer::gradient_need() const {
+  const bool averages = phase() == Phase::kWarmup || next_plan().averages;
+  return averages ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
+}
+
+bool CompressedOptimizer::observes_local_gradients() const {
+  return phase() == Phase::kWarmup && freeze_rule_.observes(updates_ + 1);
+}
+
+std::optional<comm::Buckets> CompressedOptimizer::limited_buckets() const {
+  if (alone()) return std::nullopt;
+  return topology_.ownership().buckets;
+}
+
+void CompressedOptimizer::skip_step() {
+  ONEBIT_INVARIANT(!begun_);
+  prepared_ = false;
+}
+
+std::vector<Range> CompressedOptimizer::prepare_local_gradients(Context& context,
+                                                                ParameterTable& table) {
+  std::vector<Range> ranges;
+  for (int64_t bucket = 0; topology_.two_levels() && bucket < topology_.buckets().count();
+       ++bucket) {
+    topology_.average(context, table.gradients(), bucket);
+  }
+  prepared_ = topology_.two_levels();
+  for (const auto& share : topology_.shares()) {
+    ranges.push_back(share.range);
+  }
+  return ranges;
+}
+
+StepReport CompressedOptimizer::step(Context& context, ParameterTable& table,
+                                     const StepInput& input) {
+  ONEBIT_INVARIANT(!local_ || !local_->shows_common());
+  StepReport report = phase() == Phase::kWarmup ? warmup_step(context, table, input)
+                                                : compressed_step(context, table, input);
+  if (local_ && report.applied) local_->count_update();
+  return report;
+}
+
+StepReport CompressedOptimizer::warmup_step(Context& context, ParameterTable& table,
+                                            const StepInput& input) {
+  StepReport report{.phase = Phase::kWarmup};
+  const Stopwatch watch;
+  const Moments& moments = std::get<Moments>(state_);
+  values_->update(context, table, moments, rule_, input);
+  ++updates_;
+  if (freeze_rule_.freezes_after(context, communicator_, updates_, moments.variance.view(),
+                                 1 / rule_.variance_weight())) {
+    freeze(context, table);
+    report.froze_now = true;
+    report.still_elements = still_.count();
+  }
+  report.update_seconds = watch.seconds();
+  return report;
+}
+
+void CompressedOptimizer::freeze(Context& context, ParameterTable& table) {
+  Moments moments = std::get<Moments>(std::move(state_));
+  const View momentum = moments.momentum.view(), variance = moments.variance.view();
+  updates::onebit_freeze(context, {.momentum = momentum,
+                                   .variance = variance,
+                                   .still = still_.bitmap(),
+                                   .epsilon = options_.adam.epsilon,
+                                   .variance_factor = 1 / rule_.variance_weight()});
+  still_.hold(momentum, variance);
+  still_.refresh();
+  hold_normalized(std::move(moments), table.gradients());  // the update has read the gradients
+  if (communicator_.rank() == 0 && still_.count() > 0) {
+    log_info(
+        "update {}: {} of {} elements have had no gradient yet (words or positions that have not "
+        "occurred) and keep their values until they get one",
+        updates_, still_.count(), table.size_elements());
+  }
+}
+
+// The memory of the first moment is passed to the exchange: owners keep the momentum from now on.
+void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
+  if (local_) local_->freeze(moments.momentum.view());
+  exchange_.hold(share_in_memory_of(std::move(moments.momentum), topology_, scratch));
+  state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), topology_, scratch)};
+  values_->restart();
+}
+
+Moments CompressedOptimizer::release_normalized() {
+  Tensor variance = std::get<OwnVariance>(std::move(state_)).tensor;
+  return {.momentum = whole_in_memory_of(exchange_.release(), topology_),
+          .variance = whole_in_memory_of(std::move(variance), topology_)};
+}
+
+UpdatePlan CompressedOptimizer::next_plan() const {
+  if (local_) return local_->plan(rule_);
+  return {.variance_memory = rule_.next_variance_memory()};
+}
+
+void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
+                                     const StepInput& step_input) {
+  ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
+  begun_ = true;
+  // The exchange thread reads these until it stops, which may be later than their owner's end.
+  norm_limits_.assign(step_input.norm_limits.begin(), step_input.norm_limits.end());
+  groups_.assign(step_input.groups.begin(), step_input.groups.end());
+  StepInput input = step_input;
+  input.norm_limits = norm_limits_;
+  input.groups = groups_;
+  plan_ = next_plan();
+  variance_sums_.begin_update();
+  if (!plan_.exchanges) return;
+  exchange_.scale_owner_residuals(plan_.updates);
+  exchange_.begin(
+      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)),
+      [this, &table, input](Context& context, const Bucket& bucket) {
+        fill_bucket(context, table, input, bucket);
+        if (local_) local_->give(context, bucket);
+      },
+      [this, input](Context& context, const Bucket& bucket) {
+        receive_bucket(context, input, bucket);
+      });
+}
+
+// A single rank's variance contains every gradient, as Adam's, which bounds its updates.
+double CompressedOptimizer::momentum_limit(const StepInput& input) const {
+  return alone() ? std::numeric_limits<float>::max()
+                 : rule_.momentum_limit(input, plan_.variance_memory);
+}
+
+void CompressedOptimizer::gradients_ready(Range range) {
+  ONEBIT_INVARIANT(begun_);
+  if (plan_.exchanges) exchange_.ready(range);
+}
+
+StepReport CompressedOptimizer::compressed_step(Context& context, ParameterTable& table,
+                                                const StepInput& input) {
+  if (!begun_) begin_step(context, table, input);
+  begun_ = false;
+  StepReport report{.phase = Phase::kCompressed};
+  const Stopwatch watch = finish_buckets(context, table, input, report);
+  prepared_ = false;
+  const Agreed agreed = agree(context, table, input, report);
+  if (agreed.finite) rule_.advance(input);
+  report.applied = agreed.finite;
+  move_values(context, table, input, agreed, report);
+  if (report.applied) ++updates_;
+  report.update_seconds = watch.seconds();
+  return report;
+}
+
+Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& table,
+                                              const StepInput& input, StepReport& report) {
+  if (!plan_.exchanges) {
+    const Stopwatch watch;
+    exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
+      fill_bucket(computing, table, input, bucket);
+      keep_bucket(computing, input, bucket);
+    });
+    return watch;
+  }
+  exchange_.finish(context);
+  const Stopwatch watch;
+  const compress::ResidualNorms norms = exchange_.norms();
+  const auto of_source = [&](double norm) {
+    return topology_.two_levels() ? std::sqrt(topology_.sum(norm * norm)) : norm;
+  };
+  report.sent_norm = of_source(norms.values);
+  report.residual_norm = of_source(norms.worker_residual);
+  const comm::ExchangeSeconds& seconds = exchange_.step_seconds();
+  report.compress_seconds = seconds.fill + seconds.compute;
+  report.wait_seconds = seconds.wait;
+  return watch;
+}
+
+// Called before a bucket's gradients are read: on two levels they become the mean over the node.
+void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
+                                      const StepInput& input, const Bucket& bucket) {
+  if (!prepared_ && !plan_.averages) topology_.average(context, table.gradients(), bucket.index);
+  normalize(context, table, input, bucket);
+}
+
+void CompressedOptimizer::normalize(Context& context, const ParameterTable& table,
+                                    const StepInput& input, const Bucket& bucket) {
+  std::vector<updates::UpdateRange> decays;  // those that are part of the gradient
+  if (!options_.adam.decoupled_decay) {
+    const Range all{0, table.size_elements()};
+    decays = rule_.ranges_in(topology_.two_levels() ? bucket.in_buffer : all, input.groups);
+  }
+  updates::OnebitNormalize args{
+      .gradient = table.gradients(),
+      .value = table.values(),
+      .ranges = decays,
+      .variance = variance(),
+      .normalized = bucket.normalized,
+      .extra = bucket.extra,
+      .begin = bucket.range.begin,
+      .end = bucket.range.end,
+      .gradient_scale = agreement_.scale(context, table.gradients(), input, bucket.index),
+      .epsilon = options_.adam.epsilon};
+  if (plan_.averages) {
+    args.alone = true;
+    args.beta2 = plan_.variance_memory;
+    ops::fill(context, bucket.extra, 0.0f);
+  } else {
+    variance_sums_.prepare(args, plan_.variance_memory, plan_.exchanges);
+  }
+  agreement_.prepare(args);
+  if (topology_.two_levels()) cut_to_bucket(args, bucket.in_buffer);
+  updates::onebit_normalize(context, args);
+}
+
+void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
+                                         const Bucket& bucket) {
+  if (alone()) return move_momentum(context, input, bucket);
+  if (!plan_.averages) variance_sums_.receive(context, bucket.extra, bucket.range.begin);
+}
+
+void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
+                                      const Bucket& bucket) {
+  local_->keep(context, bucket);
+  move_momentum(context, input, bucket);
+}
+
+void CompressedOptimizer::move_momentum(Context& context, const StepInput& input,
+                                        const Bucket& bucket) {
+  updates::onebit_momentum(context, {.momentum = kept_momentum(),
+                                     .variance = variance(),
+                                     .normalized = bucket.normalized,
+                                     .extra = {},
+                                     .begin = bucket.range.begin,
+                                     .end = bucket.range.end,
+                                     .beta1 = rule_.beta1(input),
+                                     .limit = momentum_limit(input)});
+}
+
+CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context,
+                                                       const ParameterTable& table,
+                                                       const StepInput& input, StepReport& report) {
+  std::span<const uint8_t> flags = agreement_.read_flags();
+  std::vector<uint8_t> whole_flags;
+  if (topology_.two_levels()) flags = whole_flags = topology_.spread_blocks(flags);
+  std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), flags);
+  GradientAgreement::Result agreed = agreement_.agree(input, !touched.empty());
+  report.local_gradient_square = agreed.square;
+  report.bucket_squares = std::move(agreed.bucket_squares);
+  if (agreed.limited_square < agreed.square) {
+    report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
+  }
+  end_variance_update(context, agreed.finite);
+  report.norm_ratio = variance_sums_.norm_ratio();
+  const int64_t still_before = still_.count();
+  Agreed result{.finite = agreed.finite, .woken = {}};
+  if (agreed.finite && agreed.touched) result.woken = wake(table, input, std::move(touched));
+  report.woken_elements = still_before - still_.count();
+  report.still_elements = still_.count();
+  return result;
+}
+
+void CompressedOptimizer::end_variance_update(Context& context, bool finite) {
+  if (plan_.averages) return;
+  if (!finite) {
+    variance_sums_.take_back_update();
+  } else if (plan_.exchanges) {
+    variance_sums_.end_exchange(context, variance(), plan_.variance_memory);
+  } else {
+    variance_sums_.end_update();
+  }
+}
+
+void CompressedOptimizer::show_common_values(Context& context, ParameterTable& table) {
+  if (local_) local_->show_common(context, table);
+}
+
+void CompressedOptimizer::restore_own_values(Context& context, ParameterTable& table) {
+  if (local_) local_->restore_own(context, table);
+}
+
+int64_t CompressedOptimizer::wire_bytes_sent() const {
+  return exchange_.wire_bytes_sent() + topology_.wire_bytes_sent();
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,277 @@
+#include "onebit/exchange/one_bit/sign_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/exchange/comm/chunked.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/ground/base/wording.h"
+#include "onebit/math/device/memory.h"
+
+namespace onebit::optim {
+namespace {
+
+View view_of(std::vector<float>& values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+constexpr StateBuffer kMomentum{
+    .name = "momentum", .kept = Kept::kReplicated, .exists = Exists::kAfterFreeze};
+constexpr StateBuffer kWorkerResidual{.name = "worker_residual",
+                                      .extent = Extent::kShare,
+                                      .kept = Kept::kOwn,
+                                      .on_other_ranks = OnOtherRanks::kMean,
+                                      .exists = Exists::kAfterFreeze};
+constexpr StateBuffer kServerResidual{.name = "server_residual",
+                                      .extent = Extent::kOwned,
+                                      .kept = Kept::kOwn,
+                                      .on_other_ranks = OnOtherRanks::kOwner};
+constexpr StateBuffer kOwnerMomentum{.name = "owner_momentum",
+                                     .extent = Extent::kOwned,
+                                     .kept = Kept::kOwn,
+                                     .on_other_ranks = OnOtherRanks::kOwner};
+constexpr StateBuffer kNormalized{.name = "normalized", .extent = Extent::kBucket};
+constexpr StateBuffer kExtras{
+    .name = "extras", .extent = Extent::kBucketBlocks, .numbers = comm::kBucketsInFlight};
+constexpr StateBuffer kCoded{.name = "coded", .extent = Extent::kCoded, .type = DType::kU8};
+
+std::string describe(const compress::Ownership& ownership) {
+  const int ranks = ownership.world_size;
+  if (!ownership.nodes) return counted(ranks, "rank");
+  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_per_source());
+}
+
+}  // namespace
+
+SignExchange::SignExchange(const Topology& topology, ConstView still)
+    : topology_(topology),
+      still_(still),
+      all_reduce_(topology.across(), topology.buckets(),
+                  {.bypass_single_rank = true,
+                   .owner_momentum = true,
+                   .keep_coded = true,
+                   .given_residual = true}),
+      overlapped_(topology.across(), topology.buckets(), still.device(),
+                  topology.ownership().buckets,
+                  all_reduce_.stations(
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        return fill(context, in_flight);
+                      },
+                      [this](Context& context, const comm::BucketInFlight& in_flight) {
+                        deliver_(context, bucket_at(in_flight.bucket, in_flight.slot));
+                      })) {
+  if (topology.two_levels()) overlapped_.also_uses(topology.node());
+  const int64_t largest = topology.buckets().max_elements();
+  normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
+  for (Tensor& slot : extra_) {
+    slot = Tensor::zeros(still.device(), DType::kF32, {comm::blocks_in(largest)});
+  }
+}
+
+StateLayout SignExchange::layout(int sources) {
+  if (sources == 1) return {kMomentum, kNormalized, kExtras};
+  return {kWorkerResidual, kServerResidual, kOwnerMomentum, kNormalized, kExtras, kCoded};
+}
+
+std::vector<compress::OwnedRange> SignExchange::owned_ranges() const {
+  if (alone()) return {{.range = {0, topology_.whole_elements()}, .place = 0}};
+  return topology_.ownership().owned(topology_.world().rank());
+}
+
+std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
+  const int sources = topology_.sources(), self = topology_.across().rank();
+  std::vector<compress::OwnedRange> ranges;
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
+    if (chunk.elements() == 0) continue;
+    ranges.push_back({.range = chunk, .place = buckets().owned_offset(bucket, sources, self)});
+  }
+  return ranges;
+}
+
+View SignExchange::owned_momentum() const {
+  return alone() ? momentum_.view() : all_reduce_.owner_momentum();
+}
+
+void SignExchange::hold(Tensor momentum) {
+  if (alone()) {
+    momentum_ = std::move(momentum);
+    return;
+  }
+  const View view = momentum.view();
+  for (const auto& [range, place] : topology_.shares()) {
+    adopt_momentum(range, view.rows(place, place + range.elements()));
+  }
+  memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  all_reduce_.hold_worker_residual(std::move(momentum));
+}
+
+Tensor SignExchange::release() {
+  return alone() ? std::move(momentum_) : all_reduce_.release_worker_residual();
+}
+
+void SignExchange::adopt_momentum(Range range, ConstView momentum) {
+  if (alone()) return;
+  const std::vector<compress::OwnedRange> owned = owned_in_share();
+  for (const auto& [in_buffer, share_begin] : compress::within(topology_.shares(), range)) {
+    const int64_t share_end = share_begin + in_buffer.elements();
+    const int64_t shift = in_buffer.begin - range.begin - share_begin;
+    for (const auto& [chunk, place] : owned) {
+      const int64_t begin = std::max(chunk.begin, share_begin);
+      const int64_t end = std::min(chunk.end, share_end);
+      if (begin >= end) continue;
+      const int64_t to = place + begin - chunk.begin;
+      copy(all_reduce_.owner_momentum().rows(to, to + end - begin),
+           momentum.rows(begin + shift, end + shift));
+    }
+  }
+}
+
+std::vector<float> SignExchange::collect_momentum(double beta1) {
+  const int sources = topology_.sources();
+  const auto host = [](const View& view) {
+    std::vector<float> values(static_cast<size_t>(view.elements()));
+    copy(view_of(values), view);
+    return values;
+  };
+  if (alone()) return host(momentum_.view());
+  std::vector<float> momentum = host(all_reduce_.worker_residual());
+  for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
+  const std::vector<float> owned = host(all_reduce_.owner_momentum());
+  const std::vector<float> owed = host(all_reduce_.server_residual());
+  const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
+  for (const compress::OwnedRange& piece : owned_in_share()) {
+    for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
+      const auto at = static_cast<size_t>(piece.place + i - piece.range.begin);
+      momentum[static_cast<size_t>(i)] +=
+          owned[at] + static_cast<float>((1 - beta1) * owed_updates * double{owed[at]});
+    }
+  }
+  comm::sum_in_chunks(topology_.across(), momentum);
+  all_reduce_.clear_residuals();
+  return momentum;
+}
+
+void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
+                         Work fill, Work deliver) {
+  momentum_step_ = momentum;
+  fill_ = std::move(fill);
+  deliver_ = std::move(deliver);
+  overlapped_.begin(computing);
+}
+
+void SignExchange::visit(Context& context, const Work& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    work(context, bucket_at(bucket, 0));
+  }
+}
+
+void SignExchange::scale_owner_residuals(int64_t updates) {
+  const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
+  owed_updates_ = updates;
+  const View residual = all_reduce_.server_residual();
+  if (factor == 1 || residual.elements() == 0) return;
+  std::vector<float> values(static_cast<size_t>(residual.elements()));
+  copy(view_of(values), residual);
+  for (float& one : values) one = static_cast<float>(one * factor);
+  copy(residual, view_of(values));
+}
+
+void SignExchange::clear_residuals() {
+  owed_updates_ = 1;
+  all_reduce_.clear_residuals();
+}
+
+SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
+  const Range range = buckets().range(bucket);
+  const auto index = static_cast<size_t>(slot);
+  return {.index = bucket,
+          .range = range,
+          .in_buffer = topology_.in_buffer(bucket),
+          .normalized = normalized_.view().rows(0, range.elements()),
+          .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
+}
+
+compress::CompressedBucket SignExchange::fill(Context& context,
+                                              const comm::BucketInFlight& in_flight) {
+  const Bucket bucket = bucket_at(in_flight.bucket, in_flight.slot);
+  fill_(context, bucket);
+  const auto& [begin, end] = bucket.in_buffer;
+  return {.values = bucket.normalized,
+          .still = still_.rows(begin / 8, (end + 7) / 8),
+          .extras = bucket.extra,
+          .momentum = momentum_step_};
+}
+
+// On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
+// decodes a whole bucket at once, with few kernel launches.
+int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
+  constexpr int64_t kBlocksOfThread = 128;
+  return context.device().is_cpu() ? std::min(kBlocksOfThread * context.threads(), blocks) : blocks;
+}
+
+void SignExchange::visit_arrived(Context& context, View kept, const Arrived& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const Range range = buckets().range(bucket), in_buffer = topology_.in_buffer(bucket);
+    const ConstView still = still_.rows(in_buffer.begin / 8, (in_buffer.end + 7) / 8);
+    const int64_t blocks = comm::blocks_in(range.elements());
+    const int64_t part = blocks_of_part(context, blocks);
+    for (int64_t first = 0; first < blocks; first += part) {
+      const compress::BlockRange now{first, std::min(first + part, blocks)};
+      const auto [begin, end] = compress::elements_of(now, range.elements());
+      const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
+                                         : kept.rows(range.begin + begin, range.begin + end);
+      all_reduce_.decode(context, bucket, now, still, momentum);
+      work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
+    }
+  }
+}
+
+void SignExchange::save(StateWriter& writer) const {
+  const compress::Ownership& ownership = topology_.ownership();
+  writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
+  if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
+  if (alone()) return save_buffer(writer, kMomentum, momentum_.view());
+  save_buffer(writer, kWorkerResidual, all_reduce_.worker_residual());
+  save_buffer(writer, kServerResidual, all_reduce_.server_residual());
+  save_buffer(writer, kOwnerMomentum, all_reduce_.owner_momentum());
+}
+
+void SignExchange::load(const StateReader& reader, double beta1) {
+  const int64_t elements = topology_.whole_elements();
+  const compress::Ownership before = saved_ownership(reader, elements);
+  all_reduce_.clear_residuals();
+  if (before.sources() == 1) {
+    std::vector<float> momentum(static_cast<size_t>(elements));
+    load_buffer(reader, kMomentum, topology_, view_of(momentum));
+    if (alone()) return copy(momentum_.view(), view_of(momentum));
+    return adopt_momentum({0, elements}, view_of(momentum));
+  }
+  if (topology_.world().rank() == 0 &&
+      (before.sources() != topology_.sources() || before.nodes != topology_.ownership().nodes)) {
+    log_info("error feedback of {} is redistributed over {}: losses continue, but not bit for bit",
+             describe(before), describe(topology_.ownership()));
+  }
+  if (alone()) return load_alone(reader, beta1);
+  load_buffer(reader, kWorkerResidual, topology_, all_reduce_.worker_residual());
+  load_buffer(reader, kServerResidual, topology_, all_reduce_.server_residual());
+  load_buffer(reader, kOwnerMomentum, topology_, all_reduce_.owner_momentum());
+}
+
+void SignExchange::load_alone(const StateReader& reader, double beta1) {
+  const auto elements = static_cast<size_t>(topology_.whole_elements());
+  std::vector<float> momentum(elements), worker(elements), server(elements);
+  load_buffer(reader, kWorkerResidual, topology_, view_of(worker));
+  load_buffer(reader, kServerResidual, topology_, view_of(server));
+  load_buffer(reader, kOwnerMomentum, topology_, view_of(momentum));
+  const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
+  for (size_t i = 0; i < elements; ++i) {
+    const double owed = owed_updates * double{server[i]};
+    momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
+  }
+  copy(momentum_.view(), view_of(momentum));
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,183 @@
+#include "onebit/exchange/one_bit/variance_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "onebit/exchange/comm/bucket.h"
+#include "onebit/exchange/optim/state_layout.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/log.h"
+#include "onebit/math/device/memory.h"
+#include "onebit/math/ops/elementwise.h"
+
+namespace onebit::optim {
+namespace {
+
+std::vector<float> host_copy(const View& view) {
+  std::vector<float> values(static_cast<size_t>(view.elements()));
+  copy(View::of(values.data(), {view.elements()}), view);
+  return values;
+}
+
+void fill(const View& view, const std::vector<float>& values) {
+  copy(view, ConstView::of(values.data(), {view.elements()}));
+}
+
+// Rows that are looked up get most of their gradient from the few samples that contain their word.
+// A source has too few of them to estimate their variance, so its own gradients count 1 / sources.
+std::vector<float> own_weights(const ParameterTable& table, int sources) {
+  const int64_t blocks = comm::blocks_in(table.size_elements());
+  std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
+  for (const Parameter& parameter : table.parameters()) {
+    if (!parameter.declaration.lookup) continue;
+    const int64_t first = parameter.range.begin / kernels::kSubBlockElements;
+    const int64_t last = (parameter.range.end - 1) / kernels::kSubBlockElements;
+    std::fill(weights.begin() + first, weights.begin() + last + 1,
+              1.0f / static_cast<float>(sources));
+  }
+  return weights;
+}
+
+}  // namespace
+
+// In the order of Buffer. The measures of the noise are in noise_ratio.h.
+StateLayout VarianceSums::layout(int sources) {
+  if (sources == 1) return {};
+  constexpr Extent kBlocks = Extent::kShareBlocks;
+  return {{.name = "energy", .extent = kBlocks, .numbers = kernels::kSubBlocks, .kept = Kept::kOwn},
+          {.name = "sketch", .extent = kBlocks, .kept = Kept::kOwn},
+          {.name = "block_energy", .extent = kBlocks, .kept = Kept::kOwn},
+          {.name = "own_weight", .extent = kBlocks, .numbers = kernels::kSubBlocks},
+          {.name = "ratio", .extent = kBlocks},
+          {.name = "arrived_extra", .extent = kBlocks},
+          {.name = "block_variance", .extent = kBlocks},
+          {.name = "energy_before", .extent = kBlocks, .numbers = kernels::kSubBlocks},
+          {.name = "sketch_before", .extent = kBlocks},
+          {.name = "block_energy_before", .extent = kBlocks}};
+}
+
+VarianceSums::VarianceSums(const ParameterTable& table, const Topology& topology)
+    : topology_(topology),
+      noise_(comm::blocks_in(table.size_elements()), topology.sources()),
+      state_(layout(topology.sources()), topology, table.device()) {
+  if (alone()) return;
+  fill(state_[kOwnWeight],
+       topology.share_of_blocks(own_weights(table, topology.sources()), kernels::kSubBlocks));
+  show_ratios();
+}
+
+void VarianceSums::show_ratios() {
+  fill(state_[kRatio], topology_.share_of_blocks(noise_.ratios(), 1));
+}
+
+void VarianceSums::restart() {
+  exchanges_ = updates_ = 0;
+  left_at_ = {};
+  noise_.restart();
+  if (alone()) return;
+  for (const Buffer buffer : {kEnergy, kSketch, kBlockEnergy, kArrived}) {
+    const View view = state_[buffer];
+    memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  }
+  show_ratios();
+}
+
+void VarianceSums::begin_update() const {
+  if (alone()) return;
+  copy(state_[kEnergyBefore], state_[kEnergy]);
+  copy(state_[kSketchBefore], state_[kSketch]);
+  copy(state_[kBlockEnergyBefore], state_[kBlockEnergy]);
+}
+
+void VarianceSums::take_back_update() const {
+  if (alone()) return;
+  copy(state_[kEnergy], state_[kEnergyBefore]);
+  copy(state_[kSketch], state_[kSketchBefore]);
+  copy(state_[kBlockEnergy], state_[kBlockEnergyBefore]);
+}
+
+void VarianceSums::prepare(updates::OnebitNormalize& args, double variance_memory,
+                           bool exchanges) const {
+  args.own_weight = state_[kOwnWeight];
+  args.block_ratio = state_[kRatio];
+  args.energy = state_[kEnergy];
+  args.sketch = state_[kSketch];
+  args.block_energy = state_[kBlockEnergy];
+  args.block_variance = state_[kBlockVariance];
+  args.beta2 = variance_memory;
+  for (int64_t sub_block = 0; sub_block < kernels::kSubBlocks; ++sub_block) {
+    args.energy_updates[static_cast<size_t>(sub_block)] = updates_since(sub_block);
+  }
+  args.turn = exchanges ? turn() : updates::kNoTurn;
+  args.sketch_key = static_cast<uint64_t>(updates_ + 1);
+  args.alone = alone();
+}
+
+void VarianceSums::receive(Context& context, ConstView extra, int64_t begin) const {
+  if (alone()) return;
+  const int64_t first = begin / kernels::kBlockElements;
+  ops::cast(context, {.from = extra, .to = state_[kArrived].rows(first, first + extra.elements())});
+}
+
+void VarianceSums::end_exchange(Context& context, View variance, double variance_memory) {
+  const bool ends_cycle = turn() == kSketchTurn;
+  if (!alone() && !ends_cycle) {
+    const auto updates = static_cast<double>(updates_since(turn()));
+    updates::onebit_momentum(context, {.momentum = {},
+                                       .variance = variance,
+                                       .normalized = {},
+                                       .extra = state_[kArrived],
+                                       .begin = 0,
+                                       .end = variance.elements(),
+                                       .turn_memory = std::pow(variance_memory, updates),
+                                       .turn = turn()});
+  }
+  ++updates_;
+  left_at_[static_cast<size_t>(turn())] = updates_;
+  ++exchanges_;
+  if (alone() || !ends_cycle) return;
+  // The ratios of groups of blocks are the ratios of whole buffers, whatever the shares.
+  const auto whole = [&](Buffer share) {
+    return topology_.gathered_blocks(host_copy(state_[share]));
+  };
+  const std::vector<float> energy = whole(kBlockEnergy), sums = whole(kBlockVariance);
+  const std::vector<float> sketch = whole(kArrived);
+  noise_.follow(topology_.across(), {.energy = energy, .variance = sums, .sketch = sketch});
+  ops::fill(context, state_[kBlockEnergy], 0.0f);
+  show_ratios();
+}
+
+void VarianceSums::save(StateWriter& writer) const {
+  noise_.save(writer);
+  if (alone()) return;
+  writer.scalar("exchanges", exchanges_);
+  writer.scalar("turns", Json{{"updates", updates_}, {"left_at", left_at_}});
+  state_.save(writer);
+}
+
+void VarianceSums::load(const StateReader& reader) {
+  restart();
+  noise_.load(reader);
+  if (alone()) return;
+  show_ratios();
+  const compress::Ownership before = saved_ownership(reader, topology_.whole_elements());
+  const compress::Ownership& now = topology_.ownership();
+  const bool same_shares = before.nodes == now.nodes && (!now.nodes || before == now);
+  if (before.world_size != now.world_size || !same_shares) {
+    if (topology_.world().rank() == 0 && before.world_size == now.world_size &&
+        before.nodes == now.nodes) {
+      log_info(
+          "run.bucket_mb differs from the checkpoint's: the level of the second moments is "
+          "measured again, so the run continues, but not bit for bit");
+    }
+    return;
+  }
+  exchanges_ = reader.scalar("exchanges").get<int64_t>();
+  const Json turns = reader.scalar("turns");
+  updates_ = turns.at("updates").get<int64_t>();
+  left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
+  state_.load(reader, topology_);
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,174 @@
+// Compares with goldens of Hugging Face's `tokenizers`, written by tools/make_tokenizer_folders.py.
+#include "onebit/data/tokenizer_files/pipeline_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/data/text/tokenizer.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
+#include "onebit/ground/base/json.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::formats {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Path kGolden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden/pipelines";
+
+class PipelineGolden : public testing::TestWithParam<const char*> {};
+
+std::string listed(const std::vector<text::Piece>& pieces) {
+  std::string list;
+  for (const text::Piece& piece : pieces) {
+    list += fmt::format("{}{}:{}:{}", list.empty() ? "" : " ", piece.id, piece.begin, piece.end);
+  }
+  return list;
+}
+
+TEST_P(PipelineGolden, EqualsTheLibraryLineByLine) {
+  const PipelineJson parsed =
+      parse_pipeline(read_json(kGolden / GetParam() / "tokenizer.json"), "tokenizer.json");
+  TokenizerFiles files = read_tokenizer_alone(kGolden / GetParam() / "tokenizer.json");
+  text::Pipeline pipeline(parsed.rules, files.vocabulary.added, parsed.vocabulary);
+  const Json golden = read_json(kGolden / "lines.json");
+  ASSERT_GT(golden.size(), 200u);
+  for (const Json& line : golden) {
+    const std::string text = line["text"].get<std::string>();
+    std::vector<text::Piece> pieces;
+    std::vector<int32_t> ids, piece_ids;
+    pipeline.encode_with_offsets(text, pieces);
+    pipeline.encode(text, ids);
+    for (const text::Piece& piece : pieces) piece_ids.push_back(piece.id);
+    EXPECT_EQ(listed(pieces), line[GetParam()].get<std::string>()) << text;
+    EXPECT_EQ(ids, piece_ids) << text;
+    ids.clear();
+    pipeline.encode(text, ids);
+    EXPECT_EQ(ids, piece_ids) << "from the cache: " << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PipelineGolden,
+                         testing::Values("unigram", "bytes", "byte-fallback", "steps"),
+                         [](const auto& chosen) {
+                           std::string name = chosen.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(PipelineJson, ReadsAnyBytes) {
+  const PipelineJson parsed =
+      parse_pipeline(read_json(kGolden / "unigram" / "tokenizer.json"), "tokenizer.json");
+  text::Pipeline pipeline(parsed.rules, {}, parsed.vocabulary);
+  std::vector<int32_t> broken, replaced;
+  pipeline.encode("a\xFF\xC3 b", broken);
+  pipeline.encode("a\uFFFD\uFFFD b", replaced);
+  EXPECT_EQ(broken, replaced);
+}
+
+Json bytes_json() {
+  return read_json(kGolden / "bytes" / "tokenizer.json");
+}
+Json unigram_json() {
+  return read_json(kGolden / "unigram" / "tokenizer.json");
+}
+
+std::string error_of(const Json& json) {
+  return message_of([&] { parse_pipeline(json, "t.json"); });
+}
+
+TEST(PipelineJson, NamesWhatItDoesNotHave) {
+  Json json = bytes_json();
+  json["normalizer"] = {{"type", "Sequence"},
+                        {"normalizers", Json::array({{{"type", "NFC"}}, {{"type", "Nmt"}}})}};
+  EXPECT_THAT(error_of(json),
+              AllOf(HasSubstr("t.json: key `normalizer.normalizers[1]`"), HasSubstr("Nmt")));
+  json = bytes_json();
+  json["pre_tokenizer"] = {{"type", "Split"},
+                           {"pattern", {{"Regex", "\\s+"}}},
+                           {"behavior", "Isolated"},
+                           {"invert", false}};
+  EXPECT_THAT(error_of(json), AllOf(HasSubstr("pre_tokenizer.pattern"), HasSubstr("\\s+")));
+  json = bytes_json();
+  json["pre_tokenizer"]["odd"] = true;
+  EXPECT_THAT(error_of(json), HasSubstr("pre_tokenizer.odd"));
+  json = bytes_json();
+  json["model"]["dropout"] = 0.1;
+  EXPECT_THAT(error_of(json), HasSubstr("model.dropout"));
+}
+
+TEST(PipelineJson, NamesBrokenVocabularies) {
+  Json json = bytes_json();
+  json["model"]["vocab"].begin().value() = 5;
+  EXPECT_THAT(error_of(json), HasSubstr("`model.vocab`: the id of"));
+  json = bytes_json();
+  json["model"]["merges"].push_back(Json::array({"\u4e00", "a"}));
+  EXPECT_THAT(error_of(json), HasSubstr("the vocabulary has no \"\u4e00\""));
+  json["model"]["merges"].back() = "abc";
+  EXPECT_THAT(error_of(json), HasSubstr("model.merges["));
+  json = unigram_json();
+  json["model"]["unk_id"] = nullptr;
+  EXPECT_THAT(error_of(json), HasSubstr("model.unk_id"));
+  json = unigram_json();
+  json["model"]["vocab"][3] = "piece";
+  EXPECT_THAT(error_of(json), HasSubstr("model.vocab[3]"));
+}
+
+TEST(PipelineJson, NamesADamagedCharacterMap) {
+  const auto with_map = [](const std::string& map) {
+    Json json = unigram_json();
+    json["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", map}};
+    return json;
+  };
+  EXPECT_THAT(error_of(with_map("AAAA")), HasSubstr("normalizer.precompiled_charsmap"));
+  EXPECT_THAT(error_of(with_map("?")), HasSubstr("it is not base64"));
+  EXPECT_THAT(error_of(with_map("/////w==")), HasSubstr("its trie has"));
+}
+
+TEST(PipelineJson, PrefixesThatDisagree) {
+  Json json = unigram_json();
+  json["pre_tokenizer"] = {{"type", "Metaspace"},
+                           {"replacement", "\u2581"},
+                           {"prepend_scheme", "always"},
+                           {"add_prefix_space", false}};
+  EXPECT_THAT(error_of(json), HasSubstr("add_prefix_space"));
+}
+
+// The model's files are kept as they are.
+TEST(PipelineJson, AFolderIsWrittenAsItWasRead) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "tokenizer.json",
+                        read_file(kGolden / "unigram" / "tokenizer.json"));
+  const std::string config = R"({"tokenizer_class": "XLMRobertaTokenizer", "cls_token": "<s>",
+    "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>",
+    "model_max_length": 100})";
+  write_file_atomically(folder.path() / "tokenizer_config.json", config);
+  const TokenizerFiles files = read_tokenizer(folder.path());
+  EXPECT_EQ(files.config->model_max_length, 100);
+  EXPECT_EQ(files.vocabulary.pair, (text::PairTemplate{.separators = 2, .second_segment = 0}));
+  for (const TextFile& file : tokenizer_files(files)) {
+    EXPECT_EQ(file.text, read_file(folder.path() / file.name)) << file.name;
+  }
+  const auto vocabulary = text::Vocabulary::from_parts(files.vocabulary, "here");
+  EXPECT_EQ(vocabulary.token(vocabulary.mask_id()), "<mask>");
+  EXPECT_TRUE(vocabulary.is_continuation(*vocabulary.find("s")));
+  EXPECT_FALSE(vocabulary.is_continuation(vocabulary.cls_id()));
+}
+
+TEST(PipelineJson, ExplainsEveryPiece) {
+  const auto vocabulary = std::make_shared<const text::Vocabulary>(text::Vocabulary::from_parts(
+      read_tokenizer_alone(kGolden / "unigram" / "tokenizer.json").vocabulary, "here"));
+  const text::Tokenizer tokenizer(vocabulary, text::Casing::kCased);
+  std::vector<text::ExplainedWord> words;
+  tokenizer.explain("<mask> onebit \u6f22", words);
+  std::vector<text::WordOutcome> outcomes;
+  for (const text::ExplainedWord& word : words) outcomes.push_back(word.outcome);
+  EXPECT_EQ(outcomes.front(), text::WordOutcome::kSpecialToken);
+  EXPECT_EQ(outcomes.back(), text::WordOutcome::kNoMatch);
+  EXPECT_THAT(outcomes, testing::Contains(text::WordOutcome::kAddedToken));
+}
+
+}  // namespace
+}  // namespace onebit::formats
