@@ -29,6 +29,7 @@ namespace {
 
 using namespace onebit;
 using model::EncoderConfig;
+using enum model::PreTrainingHeads;
 
 struct Settings {
   std::string preset = "bert-base", compute = "f32", device = "cpu";
@@ -229,9 +230,7 @@ class TrainingStep {
   TrainingStep(Device device, const Settings& settings, const EncoderConfig& config)
       : settings_(settings),
         batch_(device, settings, config.vocab_size),
-        model_(config, table_,
-               config.may_have_next_sentence() ? model::PreTrainingHeads::kBoth
-                                               : model::PreTrainingHeads::kMaskedWords) {
+        model_(config, table_, config.may_have_next_sentence() ? kBoth : kMaskedWords) {
     table_.allocate(device, compute_type(settings.compute));
     table_.initialize(1);
     momentum_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});

@@ -190,7 +190,9 @@ TEST(EncoderConfigFile, DropoutBeforeTheHeadForAnswers) {
   EXPECT_EQ(read("modernbert", kAnswers, {{"classifier_dropout", 0.25}}), 0.25);
   EXPECT_EQ(read("modernbert", kAnswers, Json::object()), 0);
   EXPECT_EQ(read("roberta", kAnswers, {{"classifier_dropout", 0.25}}), 0);
-  EXPECT_THAT(message_of([&] { read("distilbert", kAnswers, {{"qa_dropout", 1}}); }),
+  EXPECT_THAT(message_of([&] {
+                read("distilbert", kAnswers, {{"qa_dropout", 1}});
+              }),
               HasSubstr("`qa_dropout` is 1; it must be in [0, 1)"));
 }
 

@@ -85,14 +85,12 @@ TEST(EncoderConfig, WindowsAndAnglesAreKeys) {
         << message;
     EXPECT_NE(message.find(reason), std::string::npos) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    EXPECT_NE(message_of([&] {
-                read(fmt::format(R"({{"{}": 4}})", key));
-              }).find("a bert has no windows"),
-              std::string::npos);
+    EXPECT_NE(
+        message_of([&] { read(fmt::format(R"({{"{}": 4}})", key)); }).find("a bert has no windows"),
+        std::string::npos);
   }
-  const std::string odd = message_of([&] {
-    read(modern(R"("hidden_size": 66, "num_attention_heads": 2)"));
-  });
+  const std::string odd =
+      message_of([&] { read(modern(R"("hidden_size": 66, "num_attention_heads": 2)")); });
   EXPECT_NE(odd.find("a head has 33 columns"), std::string::npos) << odd;
 }
 

@@ -114,7 +114,7 @@ class FamilyPasses : public ::testing::TestWithParam<FamilyPlace> {
       got.gradients.erase(name);
     }
     if (place.compute != DType::kF32) {
-      // Of the gradients of queries and keys, differences of larger terms, a little more is rounded.
+      // A little more is rounded in gradients of queries and keys, differences of larger terms.
       expect_close_as_a_whole(got.gradients, expected.gradients, tolerance);
       expect_close(got.gradients, expected.gradients, 1.5 * tolerance);
     } else {

@@ -72,11 +72,12 @@ class LargeVocabulary : public ::testing::TestWithParam<DeviceType> {
 TEST_P(LargeVocabulary, SeveralChunksAreTheSumOfTheirRows) {
   TinyBatch batch = random_batch(config_, {128, 128, 128, 128, 128, 128, 128, 128, 128}, 3);
   const auto masked = static_cast<int64_t>(batch.masked_rows.size());
-  const int64_t chunk = MaskedLmHead::most_chunk_rows(
-      context().device().type, DType::kF32, config_.stored_vocab_size());
+  const int64_t chunk = MaskedLmHead::most_chunk_rows(context().device().type, DType::kF32,
+                                                      config_.stored_vocab_size());
   ASSERT_GT(masked, chunk);
   const MemoryPlan reserved = model_.plan(context(), batch.limits(), {}, true);
-  constexpr int64_t kMost = int64_t{260} << 20;  // 256 MiB of logits, and what is in proportion to rows
+  constexpr int64_t kMost = int64_t{260}
+                            << 20;  // 256 MiB of logits, and what is in proportion to rows
   EXPECT_LE(reserved.bytes(MemoryKind::kHead), kMost);
   ops::fill(context(), table_.gradients(), 0);
   const double together = pass(batch);

@@ -40,8 +40,7 @@ TEST_P(FamilyPasses, Answers) {
       [](model::TinyBatch& batch) { return batch.view_of_spans(); },
       [](QuestionAnsweringModel& answerer, Context& context, const model::DeviceBatch& batch,
          model::PassOutcome& outcome) {
-        outcome.loss =
-            answerer.forward_backward(context, batch, 0.3, {.dropout_seed = 5}).loss_sum;
+        outcome.loss = answerer.forward_backward(context, batch, 0.3, {.dropout_seed = 5}).loss_sum;
         append_outputs(outcome, answerer.predict(context, batch));
       },
       {"qa_outputs.bias"});

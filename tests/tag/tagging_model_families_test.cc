@@ -41,8 +41,7 @@ TEST_P(FamilyPasses, Tags) {
       [](model::TinyBatch& batch) { return batch.view_of_tags(); },
       [](TaggingModel& tagger, Context& context, const model::DeviceBatch& batch,
          model::PassOutcome& outcome) {
-        outcome.loss =
-            tagger.forward_backward(context, batch, 0.05, {.dropout_seed = 5}).loss_sum;
+        outcome.loss = tagger.forward_backward(context, batch, 0.05, {.dropout_seed = 5}).loss_sum;
         append_outputs(outcome, tagger.predict(context, batch));
       });
 }

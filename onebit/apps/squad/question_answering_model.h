@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "onebit/math/device/buffer.h"
-#include "onebit/math/kernels/dropout.h"
 #include "onebit/math/model/bert.h"
 #include "onebit/math/model/pooler.h"
 

@@ -114,7 +114,8 @@ int64_t read_layer_types(JsonReader& reader, int64_t layers, int64_t every) {
 
 void read_windows(JsonReader& reader, EncoderConfigFile& config) {
   EncoderChoices& choices = config.choices;
-  choices.full_attention_every = reader.integer(config_keys::kFullAttentionEvery, choices.full_attention_every);
+  choices.full_attention_every =
+      reader.integer(config_keys::kFullAttentionEvery, choices.full_attention_every);
   require(choices.full_attention_every >= 1, "{} is {}; it must be at least 1",
           reader.place(config_keys::kFullAttentionEvery), choices.full_attention_every);
   if (reader.has(kLayerTypes)) {

@@ -1,9 +1,6 @@
 // How the families other than BERT name their tensors (families.h). Data only.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -27,14 +24,6 @@ inline constexpr std::string_view kNomicParts[] = {"embeddings.", "emb_ln.", "en
 inline constexpr std::string_view kGteParts[] = {"embeddings.", "encoder.", "layers.", "pooler."};
 inline constexpr std::string_view kModernParts[] = {"embeddings.", "layers.", "final_norm."};
 inline constexpr std::string_view kNeoParts[] = {"encoder.", "transformer_encoder.", "layer_norm."};
-
-template <size_t N, size_t M>
-constexpr std::array<NameRow, N + M> joined(const NameRow (&first)[N], const NameRow (&second)[M]) {
-  std::array<NameRow, N + M> rows{};
-  std::copy(first, first + N, rows.begin());
-  std::copy(second, second + M, rows.begin() + N);
-  return rows;
-}
 
 // In these tables the encoder's names begin with "bert." on both sides.
 
@@ -97,8 +86,6 @@ inline constexpr NameRow kMpnetRows[] = {
     {"classifier", "classifier.out_proj", Change::kNone, 0, kSequence},
 };
 
-// The layers of transformers' classes for nomic-bert and GTE, which write the names of the models
-// from before these classes.
 constexpr NameRow read_only(NameRow row) {
   row.read_only = true;
   return row;

@@ -193,8 +193,8 @@ void read_arithmetic(Keys& section, EncoderConfig& config) {
 // Windows and angles, of a family that has them.
 void read_windows(Keys& section, EncoderConfig& config) {
   EncoderChoices& choices = config.choices;
-  const bool has_windows = formats::find_family(config.family, config.family).rotary ==
-                           formats::RotaryKeys::kByWindow;
+  const bool has_windows =
+      formats::find_family(config.family, config.family).rotary == formats::RotaryKeys::kByWindow;
   std::optional<int64_t> every, width;
   std::optional<double> full_theta, window_theta;
   if (has_windows) {
@@ -204,9 +204,10 @@ void read_windows(Keys& section, EncoderConfig& config) {
     window_theta = choices.window_theta;
   }
   constexpr const char* kOtherwise = "the model's or the preset's, if it has windows";
-  section.integer(config_keys::kFullAttentionEvery, every, at_least(1),
-                  {"layer 0 and then every n-th attend to the whole sequence, the others to a window",
-                   kOtherwise});
+  section.integer(
+      config_keys::kFullAttentionEvery, every, at_least(1),
+      {"layer 0 and then every n-th attend to the whole sequence, the others to a window",
+       kOtherwise});
   section.integer(config_keys::kLocalAttention, width,
                   at_least(2).up_to(static_cast<double>(largest_size(config_keys::kPositions))),
                   {"tokens of a window, an even number: half of them on either side", kOtherwise});
@@ -223,7 +224,8 @@ void read_windows(Keys& section, EncoderConfig& config) {
   }
   const int64_t tokens = width.value_or(0);
   section.require(tokens % 2 == 0, config_keys::kLocalAttention,
-                  "is {}; it must be an even number of tokens, half of them on either side", tokens);
+                  "is {}; it must be an even number of tokens, half of them on either side",
+                  tokens);
   if (!has_windows) return;
   choices.full_attention_every = *every;
   choices.window = tokens / 2;
