@@ -8,6 +8,13 @@ PRESETS = {
     "bert-medium": (8, 512), "bert-base": (12, 768), "bert-large": (24, 1024),
 }
 
+# ModernBERT's: (layers, hidden size, feed-forward width).
+MODERN_PRESETS = {
+    "modern-tiny": (4, 128, 192), "modern-mini": (7, 256, 384), "modern-small": (10, 384, 576),
+    "modern-medium": (19, 512, 768), "modern-base": (22, 768, 1152),
+    "modern-large": (28, 1024, 2624),
+}
+
 
 def training_flops(preset, tokens, masked=0):
     """Returns the operations of one sequence, forward and backward, counted like

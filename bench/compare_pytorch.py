@@ -4,8 +4,8 @@
     pip install torch transformers
     bench/compare_pytorch.py [--onebit build/bench/model_bench] [--threads 2] [--batch 32]
 
-Runs transformers' BertForPreTraining with SDPA attention, fused AdamW, dropout, and the decoder
-only on masked rows, like model_bench. With --onebit both programs run in turns, and the ratio of
+Runs transformers' BertForPreTraining or ModernBertForMaskedLM with SDPA attention, fused AdamW, the
+preset's dropout, and the decoder only on masked rows, like model_bench. With --onebit both programs run in turns, and the ratio of
 their best rates is printed. --compute bf16 is PyTorch's autocast.
 """
 
@@ -14,8 +14,8 @@ import time
 
 import torch
 from bench_programs import number_in, run_bench
-from bert_shapes import PRESETS
-from pytorch_bert import PretrainingStep
+from bert_shapes import MODERN_PRESETS, PRESETS
+from pytorch_bert import pretraining_step
 
 
 def pytorch_rates(step, inputs, options):
@@ -39,7 +39,7 @@ def onebit_rates(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--onebit", help="model_bench, to compare with")
-    parser.add_argument("--preset", default="bert-base", choices=PRESETS)
+    parser.add_argument("--preset", default="bert-base", choices=[*PRESETS, *MODERN_PRESETS])
     parser.add_argument("--compute", default="f32", choices=("f32", "bf16"))
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=128)
@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    step = PretrainingStep(options.preset, "f32" if options.compute == "f32" else "autocast")
+    step = pretraining_step(options.preset, "f32" if options.compute == "f32" else "autocast")
     inputs = step.inputs(options.batch, options.tokens, options.masked)
     step.run(inputs)
     theirs, ours = (0.0, 0.0), (0.0, 0.0)

@@ -29,6 +29,7 @@ namespace {
 
 using namespace onebit;
 using model::EncoderConfig;
+using enum model::PreTrainingHeads;
 
 struct Settings {
   std::string preset = "bert-base", compute = "f32", device = "cpu";
@@ -164,7 +165,7 @@ class Products {
     const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
     products_.emplace_back("query, key, value", rows, hidden, 3 * hidden, type);
     products_.emplace_back("attention output", rows, hidden, hidden, type);
-    products_.emplace_back("feed-forward in", rows, hidden, wide, type);
+    products_.emplace_back("feed-forward in", rows, hidden, config.feed_in_size(), type);
     products_.emplace_back("feed-forward out", rows, wide, hidden, type);
     best_.resize(products_.size(), {kNever, kNever, kNever});
   }
@@ -229,7 +230,7 @@ class TrainingStep {
   TrainingStep(Device device, const Settings& settings, const EncoderConfig& config)
       : settings_(settings),
         batch_(device, settings, config.vocab_size),
-        model_(config, table_, model::PreTrainingHeads::kBoth) {
+        model_(config, table_, config.may_have_next_sentence() ? kBoth : kMaskedWords) {
     table_.allocate(device, compute_type(settings.compute));
     table_.initialize(1);
     momentum_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});

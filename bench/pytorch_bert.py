@@ -6,8 +6,9 @@ onebit, which is faster in PyTorch than autocast.
 """
 
 import torch
-from bert_shapes import PRESETS, VOCABULARY
-from transformers import BertConfig, BertForPreTraining, BertForQuestionAnswering
+from bert_shapes import MODERN_PRESETS, PRESETS, VOCABULARY
+from transformers import (BertConfig, BertForPreTraining, BertForQuestionAnswering,
+                          ModernBertConfig, ModernBertForMaskedLM)
 
 PRECISIONS = ("f32", "autocast", "bf16")
 
@@ -108,6 +109,34 @@ class PretrainingStep(Step):
         states, pooled = self.model.bert(inputs["tokens"], token_type_ids=inputs["segments"],
                                          return_dict=False)[:2]
         return self.heads(states, pooled, inputs)
+
+
+def pretraining_step(preset, precision="f32", device="cpu"):
+    """Returns the step of a BERT, or of a ModernBERT."""
+    kind = ModernPretrainingStep if preset in MODERN_PRESETS else PretrainingStep
+    return kind(preset, precision, device)
+
+
+class ModernPretrainingStep(PretrainingStep):
+    """Trains the masked-word head of a ModernBERT. The decoder runs only on masked rows."""
+
+    def __init__(self, preset, precision="f32", device="cpu"):
+        torch.manual_seed(1)
+        layers, hidden, wide = MODERN_PRESETS[preset]
+        config = ModernBertConfig(
+            vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers,
+            num_attention_heads=hidden // 64, intermediate_size=wide, pad_token_id=0,
+            bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2,
+            attn_implementation="sdpa")
+        with torch.device(device):
+            model = ModernBertForMaskedLM(config)
+        Step.__init__(self, model, precision, device, rate=1e-4)
+
+    def loss(self, inputs):
+        states = self.model.model(inputs["tokens"]).last_hidden_state
+        chosen = states.reshape(-1, states.shape[-1])[inputs["rows"]]
+        words = self.model.decoder(self.model.head(chosen))
+        return torch.nn.functional.cross_entropy(words.float(), inputs["targets"])
 
 
 class QuestionAnsweringStep(Step):

@@ -38,6 +38,8 @@ LAYER = r"encoder\.layer\.(\d+)\."
 OURS = r"bert.encoder.layer.\1."
 BERT_NAMES = {r"((embeddings|encoder|embeddings_project|pooler)\..*)": r"bert.\1"}
 ROBERTA_HEADS = {r"lm_head\.bias": "cls.predictions.bias",
+                 # The tied matrix, where a class has its head before its encoder.
+                 r"lm_head\.decoder\.weight": "bert.embeddings.word_embeddings.weight",
                  r"lm_head\.dense\.(.*)": r"cls.predictions.transform.dense.\1",
                  r"lm_head\.layer_norm\.(.*)": r"cls.predictions.transform.LayerNorm.\1",
                  r"lm_head\.decoder\.bias": "cls.predictions.bias",
@@ -59,10 +61,18 @@ ROTARY_NAMES = {r"layers\.(\d+)\.self_attn\.q_proj\.(.*)": OURS + r"attention.se
                 r"(cls\.predictions\..*)": r"\1"}
 # By family: the beginning of its classes' names, its config, and its names of tensors. Several
 # names of onebit for one tensor are its equal parts by rows.
+ROBERTA = dict(BERT, max_position_embeddings=258, type_vocab_size=1, layer_norm_eps=1e-5,
+               pad_token_id=1)
+ROBERTA_NAMES = {**BERT_NAMES, **ROBERTA_HEADS, **LABEL_HEADS}
 FAMILIES = dict(
-    roberta=("Roberta", dict(BERT, max_position_embeddings=258, type_vocab_size=1,
-                             layer_norm_eps=1e-5, pad_token_id=1),
-             {**BERT_NAMES, **ROBERTA_HEADS, **LABEL_HEADS}),
+    roberta=("Roberta", ROBERTA, ROBERTA_NAMES),
+    # Other sizes, since these three have RoBERTa's class.
+    xlm_roberta=("XLMRoberta", dict(ROBERTA, num_attention_heads=6), ROBERTA_NAMES),
+    camembert=("Camembert", dict(ROBERTA, intermediate_size=80), ROBERTA_NAMES),
+    roberta_prelayernorm=("RobertaPreLayerNorm", dict(ROBERTA, num_attention_heads=2), {
+        LAYER + r"attention\.LayerNorm\.(.*)": OURS + r"PreAttentionLayerNorm.\2",
+        LAYER + r"intermediate\.LayerNorm\.(.*)": OURS + r"PostAttentionLayerNorm.\2",
+        r"LayerNorm\.(.*)": r"bert.encoder.FinalLayerNorm.\1", **ROBERTA_NAMES}),
     distilbert=("DistilBert", dict(
         vocab_size=101, dim=48, n_layers=4, n_heads=4, hidden_dim=64, dropout=0.0,
         attention_dropout=0.0, seq_classif_dropout=0.0, qa_dropout=0.0,
@@ -207,7 +217,8 @@ def build(family, head):
     chosen = getattr(transformers, prefix + "Config")(
         **config, **({} if head == "encoder" else dict(num_labels=LABELS[head])))
     cls = getattr(transformers, prefix + CLASSES[head])
-    pooled = dict(add_pooling_layer=False) if family in ("roberta", "mpnet") else {}
+    pooled = dict(add_pooling_layer=False) if "roberta" in family or family in (
+        "camembert", "mpnet") else {}
     model = cls(chosen, **(pooled if head == "encoder" else {})).double().eval()
     tensors = {}
     for name, parameter in model.named_parameters():
@@ -226,6 +237,19 @@ def build(family, head):
         else:
             raise SystemExit(f"{family}: {head}: {name} has no name in onebit")
     return model, tensors
+
+
+def config_of(family):
+    """What the test has to know of a family's config."""
+    if FAMILIES[family] is None:
+        return dict(SIZES, model_type="neobert", epsilon=1e-5)
+    prefix, given, _ = FAMILIES[family]
+    config = getattr(transformers, prefix + "Config")(**given)
+    epsilon = getattr(config, "layer_norm_eps", getattr(config, "norm_eps", 1e-12))
+    return dict({key: getattr(config, key, SIZES[key]) for key in SIZES}, model_type=config.model_type,
+                epsilon=epsilon, segments=getattr(config, "type_vocab_size", 0),
+                embedding_size=given.get("embedding_size", 0),
+                local_attention=given.get("local_attention", 0))
 
 
 def joined(parts, of):
@@ -346,6 +370,8 @@ def main():
     arguments.folder.mkdir(parents=True, exist_ok=True)
     batch = make_batch()
     (arguments.folder / "batch.json").write_text(json.dumps(batch) + "\n")
+    configs = [f"{json.dumps(family)}: {json.dumps(config_of(family))}" for family in FAMILIES]
+    (arguments.folder / "configs.json").write_text("{\n" + ",\n".join(configs) + "\n}\n")
     for family in arguments.family or FAMILIES:
         for head in HEADS:
             prefix = FAMILIES[family] and FAMILIES[family][0]

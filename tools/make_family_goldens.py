@@ -32,6 +32,7 @@ def configs():
     yield "Roberta", transformers.RobertaConfig(**roberta)
     yield "XLMRoberta", transformers.XLMRobertaConfig(**roberta)
     yield "Camembert", transformers.CamembertConfig(**roberta)
+    yield "RobertaPreLayerNorm", transformers.RobertaPreLayerNormConfig(**roberta)
     yield "DistilBert", transformers.DistilBertConfig(
         vocab_size=101, dim=48, n_layers=2, n_heads=4, hidden_dim=64, initializer_range=0.2, **SHORT)
     yield "Electra", transformers.ElectraConfig(embedding_size=32, **SIZES, **SHORT)

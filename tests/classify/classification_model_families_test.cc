@@ -3,6 +3,7 @@
 
 #include "onebit/apps/classify/classification_model.h"
 #include "tests/model/family_golden.h"
+#include "tests/model/family_pass.h"
 
 namespace onebit::classify {
 namespace {
@@ -27,6 +28,29 @@ TEST_P(FamilyOfClassifiers, HasTheLogitsAndGradientsOfTransformers) {
 INSTANTIATE_TEST_SUITE_P(Model, FamilyOfClassifiers,
                          ::testing::ValuesIn(model::families_with("sequence")),
                          [](const auto& tested) { return tested.param; });
+
+using model::FamilyPasses;
+
+// In bf16 and on CUDA devices.
+TEST_P(FamilyPasses, Classes) {
+  compare_with_f32(
+      [](const model::EncoderConfig& config, ParameterTable& table) {
+        return std::make_unique<ClassificationModel>(
+            config, ClassifierHead{.outputs = 3, .dropout = 0.2}, table);
+      },
+      [](model::TinyBatch& batch) { return batch.view_of_classes(); },
+      [](ClassificationModel& classifier, Context& context, const model::DeviceBatch& batch,
+         model::PassOutcome& outcome) {
+        outcome.loss =
+            classifier.forward_backward(context, batch, 0.3, {.dropout_seed = 5}).loss_sum;
+        append_outputs(outcome, classifier.predict(context, batch));
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, FamilyPasses, ::testing::ValuesIn(model::cpu_places()),
+                         model::name_of_place);
+INSTANTIATE_TEST_SUITE_P(Cuda, FamilyPasses, ::testing::ValuesIn(model::cuda_places()),
+                         model::name_of_place);
 
 }  // namespace
 }  // namespace onebit::classify

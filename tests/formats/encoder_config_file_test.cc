@@ -172,6 +172,30 @@ TEST(EncoderConfigFile, FamiliesHaveTheirOwnKeysAndClasses) {
               HasSubstr("RoBERTa has no head for next sentences"));
 }
 
+// transformers drops before the head for answers in these two families only.
+TEST(EncoderConfigFile, DropoutBeforeTheHeadForAnswers) {
+  const auto read = [](const char* type, const char* architecture, const Json& more) {
+    EncoderConfigFile config = config_of_family(type);
+    config.architecture = architecture;
+    Json json = Json::parse(encoder_config_text(config));
+    json.update(more);
+    const EncoderConfigFile parsed = parse_encoder_config(json, "config.json");
+    EXPECT_EQ(parse(encoder_config_text(parsed)), parsed) << type;
+    return parsed.answer_dropout;
+  };
+  constexpr const char* kAnswers = "BertForQuestionAnswering";
+  EXPECT_EQ(read("distilbert", kAnswers, Json::object()), 0.1);
+  EXPECT_EQ(read("distilbert", kAnswers, {{"qa_dropout", 0.25}}), 0.25);
+  EXPECT_EQ(read("distilbert", "BertForMaskedLM", {{"qa_dropout", 0.25}}), 0.25);
+  EXPECT_EQ(read("modernbert", kAnswers, {{"classifier_dropout", 0.25}}), 0.25);
+  EXPECT_EQ(read("modernbert", kAnswers, Json::object()), 0);
+  EXPECT_EQ(read("roberta", kAnswers, {{"classifier_dropout", 0.25}}), 0);
+  EXPECT_THAT(message_of([&] {
+                read("distilbert", kAnswers, {{"qa_dropout", 1}});
+              }),
+              HasSubstr("`qa_dropout` is 1; it must be in [0, 1)"));
+}
+
 // A config of a family with one key replaced.
 std::string error_of(const char* type, const std::string& key, const Json& value) {
   Json config = Json::parse(encoder_config_text(config_of_family(type)));

@@ -27,7 +27,11 @@ const std::set<std::string> kJoined = {
     "/data/negative",  // not together with data.score
     "/data/sequence_packing",  // not together with data.next_sentence
     "/data/sequence_length",
+    "/model/global_attn_every_n_layers",  // of models with windows, as the next two and the last
+    "/model/global_rope_theta",
     "/model/hidden_size",
+    "/model/local_attention",  // even
+    "/model/local_rope_theta",
     "/model/max_position_embeddings",
     "/model/num_attention_heads",
     "/model/type_vocab_size",           // two where sequences are pairs

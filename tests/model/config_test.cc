@@ -52,6 +52,48 @@ TEST(EncoderConfig, ModernPresetsAreModernBerts) {
   }
 }
 
+TEST(EncoderConfig, WindowsAndAnglesAreKeys) {
+  const auto modern = [](const std::string& more) {
+    return R"({"preset": "modern-tiny", )" + more + "}";
+  };
+  const EncoderChoices chosen =
+      read(modern(R"("local_attention": 32, "global_attn_every_n_layers": 2,
+                     "global_rope_theta": 10000, "local_rope_theta": 500)"))
+          .choices;
+  EncoderChoices expected = preset("modern-tiny").choices;
+  expected.window = 16;
+  expected.full_attention_every = 2;
+  expected.rotary_theta = 10'000;
+  expected.window_theta = 500;
+  EXPECT_EQ(chosen, expected);
+  EXPECT_EQ(read(modern(R"("local_attention": 20000)")).choices.window, 10'000)
+      << "a window may be wider than a sequence";
+  struct Wrong {
+    const char* key;
+    const char* value;
+    const char* reason;
+  };
+  for (const auto& [key, value, reason] :
+       {Wrong{"local_attention", "33", "it must be an even number of tokens"},
+        Wrong{"local_attention", "0", "a whole number from 2"},
+        Wrong{"local_attention", "-2", "a whole number from 2"},
+        Wrong{"global_attn_every_n_layers", "0", "at least 1"},
+        Wrong{"global_rope_theta", "0", "above 0"}, Wrong{"local_rope_theta", "-1", "above 0"}}) {
+    const std::string pair = fmt::format(R"("{}": {})", key, value);
+    const std::string message = message_of([&] { read(modern(pair)); });
+    EXPECT_NE(message.find(fmt::format("`model.{}` is {}", key, value)), std::string::npos)
+        << message;
+    EXPECT_NE(message.find(reason), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_NE(
+        message_of([&] { read(fmt::format(R"({{"{}": 4}})", key)); }).find("a bert has no windows"),
+        std::string::npos);
+  }
+  const std::string odd =
+      message_of([&] { read(modern(R"("hidden_size": 66, "num_attention_heads": 2)")); });
+  EXPECT_NE(odd.find("a head has 33 columns"), std::string::npos) << odd;
+}
+
 TEST(EncoderConfig, ChoicesThatContradictTheSizesAreErrors) {
   EncoderConfig config = preset("modern-tiny");
   config.heads = 128;
@@ -85,6 +127,29 @@ TEST(EncoderConfig, ComesFromTheModelThatARunStartsFrom) {
         R"({"hidden_act": "gelu_new"})", R"({"layer_norm_eps": 1e-5})",
         R"({"pre_layer_norm": true})"}) {
     EXPECT_NE(message_of([&] { read_with(wrong); }).find("the model bert has "), std::string::npos)
+        << wrong;
+  }
+}
+
+// Longer contexts: more positions and another angle. A window is what the model was trained with.
+TEST(EncoderConfig, RotaryPositionsOfAStartingModelMayGrow) {
+  StartingModel start = {.config = preset("modern-tiny"), .place = "modern"};
+  start.config.max_positions = 1024;
+  start.config.choices.rotary_theta = 10'000;
+  const auto read_with = [&](const std::string& text) {
+    Keys section(parse_json(text, "recipe.json"), "recipe.json", "model");
+    const EncoderConfig config = read_config(section, 1000, &start);
+    section.check();
+    return config;
+  };
+  EXPECT_EQ(read_with("{}"), start.config);
+  const EncoderConfig longer =
+      read_with(R"({"max_position_embeddings": 8192, "global_rope_theta": 160000})");
+  EXPECT_EQ(longer.max_positions, 8192);
+  EXPECT_EQ(longer.choices.rotary_theta, 160'000);
+  for (const char* wrong : {R"({"local_attention": 64})", R"({"global_attn_every_n_layers": 2})"}) {
+    EXPECT_NE(message_of([&] { read_with(wrong); }).find("the model modern has "),
+              std::string::npos)
         << wrong;
   }
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 
 #include "onebit/data/formats/families.h"
 #include "onebit/ground/base/file.h"
@@ -19,13 +18,6 @@ namespace {
 constexpr size_t kSteps = 3, kSamples = 8;
 constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-4, kDecay = 0.01;
 constexpr double kTolerance = 1e-5;
-
-EncoderChoices choices_of(const std::string& family) {
-  EncoderChoices choices = formats::find_family(family, family).choices;
-  if (family == "electra") choices.embedding_size = 32;
-  if (family == "modernbert") choices.window = 16;
-  return choices;
-}
 
 Path folder() {
   return golden_folder() / "families";
@@ -74,7 +66,8 @@ class AdamW {
 // is 0. In a head for spans, whose softmax is over tokens, the last two biases have none either.
 bool is_without_effect(const std::string& name) {
   return name.ends_with("key.bias") || name == "qa_outputs.bias" ||
-         name == "bert.encoder.layer.3.output.LayerNorm.bias";
+         name == "bert.encoder.layer.3.output.LayerNorm.bias" ||
+         name == "bert.encoder.FinalLayerNorm.bias";
 }
 
 double largest_gradient(const ParameterTable& table) {
@@ -99,23 +92,24 @@ std::vector<std::string> families_with(const std::string& head) {
 }
 
 EncoderConfig golden_config(const std::string& family) {
-  const bool early_eps =
-      family == "roberta" || family == "mpnet" || family == "modernbert" || family == "neobert";
-  const std::map<std::string, int64_t> segments = {
-      {"roberta", 1}, {"gte", 1}, {"electra", 2}, {"nomic_bert", 2}};
-  const auto found = segments.find(family);
-  return {.family = family,
-          .vocab_size = 101,
-          .hidden_size = 48,
-          .layers = 4,
-          .heads = 4,
-          .intermediate_size = 64,
+  const Json given = read_json(folder() / "configs.json").at(family);
+  const auto size = [&](const char* key) { return given.value(key, int64_t{0}); };
+  const auto name = given.at("model_type").get<std::string>();
+  EncoderChoices choices = formats::find_family(name, family).choices;
+  choices.embedding_size = size("embedding_size");
+  if (choices.window > 0) choices.window = size("local_attention") / 2;
+  return {.family = name,
+          .vocab_size = size("vocab_size"),
+          .hidden_size = size("hidden_size"),
+          .layers = size("num_hidden_layers"),
+          .heads = size("num_attention_heads"),
+          .intermediate_size = size("intermediate_size"),
           .max_positions = 256,
-          .segments = found == segments.end() ? 0 : found->second,
+          .segments = size("segments"),
           .hidden_dropout = 0,
           .attention_dropout = 0,
-          .layer_norm_eps = early_eps ? 1e-5 : 1e-12,
-          .choices = choices_of(family)};
+          .layer_norm_eps = given.at("epsilon").get<double>(),
+          .choices = choices};
 }
 
 FamilyGolden::FamilyGolden(std::string family, const std::string& head)

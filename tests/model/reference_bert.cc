@@ -211,13 +211,16 @@ ReferenceBert::PreTrainingLoss ReferenceBert::pretraining(const TinyBatch& batch
   return loss;
 }
 
-double ReferenceBert::question_answering(const TinyBatch& batch, DropoutSeed seed) const {
+double ReferenceBert::question_answering(const TinyBatch& batch, DropoutSeed seed,
+                                         double head_dropout) const {
   const Matrix states = hidden(batch, seed);
   double loss = 0;
   for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
     Vector starts, ends;
     for (int32_t row = batch.starts[s]; row < batch.starts[s + 1]; ++row) {
-      const Vector scores = linear(states[static_cast<size_t>(row)], "qa_outputs");
+      const auto at = static_cast<size_t>(row);
+      const Vector read = drop(states[at], head_dropout, {4, batch.row_keys[at]}, seed);
+      const Vector scores = linear(read, "qa_outputs");
       starts.push_back(scores[0]);
       ends.push_back(scores[1]);
     }

@@ -36,7 +36,8 @@ class ReferenceBert {
 
   PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;
   // Sum over sequences of (start + end) / 2.
-  double question_answering(const TinyBatch& batch, DropoutSeed seed) const;
+  double question_answering(const TinyBatch& batch, DropoutSeed seed,
+                            double head_dropout = 0) const;
   // The loss of the classes, or of label values with term(logit, value, column) per column.
   double classification(const TinyBatch& batch, DropoutSeed seed) const;
   using LabelTerm = std::function<double(double logit, double value, size_t column)>;

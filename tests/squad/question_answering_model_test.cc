@@ -26,24 +26,34 @@ using model::name_of_case;
 using model::name_of_order;
 using model::norm_of;
 
-TEST_P(ModelGradient, QuestionAnswering) {
-  QuestionAnsweringModel model(config_, table_);
+class AnswerGradient : public ModelGradient {
+ protected:
+  void compare_with_formulas(double head_dropout);
+};
+
+void AnswerGradient::compare_with_formulas(double head_dropout) {
+  QuestionAnsweringModel model(config_, table_, head_dropout);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
   const auto result = model.forward_backward(context_, batch_.view_of_spans(), 0.25, pass());
 
   model::ReferenceBert reference(config_, table_);
-  const double expected = reference.question_answering(batch_, seed());
+  const auto drawn = model::ReferenceBert::DropoutSeed(pass().dropout_seed);
+  const auto loss = [&] { return reference.question_answering(batch_, drawn, head_dropout); };
+  const double expected = loss();
   EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
   EXPECT_EQ(result.sequences, 3);
-  model::Gradients differences =
-      reference.differences([&] { return 0.25 * reference.question_answering(batch_, seed()); });
-  // A shift common to all tokens does not change which one is chosen: these two are zero.
+  model::Gradients differences = reference.differences([&] { return 0.25 * loss(); });
+  // A shift common to all tokens does not change which one is chosen: these gradients are zero.
+  // With dropout before the head that of the last norm is not.
   model::Gradients got = gradients_of(table_);
-  const char* const last_norm = GetParam().pre_layer_norm
+  std::vector<std::string> without_effect{"qa_outputs.bias"};
+  if (head_dropout == 0) {
+    without_effect.emplace_back(GetParam().pre_layer_norm
                                     ? "bert.encoder.FinalLayerNorm.bias"
-                                    : "bert.encoder.layer.1.output.LayerNorm.bias";
-  for (const char* const name : {"qa_outputs.bias", last_norm}) {
+                                    : "bert.encoder.layer.1.output.LayerNorm.bias");
+  }
+  for (const std::string& name : without_effect) {
     EXPECT_LE(norm_of(got[name]),
               loss_scale() * tolerance_here() * norm_of(differences["qa_outputs.weight"]));
     got.erase(name);
@@ -52,7 +62,15 @@ TEST_P(ModelGradient, QuestionAnswering) {
   compare(got, differences);
 }
 
-INSTANTIATE_TEST_SUITE_P(Model, ModelGradient, gradient_cases(), name_of_case);
+TEST_P(AnswerGradient, QuestionAnswering) {
+  compare_with_formulas(0);
+}
+
+TEST_P(AnswerGradient, DropoutBeforeTheHead) {
+  compare_with_formulas(0.3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, AnswerGradient, gradient_cases(), name_of_case);
 
 TEST_P(GradientsAnnounced, ByQuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);

@@ -3,6 +3,7 @@
 
 #include "onebit/apps/tag/tagging_model.h"
 #include "tests/model/family_golden.h"
+#include "tests/model/family_pass.h"
 
 namespace onebit::tag {
 namespace {
@@ -27,6 +28,28 @@ TEST_P(FamilyOfTaggers, HasTheLogitsAndGradientsOfTransformers) {
 INSTANTIATE_TEST_SUITE_P(Model, FamilyOfTaggers,
                          ::testing::ValuesIn(model::families_with("tokens")),
                          [](const auto& tested) { return tested.param; });
+
+using model::FamilyPasses;
+
+// In bf16 and on CUDA devices.
+TEST_P(FamilyPasses, Tags) {
+  compare_with_f32(
+      [](const model::EncoderConfig& config, ParameterTable& table) {
+        return std::make_unique<TaggingModel>(config, TaggerHead{.outputs = 3, .dropout = 0.2},
+                                              table);
+      },
+      [](model::TinyBatch& batch) { return batch.view_of_tags(); },
+      [](TaggingModel& tagger, Context& context, const model::DeviceBatch& batch,
+         model::PassOutcome& outcome) {
+        outcome.loss = tagger.forward_backward(context, batch, 0.05, {.dropout_seed = 5}).loss_sum;
+        append_outputs(outcome, tagger.predict(context, batch));
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, FamilyPasses, ::testing::ValuesIn(model::cpu_places()),
+                         model::name_of_place);
+INSTANTIATE_TEST_SUITE_P(Cuda, FamilyPasses, ::testing::ValuesIn(model::cuda_places()),
+                         model::name_of_place);
 
 }  // namespace
 }  // namespace onebit::tag

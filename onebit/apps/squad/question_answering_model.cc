@@ -2,19 +2,21 @@
 
 #include "onebit/math/device/profile.h"
 #include "onebit/math/model/training_pass.h"
+#include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/math/ops/losses.h"
 
 namespace onebit::squad {
 
 QuestionAnsweringModel::QuestionAnsweringModel(const model::EncoderConfig& config,
-                                               ParameterTable& table)
+                                               ParameterTable& table, double dropout)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       dense_(config.choices.dense_before_labels ? std::make_optional<model::Pooler>(config, table)
                                                 : std::nullopt),
       outputs_(model::declare_linear(table, "qa_outputs", 2, config.hidden_size,
-                                     config.initializer_range)) {
+                                     config.initializer_range)),
+      dropout_(dropout) {
   head_range_.end = table.size_elements();
 }
 
@@ -28,11 +30,13 @@ model::MemoryPlan QuestionAnsweringModel::plan(Context& context, const model::Ba
                            .training = training,
                            .compute = compute});
   if (dense_) dense_->reserve(reserved, limits.rows, training, compute);
-  grad_pooled_ = Tensor();
-  if (dense_ && training) {
-    grad_pooled_ =
-        reserved.reserve(model::MemoryKind::kHead, compute, {limits.rows, config().hidden_size});
-  }
+  const auto reserve_rows_if = [&](bool is_needed) {
+    return is_needed ? reserved.reserve(model::MemoryKind::kHead, compute,
+                                        {limits.rows, config().hidden_size})
+                     : Tensor();
+  };
+  grad_pooled_ = reserve_rows_if(dense_ && training);
+  dropped_ = reserve_rows_if(dropout_ > 0 && training);
   logits_ = reserved.reserve(model::MemoryKind::kHead, compute, {limits.rows, 2});
   losses_ = reserved.reserve(model::MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
   host_losses_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kF32));
@@ -42,6 +46,15 @@ model::MemoryPlan QuestionAnsweringModel::plan(Context& context, const model::Ba
 
 ConstView QuestionAnsweringModel::before_labels(Context& context, ConstView hidden) const {
   return dense_ ? dense_->forward(context, hidden) : hidden;
+}
+
+kernels::Dropout QuestionAnsweringModel::dropout_of(const model::DeviceBatch& batch,
+                                                    const model::TrainingPass* pass) const {
+  if (pass == nullptr || dropout_ <= 0) return {};
+  return {.probability = static_cast<float>(dropout_),
+          .seed = pass->dropout_seed,
+          .site = model::dropout_site(0, model::DropoutPlace::kClassifier),
+          .row_keys = batch.row_keys};
 }
 
 View QuestionAnsweringModel::logits(Context& context, ConstView before_labels) const {
@@ -69,7 +82,8 @@ View QuestionAnsweringModel::scores_and_loss(Context& context, const model::Devi
 }
 
 void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scores,
-                                           ConstView hidden, ConstView before_labels) const {
+                                           ConstView hidden, ConstView before_labels,
+                                           const kernels::Dropout& dropout) const {
   const PhaseSpan phase(context, model::kHeadsBackward);
   ParameterTable& table = bert_.table();
   ops::linear_backward_weight(
@@ -81,6 +95,10 @@ void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scor
   ops::linear_backward_input(context, {.grad_y = grad_scores,
                                        .weight = table.compute_value(outputs_.weight),
                                        .grad_x = grad_pooled});
+  if (dropout.probability > 0) {
+    ops::dropout_backward(context,
+                          {.grad_y = grad_pooled, .dropout = dropout, .grad_x = grad_pooled});
+  }
   if (dense_) dense_->backward(context, hidden, grad_pooled, output_gradient);
 }
 
@@ -90,7 +108,13 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
                                                            const model::TrainingPass* pass) {
   const int64_t sequences = batch.sequences();
   const View hidden = bert_.forward(context, batch, {}, pass);
-  const ConstView input = before_labels(context, hidden);
+  ConstView input = before_labels(context, hidden);
+  const kernels::Dropout dropout = dropout_of(batch, pass);
+  if (dropout.probability > 0) {
+    const View dropped = model::rows_of(dropped_, batch.rows());
+    ops::dropout(context, {.x = input, .dropout = dropout, .y = dropped});
+    input = dropped;
+  }
   const double scale = pass == nullptr ? 0 : 0.5 * weight * pass->loss_scale;
   const View scores = scores_and_loss(context, batch, input, scale, pass != nullptr);
   host_losses_.download(context, losses_.view().raw(),
@@ -98,7 +122,7 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
   host_spans_.download(context, batch.sequence_labels.raw(), batch.sequence_labels.size_bytes());
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
-    head_backward(context, scores, hidden, input);
+    head_backward(context, scores, hidden, input, dropout);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, {}, *pass);
   }

@@ -13,8 +13,10 @@ namespace onebit::squad {
 
 class QuestionAnsweringModel {
  public:
-  // The encoder, "qa_outputs" and, if any, the layer before it. `table` must stay where it is.
-  QuestionAnsweringModel(const model::EncoderConfig& config, ParameterTable& table);
+  // The encoder, "qa_outputs" and, if any, the layer before it. `dropout` acts on what "qa_outputs"
+  // reads. `table` must stay where it is.
+  QuestionAnsweringModel(const model::EncoderConfig& config, ParameterTable& table,
+                         double dropout = 0);
 
   const model::EncoderConfig& config() const { return bert_.config(); }
 
@@ -42,19 +44,23 @@ class QuestionAnsweringModel {
 
   // Returns what the head's last layer reads, for the encoder's result.
   ConstView before_labels(Context& context, ConstView hidden) const;
+  kernels::Dropout dropout_of(const model::DeviceBatch& batch,
+                              const model::TrainingPass* pass) const;
   View logits(Context& context, ConstView before_labels) const;
   // Returns the logits, or their gradient if it is written.
   View scores_and_loss(Context& context, const model::DeviceBatch& batch, ConstView before_labels,
                        double gradient_scale, bool write_gradient) const;
   void head_backward(Context& context, ConstView grad_scores, ConstView hidden,
-                     ConstView before_labels) const;
+                     ConstView before_labels, const kernels::Dropout& dropout) const;
   Result sums(int64_t sequences);
 
   model::Bert bert_;
   Range head_range_;
   std::optional<model::Pooler> dense_;
   model::LinearParameters outputs_;
+  double dropout_;
   Tensor grad_pooled_;  // [rows, hidden], with that layer
+  Tensor dropped_;      // [rows, hidden], with dropout
   Tensor logits_;       // [rows, 2]
   Tensor losses_;       // f32 [2 * sequences]
   Staging host_losses_, host_spans_;

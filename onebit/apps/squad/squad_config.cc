@@ -46,6 +46,7 @@ void read_answers(Keys section, DecodeOptions& decode) {
 SquadConfig read_squad_recipe(Keys& recipe) {
   SquadConfig config;
   finetune::read_fine_tuning(recipe, kSquadTask, config);
+  finetune::read_classifier_dropout(recipe, config, "the checkpoint's, else 0");
   read_data(recipe.section("data", "how questions and contexts are split into windows"), config);
   read_answers(recipe.section("answers", "how answers are found"), config.decode);
   return config;

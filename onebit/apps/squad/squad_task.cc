@@ -103,7 +103,8 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
 }
 
 void SquadTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<QuestionAnsweringModel>(description_.config, table);
+  model_ = std::make_unique<QuestionAnsweringModel>(description_.config, table,
+                                                    description_.answer_dropout);
 }
 
 finetune::DataIdentity SquadTask::identity() const {

@@ -18,8 +18,6 @@ constexpr const char* kRopeTheta = "rope_theta";
 constexpr const char* kFull = "full_attention";
 constexpr const char* kSliding = "sliding_attention";
 constexpr const char* kLayerTypes = "layer_types";
-constexpr const char* kFullEvery = "global_attn_every_n_layers";
-constexpr const char* kLocalAttention = "local_attention";
 constexpr const char* kPoolingKey = "classifier_pooling";
 constexpr const char* kHeadActivation = "classifier_activation";
 
@@ -70,10 +68,11 @@ void read_one_angle(JsonReader& reader, EncoderChoices& choices) {
 }
 
 void read_angles_by_window(JsonReader& reader, EncoderChoices& choices) {
-  choices.rotary_theta = read_positive(reader, "global_rope_theta", choices.rotary_theta);
-  const bool same = reader.given().contains("local_rope_theta") && !reader.has("local_rope_theta");
+  choices.rotary_theta = read_positive(reader, config_keys::kFullTheta, choices.rotary_theta);
+  constexpr const char* kLocal = config_keys::kWindowTheta;
+  const bool same = reader.given().contains(kLocal) && !reader.has(kLocal);
   choices.window_theta =
-      same ? choices.rotary_theta : read_positive(reader, "local_rope_theta", choices.window_theta);
+      same ? choices.rotary_theta : read_positive(reader, kLocal, choices.window_theta);
   refuse_scaling(reader.object(kRopeScaling), reader.place(kRopeScaling));
   JsonReader rope = reader.object(kRopeParameters);
   for (const auto& [key, theta] :
@@ -115,17 +114,18 @@ int64_t read_layer_types(JsonReader& reader, int64_t layers, int64_t every) {
 
 void read_windows(JsonReader& reader, EncoderConfigFile& config) {
   EncoderChoices& choices = config.choices;
-  choices.full_attention_every = reader.integer(kFullEvery, choices.full_attention_every);
+  choices.full_attention_every =
+      reader.integer(config_keys::kFullAttentionEvery, choices.full_attention_every);
   require(choices.full_attention_every >= 1, "{} is {}; it must be at least 1",
-          reader.place(kFullEvery), choices.full_attention_every);
+          reader.place(config_keys::kFullAttentionEvery), choices.full_attention_every);
   if (reader.has(kLayerTypes)) {
     choices.full_attention_every =
         read_layer_types(reader, config.num_hidden_layers, choices.full_attention_every);
   }
-  const int64_t width = reader.integer(kLocalAttention, 2 * choices.window);
+  const int64_t width = reader.integer(config_keys::kLocalAttention, 2 * choices.window);
   require(width >= 2 && width % 2 == 0 && width <= largest_size(config_keys::kPositions),
           "{} is {}; it must be an even number of tokens, half of them on either side",
-          reader.place(kLocalAttention), width);
+          reader.place(config_keys::kLocalAttention), width);
   choices.window = width / 2;
 }
 
@@ -208,8 +208,8 @@ void write_choices(nlohmann::json& json, const Family& family, const EncoderConf
   for (int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
     json[kLayerTypes].push_back(choices.full_attention(layer) ? kFull : kSliding);
   }
-  json[kFullEvery] = choices.full_attention_every;
-  json[kLocalAttention] = 2 * choices.window;
+  json[config_keys::kFullAttentionEvery] = choices.full_attention_every;
+  json[config_keys::kLocalAttention] = 2 * choices.window;
   json[kPoolingKey] = choices.sequence_pooling == SequencePooling::kFirst ? "cls" : "mean";
   json[kHeadActivation] = activation_name(choices.sequence_activation);
 }

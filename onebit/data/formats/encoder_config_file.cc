@@ -152,6 +152,13 @@ double modern_dropout(JsonReader& reader) {
   return std::max(embeddings, probability(reader, "mlp_dropout", 0));
 }
 
+// Whether the key says it of the head for answers. ModernBERT has one key for all heads.
+bool has_answer_dropout(const EncoderConfigFile& config) {
+  const ConfigKeys& keys = config.family().keys;
+  const bool is_shared = keys.answer_dropout == keys.classifier_dropout;
+  return !is_shared || head_class_of(config.architecture) == HeadClass::kSpan;
+}
+
 void read_dropouts(JsonReader& reader, const Family& family, EncoderConfigFile& result) {
   const ConfigKeys& keys = family.keys;
   result.hidden_dropout_prob = probability(reader, keys.hidden_dropout, result.hidden_dropout_prob);
@@ -163,6 +170,9 @@ void read_dropouts(JsonReader& reader, const Family& family, EncoderConfigFile& 
   const bool has_it = !own_key || head_class_of(result.architecture) == HeadClass::kSequence;
   if (!classifier.empty() && has_it && reader.has(classifier)) {
     result.classifier_dropout = probability(reader, classifier, 0.1);
+  }
+  if (has_answer_dropout(result)) {
+    result.answer_dropout = probability(reader, keys.answer_dropout, result.answer_dropout);
   }
 }
 
@@ -196,6 +206,7 @@ EncoderConfigFile config_of_family(std::string_view model_type) {
   config.layer_norm_eps = family.epsilon;
   config.hidden_dropout_prob = family.hidden_dropout;
   config.attention_probs_dropout_prob = family.attention_dropout;
+  config.answer_dropout = family.answer_dropout;
   return config;
 }
 
@@ -274,6 +285,12 @@ void write_dropouts(nlohmann::json& json, const Family& family, const EncoderCon
     }
   } else if (head_class_of(config.architecture) == HeadClass::kSequence) {
     put(keys.classifier_dropout, config.classifier_dropout.value_or(config.hidden_dropout_prob));
+  }
+  if (!has_answer_dropout(config)) return;
+  if (keys.answer_dropout == keys.classifier_dropout && config.answer_dropout == 0) {
+    json.erase(std::string(keys.answer_dropout));
+  } else {
+    put(keys.answer_dropout, config.answer_dropout);
   }
 }
 

@@ -41,6 +41,7 @@ struct EncoderConfigFile {
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
   std::optional<double> classifier_dropout;  // absent: hidden_dropout_prob
+  double answer_dropout = 0;                 // before the head for answers
   double layer_norm_eps = 1e-12;
   double initializer_range = 0.02;
   int64_t pad_token_id = 0;

@@ -36,6 +36,16 @@ constexpr Family roberta(std::string_view model_type, std::string_view title,
           .tokenizers = tokenizers};
 }
 
+constexpr Family roberta_pre_layer_norm() {
+  Family family = roberta("roberta-prelayernorm", "RoBERTa with its norms before its parts",
+                          "RobertaPreLayerNorm", "byte-level BPE");
+  family.choices.norm_before = true;
+  family.tensor_prefix = "roberta_prelayernorm.";
+  family.parts = kRobertaPreLayerNormParts;
+  family.rows = kRobertaPreLayerNormRows;
+  return family;
+}
+
 constexpr Family kFamilies[] = {
     {.model_type = "bert",
      .title = "BERT",
@@ -52,6 +62,7 @@ constexpr Family kFamilies[] = {
     roberta("roberta", "RoBERTa", "Roberta", "byte-level BPE"),
     roberta("xlm-roberta", "XLM-RoBERTa", "XLMRoberta", "Unigram"),
     roberta("camembert", "CamemBERT", "Camembert", "Unigram"),
+    roberta_pre_layer_norm(),
     {.model_type = "distilbert",
      .title = "DistilBERT",
      .class_prefix = "DistilBert",
@@ -65,8 +76,10 @@ constexpr Family kFamilies[] = {
               .epsilon = "",
               .hidden_dropout = "dropout",
               .attention_dropout = "attention_dropout",
-              .classifier_dropout = "seq_classif_dropout"},
+              .classifier_dropout = "seq_classif_dropout",
+              .answer_dropout = "qa_dropout"},
      .segments = 0,
+     .answer_dropout = 0.1,
      .tensor_prefix = "distilbert.",
      .parts = kDistilBertParts,
      .rows = kDistilBertRows},
@@ -156,7 +169,8 @@ constexpr Family kFamilies[] = {
               .activation = "hidden_activation",
               .epsilon = "norm_eps",
               .hidden_dropout = "",
-              .attention_dropout = "attention_dropout"},
+              .attention_dropout = "attention_dropout",
+              .answer_dropout = "classifier_dropout"},
      .choice_keys = kModernKeys,
      .rotary = RotaryKeys::kByWindow,
      .head_has_activation = false,

@@ -25,6 +25,7 @@ struct ConfigKeys {
   std::string_view hidden_dropout = "hidden_dropout_prob";
   std::string_view attention_dropout = "attention_probs_dropout_prob";
   std::string_view classifier_dropout = "classifier_dropout";
+  std::string_view answer_dropout = "";  // before the head for answers
 };
 
 // A key that is true or false, and the choice, or the two choices, that it makes.
@@ -55,7 +56,7 @@ struct Family {
   bool head_has_activation = true;
   // What a config.json without the key means.
   int64_t positions = 512, segments = 2, pad_token_id = 0;
-  double epsilon = 1e-12, hidden_dropout = 0.1, attention_dropout = 0.1;
+  double epsilon = 1e-12, hidden_dropout = 0.1, attention_dropout = 0.1, answer_dropout = 0;
 
   // Names of tensors: what precedes the encoder's ("roberta."), the word embeddings, and the
   // beginnings of the names of an encoder that was saved without that prefix.

@@ -1,9 +1,6 @@
 // How the families other than BERT name their tensors (families.h). Data only.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -17,6 +14,8 @@ inline constexpr uint8_t kSpan = bits_of(HeadClass::kSpan);
 inline constexpr uint8_t kLabels = kSequence | kSpan | bits_of(HeadClass::kTokens);
 
 inline constexpr std::string_view kBertParts[] = {"embeddings.", "encoder.", "pooler."};
+inline constexpr std::string_view kRobertaPreLayerNormParts[] = {"embeddings.", "encoder.",
+                                                                 "LayerNorm.", "pooler."};
 inline constexpr std::string_view kElectraParts[] = {"embeddings.", "embeddings_project.",
                                                      "encoder."};
 inline constexpr std::string_view kDistilBertParts[] = {"embeddings.", "transformer."};
@@ -36,6 +35,14 @@ inline constexpr NameRow kRobertaRows[] = {
     {"bert.pooler.dense", "classifier.dense", Change::kNone, 0, kSequence},
     {"classifier", "classifier.out_proj", Change::kNone, 0, kSequence},
 };
+
+inline constexpr NameRow kNormsBeforeRows[] = {
+    {"bert.encoder.layer.{i}.PreAttentionLayerNorm", "bert.encoder.layer.{i}.attention.LayerNorm"},
+    {"bert.encoder.layer.{i}.PostAttentionLayerNorm",
+     "bert.encoder.layer.{i}.intermediate.LayerNorm"},
+    {"bert.encoder.FinalLayerNorm", "bert.LayerNorm"},
+};
+inline constexpr auto kRobertaPreLayerNormRows = joined(kRobertaRows, kNormsBeforeRows);
 
 inline constexpr NameRow kElectraRows[] = {
     {"cls.predictions.transform.dense", "generator_predictions.dense"},
@@ -79,8 +86,6 @@ inline constexpr NameRow kMpnetRows[] = {
     {"classifier", "classifier.out_proj", Change::kNone, 0, kSequence},
 };
 
-// The layers of transformers' classes for nomic-bert and GTE, which write the names of the models
-// from before these classes.
 constexpr NameRow read_only(NameRow row) {
   row.read_only = true;
   return row;
@@ -103,14 +108,6 @@ inline constexpr NameRow kClassRows[] = {
     read_only({"bert.encoder.layer.{i}.output.dense", "bert.layers.{i}.mlp.down_proj"}),
     read_only({"bert.encoder.layer.{i}.output.LayerNorm", "bert.layers.{i}.post_mlp_layernorm"}),
 };
-
-template <size_t N, size_t M>
-constexpr std::array<NameRow, N + M> joined(const NameRow (&first)[N], const NameRow (&second)[M]) {
-  std::array<NameRow, N + M> rows{};
-  std::copy(first, first + N, rows.begin());
-  std::copy(second, second + M, rows.begin() + N);
-  return rows;
-}
 
 inline constexpr NameRow kNomicFileRows[] = {
     {"bert.embeddings.LayerNorm", "bert.emb_ln"},

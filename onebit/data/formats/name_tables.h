@@ -10,6 +10,9 @@
 // Data only, used by name_map.h.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -66,6 +69,15 @@ struct NameRow {
   uint8_t heads = kAnyHead;
   bool read_only = false;  // a spelling that is not written
 };
+
+// Two tables as one.
+template <size_t N, size_t M>
+constexpr std::array<NameRow, N + M> joined(const NameRow (&first)[N], const NameRow (&second)[M]) {
+  std::array<NameRow, N + M> rows{};
+  std::copy(first, first + N, rows.begin());
+  std::copy(second, second + M, rows.begin() + N);
+  return rows;
+}
 
 // The rows of a naming. `pre_layer_norm` selects the roles of the fused layer's norms. In PyTorch
 // namings a tensor without a row has our name, in kGoogle it has no name.

@@ -29,6 +29,12 @@ inline constexpr const char* kAttentionDropout = "attention_probs_dropout_prob";
 inline constexpr const char* kClassifierDropout = "classifier_dropout";
 inline constexpr const char* kInitializerRange = "initializer_range";
 inline constexpr const char* kLayerNormEps = "layer_norm_eps";
+// Of ModernBERT: which layers attend to the whole sequence, the tokens of the others' window, and
+// the angles of rotary positions in either kind.
+inline constexpr const char* kFullAttentionEvery = "global_attn_every_n_layers";
+inline constexpr const char* kLocalAttention = "local_attention";
+inline constexpr const char* kFullTheta = "global_rope_theta";
+inline constexpr const char* kWindowTheta = "local_rope_theta";
 // A key of recipes only: config.json expresses it by its model_type.
 inline constexpr const char* kPreLayerNorm = "pre_layer_norm";
 

@@ -190,6 +190,49 @@ void read_arithmetic(Keys& section, EncoderConfig& config) {
                   "by sqrt(2 * layers)");
 }
 
+// Windows and angles, of a family that has them.
+void read_windows(Keys& section, EncoderConfig& config) {
+  EncoderChoices& choices = config.choices;
+  const bool has_windows =
+      formats::find_family(config.family, config.family).rotary == formats::RotaryKeys::kByWindow;
+  std::optional<int64_t> every, width;
+  std::optional<double> full_theta, window_theta;
+  if (has_windows) {
+    every = choices.full_attention_every;
+    width = 2 * choices.window;
+    full_theta = choices.rotary_theta;
+    window_theta = choices.window_theta;
+  }
+  constexpr const char* kOtherwise = "the model's or the preset's, if it has windows";
+  section.integer(
+      config_keys::kFullAttentionEvery, every, at_least(1),
+      {"layer 0 and then every n-th attend to the whole sequence, the others to a window",
+       kOtherwise});
+  section.integer(config_keys::kLocalAttention, width,
+                  at_least(2).up_to(static_cast<double>(largest_size(config_keys::kPositions))),
+                  {"tokens of a window, an even number: half of them on either side", kOtherwise});
+  section.number(config_keys::kFullTheta, full_theta, above(0),
+                 {"base of the angles of rotary positions in layers without a window", kOtherwise});
+  section.number(config_keys::kWindowTheta, window_theta, above(0),
+                 {"the same in layers with a window", kOtherwise});
+  for (const char* key : {config_keys::kFullAttentionEvery, config_keys::kLocalAttention,
+                          config_keys::kFullTheta, config_keys::kWindowTheta}) {
+    section.require(has_windows || !section.has(key), key,
+                    "is given, but a {} has no windows: remove it, or choose a preset that has "
+                    "them (modern-base)",
+                    config.family);
+  }
+  const int64_t tokens = width.value_or(0);
+  section.require(tokens % 2 == 0, config_keys::kLocalAttention,
+                  "is {}; it must be an even number of tokens, half of them on either side",
+                  tokens);
+  if (!has_windows) return;
+  choices.full_attention_every = *every;
+  choices.window = tokens / 2;
+  choices.rotary_theta = *full_theta;
+  choices.window_theta = *window_theta;
+}
+
 // Without a model to start from the family, too.
 void take_preset(const std::string& preset_name, bool is_first, EncoderConfig& config) {
   const EncoderConfig sizes = preset(preset_name);
@@ -228,7 +271,14 @@ void require_as_started(Keys& section, const std::string& preset_name, const Enc
                     preset_name, family, start.place, model.family,
                     "remove the key; the model's value is used");
   });
-  for (const auto& [name, size] : kSizeKeys) same(name, config.*size, model.*size);
+  for (const auto& [name, size] : kSizeKeys) {
+    // Without a table of positions, a model may be trained on longer sequences.
+    if (name == config_keys::kPositions && !model.choices.position_table) continue;
+    same(name, config.*size, model.*size);
+  }
+  same(config_keys::kFullAttentionEvery, config.choices.full_attention_every,
+       model.choices.full_attention_every);
+  same(config_keys::kLocalAttention, 2 * config.choices.window, 2 * model.choices.window);
   same(config_keys::kActivation, std::string(word_of(config.choices.activation)),
        std::string(word_of(model.choices.activation)));
   same(config_keys::kLayerNormEps, config.layer_norm_eps, model.layer_norm_eps);
@@ -247,6 +297,7 @@ EncoderConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
   });
   read_sizes(section, config);
   read_arithmetic(section, config);
+  read_windows(section, config);
   if (start == nullptr) config.vocab_size = vocab_size.value_or(config.vocab_size);
   section.integer(config_keys::kVocabSize, config.vocab_size, limits_of(config_keys::kVocabSize),
                   {"tokens of the vocabulary", "the model's or the token store's"});

@@ -87,9 +87,9 @@ struct StartingModel {
 // bert-base); every key of Hugging Face's config.json that shapes the model overrides it, and two
 // keys of ours: pre_layer_norm, residual_scaled_init. Without a key vocab_size, `vocab_size` is
 // used, or BERT's if that is not known. With `start`, absent keys come from that model,
-// `vocab_size` is ignored, and given keys must fit its values: sizes, activation, norms. Dropout
-// and the range of initial values may differ. Errors: validate() fails, or a key contradicts
-// `start`.
+// `vocab_size` is ignored, and given keys must fit its values: sizes, activation, norms, windows.
+// Dropout, the range of initial values and the angles of rotary positions may differ, and with
+// these the number of positions. Errors: validate() fails, or a key contradicts `start`.
 EncoderConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
                           const StartingModel* start = nullptr);
 

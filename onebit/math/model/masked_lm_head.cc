@@ -13,7 +13,7 @@
 namespace onebit::model {
 namespace {
 
-constexpr int64_t kLeastChunkRows = 1024, kTileRows = 128;
+constexpr int64_t kMostCpuRows = 1024, kTileRows = 128;
 constexpr int64_t kChunkBytes = int64_t{256} << 20;
 
 }  // namespace
@@ -46,9 +46,9 @@ MaskedLmHead::MaskedLmHead(const EncoderConfig& config, ParameterTable& table, i
 }
 
 int64_t MaskedLmHead::most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size) {
-  if (device == DeviceType::kCpu) return kLeastChunkRows;
-  const int64_t rows = kChunkBytes / (stored_vocab_size * size_bytes_of(compute));
-  return std::max(kLeastChunkRows, rows / kTileRows * kTileRows);
+  const int64_t bytes_a_row = stored_vocab_size * size_bytes_of(compute);
+  const int64_t rows = std::max(kTileRows, kChunkBytes / bytes_a_row / kTileRows * kTileRows);
+  return device == DeviceType::kCpu ? std::min(kMostCpuRows, rows) : rows;
 }
 
 void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute) {

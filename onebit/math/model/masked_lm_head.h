@@ -13,9 +13,9 @@ namespace onebit::model {
 
 class MaskedLmHead {
  public:
-  // The most rows of a chunk. On a CPU few, which its caches like. On a GPU as many as make 256 MiB
-  // of logits: every chunk reads and writes the gradient of all word embeddings, and few rows leave
-  // multiprocessors idle.
+  // The most rows of a chunk: as many as make 256 MiB of logits, since every chunk reads and writes
+  // the gradient of all word embeddings, and few rows leave a GPU's multiprocessors idle. On a CPU
+  // not more than its caches like.
   static int64_t most_chunk_rows(DeviceType device, DType compute, int64_t stored_vocab_size);
 
   // Declares "cls.predictions". `word_embeddings` is the matrix that a tied decoder shares.

@@ -1,7 +1,5 @@
 #include "onebit/math/model/memory_report.h"
 
-#include <algorithm>
-
 namespace onebit::model {
 
 std::vector<MemoryRow> memory_report(const ParameterTable& table, const MemoryPlan& reserved,
@@ -40,10 +38,13 @@ double training_flops(const EncoderConfig& config, int64_t tokens, int64_t maske
   const double embedded = static_cast<double>(config.embedding_size());
   const double feed_matrices = choices.gated ? 3 : 2;
   const double linear = 2 * length * (4 * hidden * hidden + feed_matrices * hidden * wide);
-  const double window = std::min(length, 2 * static_cast<double>(choices.window) + 1);
+  // Pairs of tokens: at both ends of a sequence, a window has fewer keys.
+  const double window = static_cast<double>(choices.window);
+  const double in_window =
+      window < length ? length * (2 * window + 1) - window * (window + 1) : length * length;
   double attention = 0;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
-    attention += 4 * length * (choices.full_attention(layer) ? length : window) * hidden;
+    attention += 4 * (choices.full_attention(layer) ? length * length : in_window) * hidden;
   }
   const double projection = config.has_projection() ? 2 * length * hidden * embedded : 0;
   const double vocab = static_cast<double>(config.vocab_size);

@@ -34,10 +34,9 @@ void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config) 
                {"dropout of attention probabilities", "the checkpoint's"});
 }
 
-void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
-  model_section(recipe).number(
-      config_keys::kClassifierDropout, config.classifier_dropout, dropout_limits(),
-      {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
+void read_classifier_dropout(Keys& recipe, FineTuningConfig& config, const char* otherwise) {
+  model_section(recipe).number(config_keys::kClassifierDropout, config.classifier_dropout,
+                               dropout_limits(), {"dropout before the classifier", otherwise});
 }
 
 void read_bad_records(Keys& data, corpus::LeftOut& left_out) {
@@ -76,7 +75,10 @@ training::ModelDescription with_recipe(const FineTuningConfig& config,
   if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
   model::validate(shape, place + ": model");
-  if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
+  if (config.classifier_dropout) {
+    checkpoint.classifier.dropout = config.classifier_dropout;
+    checkpoint.answer_dropout = *config.classifier_dropout;
+  }
   return checkpoint;
 }
 

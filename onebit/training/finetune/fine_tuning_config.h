@@ -20,7 +20,7 @@ struct FineTuningConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
   training::SessionConfig session;
   model::MemoryOptions memory;
-  // Override the checkpoint's dropout, the last one the classifier's if the task has one.
+  // Override the checkpoint's dropout, the last one that before the head.
   std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
   bool is_length_chosen = false;  // the recipe says how long a sequence may be
   double epochs = 3;              // unless run.steps is given
@@ -30,8 +30,9 @@ struct FineTuningConfig {
 // Lists the key "task", the engine's keys and the section `model`. Reports, among other faults, a
 // recipe of another task than `task`.
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
-// Lists the key of `model` that only classifiers have.
-void read_classifier_dropout(Keys& recipe, FineTuningConfig& config);
+// Lists the key of `model` with the dropout before a head. `otherwise` is what its absence means.
+void read_classifier_dropout(Keys& recipe, FineTuningConfig& config,
+                             const char* otherwise = "the checkpoint's, else hidden_dropout_prob");
 // Lists the key `skip_bad_records` of the section `data`.
 void read_bad_records(Keys& data, corpus::LeftOut& left_out);
 // Lists the key `max_sequence_length` of the section `data`: at least `least`, as `meaning` says.

@@ -54,6 +54,7 @@ formats::EncoderConfigFile to_file(const ModelDescription& description) {
     file.problem_type = description.classifier.problem_type;
     file.classifier_dropout = description.classifier.dropout;
   }
+  file.answer_dropout = description.answer_dropout;
   if (description.architecture == model::kAnswerArchitecture) {
     file.may_be_unanswerable = description.may_be_unanswerable;
   }
@@ -165,7 +166,8 @@ ModelDescription read_model_description(const Path& model_folder) {
           .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
                          .dropout = folder.config.classifier_dropout},
-          .may_be_unanswerable = folder.config.may_be_unanswerable};
+          .may_be_unanswerable = folder.config.may_be_unanswerable,
+          .answer_dropout = folder.config.answer_dropout};
 }
 
 formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,

@@ -40,6 +40,7 @@ struct ModelDescription {
   // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0).
   // Absent: the folder does not say. Written only for that architecture.
   std::optional<bool> may_be_unanswerable = {};
+  double answer_dropout = 0;  // before the head for answers
   // How sentence vectors are computed. read_model_description() leaves it empty. If set, it is
   // written.
   std::optional<formats::SentenceFiles> sentence = {};
