@@ -393,14 +393,4 @@ TokenizerFiles read_tokenizer_alone(const Path& vocabulary) {
   return read_sources(with_vocabulary({}, vocabulary));
 }
 
-text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
-  const bool strips = config.strip_accents.value_or(config.lower_case);
-  require(config.tokenize_chinese_chars && (config.lower_case || !strips),
-          "{}: its tokenizer strips accents without lower-casing, or does not split Chinese "
-          "characters (strip_accents, tokenize_chinese_chars): onebit's does not do that",
-          place);
-  if (!config.lower_case) return text::Casing::kCased;
-  return strips ? text::Casing::kUncased : text::Casing::kLowerCased;
-}
-
 }  // namespace onebit::formats

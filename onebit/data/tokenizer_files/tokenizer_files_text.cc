@@ -1,4 +1,4 @@
-// What tokenizer_files() writes.
+// What tokenizer_files() writes, and the casing that such files name.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -97,6 +97,16 @@ std::vector<TextFile> tokenizer_files(const TokenizerFiles& tokenizer) {
     files.push_back({kAddedTokensJson, json_text(added, 2) + "\n"});
   }
   return files;
+}
+
+text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
+  const bool strips = config.strip_accents.value_or(config.lower_case);
+  require(config.tokenize_chinese_chars && (config.lower_case || !strips),
+          "{}: its tokenizer strips accents without lower-casing, or does not split Chinese "
+          "characters (strip_accents, tokenize_chinese_chars): onebit's does not do that",
+          place);
+  if (!config.lower_case) return text::Casing::kCased;
+  return strips ? text::Casing::kUncased : text::Casing::kLowerCased;
 }
 
 }  // namespace onebit::formats
