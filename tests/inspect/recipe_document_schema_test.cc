@@ -24,7 +24,7 @@ const std::set<std::string> kJoined = {
     "/data/epochs",
     "/data/masked_lm_final_probability",  // together with data.masked_lm_schedule
     "/data/masked_lm_schedule",
-    "/data/negative",  // not together with data.score
+    "/data/negative",          // not together with data.score
     "/data/sequence_packing",  // not together with data.next_sentence
     "/data/sequence_length",
     "/model/global_attn_every_n_layers",  // of models with windows, as the next two and the last

@@ -176,8 +176,8 @@ TEST(Schedule, Ours) {
 TEST(Schedule, WarmupStableDecay) {
   const std::string common =
       R"({"type": "warmup_stable_decay", "params": {"warmup_num_steps": 10, )";
-  const auto root = schedule_from(
-      (common + R"("decay_num_steps": 30, "end_ratio": 0.1}})").c_str(), 1, 100);
+  const auto root =
+      schedule_from((common + R"("decay_num_steps": 30, "end_ratio": 0.1}})").c_str(), 1, 100);
   expect_factors(*root, {{0, 0},
                          {5, 0.5},
                          {10, 1},

@@ -96,8 +96,9 @@ TEST(PretrainingData, PackedSamplesAreWithoutNextSentences) {
   EXPECT_EQ(data.pairs.short_sequence_probability, 0);
   EXPECT_EQ(data.pairs.most_sequences(), 42);
   EXPECT_EQ(parse(R"({"next_sentence": false})").pairs.short_sequence_probability, 0.1);
-  EXPECT_NE(message_of([&] { parse(R"({"sequence_packing": true})"); })
-                .find("and so is next_sentence, whose pairs are not packed"),
+  EXPECT_NE(message_of([&] {
+              parse(R"({"sequence_packing": true})");
+            }).find("and so is next_sentence, whose pairs are not packed"),
             std::string::npos);
   const PretrainingConfig config =
       recipe_of(R"(, "data": {"next_sentence": false, "sequence_packing": true})");

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/data/text/vocabulary.h"
+#include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

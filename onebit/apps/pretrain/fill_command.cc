@@ -50,7 +50,8 @@ int run(const Arguments& given) {
   for (size_t index = 0; index < masks.size(); ++index) {
     if (masks.size() > 1) fmt::print("mask {}\n", index + 1);
     for (const auto& candidate : masks[index].candidates) {
-      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, printable_line(shown(candidate)));
+      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability,
+                 printable_line(shown(candidate)));
     }
   }
   return 0;

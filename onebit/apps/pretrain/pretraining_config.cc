@@ -121,11 +121,10 @@ PretrainingData parse_pretraining_data(Keys section, bool may_have_next_sentence
 }
 
 model::BatchLimits PretrainingConfig::limits(int64_t samples) const {
-  return {
-      .rows = samples * data.pairs.sequence_length,
-      .sequences = samples * data.pairs.most_sequences(),
-      .longest = data.pairs.sequence_length,
-      .labelled = samples * batches::most_predictions(data.pairs.sequence_length, data.masks)};
+  return {.rows = samples * data.pairs.sequence_length,
+          .sequences = samples * data.pairs.most_sequences(),
+          .longest = data.pairs.sequence_length,
+          .labelled = samples * batches::most_predictions(data.pairs.sequence_length, data.masks)};
 }
 
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,

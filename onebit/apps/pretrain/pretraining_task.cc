@@ -89,11 +89,10 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
   facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
   facts_.data_rows = describe_stores(stores_);
   const batches::PairOptions& pairs = config_.data.pairs;
-  facts_.sequences = pairs.packing
-                         ? fmt::format("samples of {} tokens of packed sequences",
-                                       pairs.sequence_length)
-                         : fmt::format("sequences of {}{}", pairs.sequence_length,
-                                       pairs.next_sentence ? "" : " (masked words only)");
+  facts_.sequences =
+      pairs.packing ? fmt::format("samples of {} tokens of packed sequences", pairs.sequence_length)
+                    : fmt::format("sequences of {}{}", pairs.sequence_length,
+                                  pairs.next_sentence ? "" : " (masked words only)");
   if (const auto row = describe_masks(config_.data.masks)) {
     facts_.data_rows.emplace_back("masked words", *row);
   }
@@ -231,10 +230,9 @@ void PretrainingTask::open_held_out_data(int threads) {
     warn_of_held_out(*store, *held_out_.back().stream, options.pairs);
     facts_.held_out_checksums.push_back(checksum_of(*store));
     facts_.data_rows.push_back(
-        {"held-out data",
-         fmt::format("{}{}: {} {}", given.name.empty() ? "" : given.name + ", ",
-                     given.folder.string(), held_out_.back().stream->samples(),
-                     options.pairs.packing ? "samples" : "sequences")});
+        {"held-out data", fmt::format("{}{}: {} {}", given.name.empty() ? "" : given.name + ", ",
+                                      given.folder.string(), held_out_.back().stream->samples(),
+                                      options.pairs.packing ? "samples" : "sequences")});
     bounds.push_back(held_out_.back().stream->bounds());
   }
   facts_.evaluations = {.first_values = true, .by_steps = true};

@@ -32,7 +32,8 @@ std::vector<bool> ordinary_tokens(const text::Vocabulary& vocabulary) {
 }  // namespace
 
 int64_t prediction_count(int64_t length, double probability, int64_t max_predictions) {
-  const auto share = static_cast<int64_t>(std::nearbyint(static_cast<double>(length) * probability));
+  const auto share =
+      static_cast<int64_t>(std::nearbyint(static_cast<double>(length) * probability));
   return std::min(max_predictions, std::max<int64_t>(1, share));
 }
 

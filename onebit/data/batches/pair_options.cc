@@ -8,7 +8,8 @@ namespace onebit::batches {
 
 double MaskOptions::probability_at(int64_t update) const {
   if (final_probability) {
-    const double done = static_cast<double>(update) / static_cast<double>(std::max<int64_t>(updates, 1));
+    const double done =
+        static_cast<double>(update) / static_cast<double>(std::max<int64_t>(updates, 1));
     return probability + (*final_probability - probability) * std::clamp(done, 0.0, 1.0);
   }
   const auto later = probability_since.upper_bound(update);
