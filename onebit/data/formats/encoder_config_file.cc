@@ -287,7 +287,8 @@ void write_dropouts(nlohmann::json& json, const Family& family, const EncoderCon
     put(keys.classifier_dropout, config.classifier_dropout.value_or(config.hidden_dropout_prob));
   }
   if (!has_answer_dropout(config)) return;
-  if (keys.answer_dropout == keys.classifier_dropout && config.answer_dropout == 0) {
+  const bool is_shared = keys.answer_dropout == keys.classifier_dropout;
+  if (is_shared && config.answer_dropout == 0 && !config.classifier_dropout) {
     json.erase(std::string(keys.answer_dropout));
   } else {
     put(keys.answer_dropout, config.answer_dropout);
