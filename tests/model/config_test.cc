@@ -73,21 +73,23 @@ TEST(EncoderConfig, WindowsAndAnglesAreKeys) {
     const char* value;
     const char* reason;
   };
-  for (const auto& [key, value, reason] :
+  for (const Wrong& wrong :
        {Wrong{"local_attention", "33", "it must be an even number of tokens"},
         Wrong{"local_attention", "0", "a whole number from 2"},
         Wrong{"local_attention", "-2", "a whole number from 2"},
         Wrong{"global_attn_every_n_layers", "0", "at least 1"},
         Wrong{"global_rope_theta", "0", "above 0"}, Wrong{"local_rope_theta", "-1", "above 0"}}) {
-    const std::string pair = fmt::format(R"("{}": {})", key, value);
+    const std::string pair = fmt::format(R"("{}": {})", wrong.key, wrong.value);
     const std::string message = message_of([&] { read(modern(pair)); });
-    EXPECT_NE(message.find(fmt::format("`model.{}` is {}", key, value)), std::string::npos)
+    EXPECT_NE(message.find(fmt::format("`model.{}` is {}", wrong.key, wrong.value)),
+              std::string::npos)
         << message;
-    EXPECT_NE(message.find(reason), std::string::npos) << message;
+    EXPECT_NE(message.find(wrong.reason), std::string::npos) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    EXPECT_NE(
-        message_of([&] { read(fmt::format(R"({{"{}": 4}})", key)); }).find("a bert has no windows"),
-        std::string::npos);
+    EXPECT_NE(message_of([&] {
+                read(fmt::format(R"({{"{}": 4}})", wrong.key));
+              }).find("a bert has no windows"),
+              std::string::npos);
   }
   const std::string odd =
       message_of([&] { read(modern(R"("hidden_size": 66, "num_attention_heads": 2)")); });

@@ -82,18 +82,18 @@ TEST(StateLayout, IsTheTableOfTheDocument) {
   EXPECT_EQ(documented, declared);
 }
 
-struct Saved {
+struct SavedSizes {
   std::set<std::string> names;
   int64_t bytes = 0;      // of all ranks
   int64_t announced = 0;  // Optimizer::saved_bytes()
 };
 
-Saved saved_after(int steps, int ranks, const TrialOptions& options) {
+SavedSizes sizes_after(int steps, int ranks, const TrialOptions& options) {
   const auto states = on_ranks(ranks, options, [&](Trial& trial) {
     trial.steps(steps);
     return std::pair(trial.save(), trial.optimizer().saved_bytes(trial.optimizer().phase()));
   });
-  Saved saved{.names = {}, .announced = states[0].second};
+  SavedSizes saved{.names = {}, .announced = states[0].second};
   const auto add = [&](const auto& buffers) {
     for (const auto& [name, buffer] : buffers) {
       saved.names.insert(name);
@@ -115,7 +115,7 @@ TEST(StateLayout, AnnouncesWhatOptimizersSave) {
       for (const int steps : {2, 14, 15}) {
         TrialOptions options{.optimizer = row.optimizer};
         if (!ranks.nodes.empty()) options = on_two_levels(options, ranks.nodes);
-        const Saved saved = saved_after(steps, ranks.count, options);
+        const SavedSizes saved = sizes_after(steps, ranks.count, options);
         // After an exchange 0/1 Adam saves one momentum instead of three buffers of each rank.
         const bool exchanged = saved.names.contains("arrived") && !saved.names.contains("sum");
         if (exchanged) {

@@ -26,7 +26,7 @@ inline void refuse_utf16(std::string_view text, const std::string& name) {
 inline void refuse_carriage_returns(std::string_view text, const std::string& name) {
   const size_t first = text.find('\r');
   if (first == std::string_view::npos || text.find('\n') != std::string_view::npos) return;
-  require(text.find_first_not_of("\r", first) == std::string_view::npos,
+  require(text.find_first_not_of('\r', first) == std::string_view::npos,
           "{}: its lines end in carriage returns (CR) alone: convert it with tr '\\r' '\\n'", name);
 }
 

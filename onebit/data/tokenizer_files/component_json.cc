@@ -65,15 +65,15 @@ text::ReplaceStep replace_of(JsonReader& reader) {
 
 // BERT's, step by step.
 void add_bert_steps(JsonReader& reader, std::vector<text::NormalizerStep>& steps) {
-  if (reader.boolean("clean_text", true)) steps.push_back(text::CleanTextStep{});
-  if (reader.boolean("handle_chinese_chars", true)) steps.push_back(text::IdeographStep{});
+  if (reader.boolean("clean_text", true)) steps.emplace_back(text::CleanTextStep{});
+  if (reader.boolean("handle_chinese_chars", true)) steps.emplace_back(text::IdeographStep{});
   const bool lower_case = reader.boolean("lowercase", true);
   const bool is_said = !reader.raw("strip_accents").is_null();
   if (is_said ? reader.boolean("strip_accents", true) : lower_case) {
-    steps.push_back(text::UnicodeForm::kNfd);
-    steps.push_back(text::StripNonspacingStep{});
+    steps.emplace_back(text::UnicodeForm::kNfd);
+    steps.emplace_back(text::StripNonspacingStep{});
   }
-  if (lower_case) steps.push_back(text::LowerCaseStep{});
+  if (lower_case) steps.emplace_back(text::LowerCaseStep{});
 }
 
 text::NormalizerStep normalizer_step(const std::string& type, JsonReader& reader,
@@ -198,8 +198,8 @@ text::PreTokenizer read_pre_tokenizer(const Json& json, const std::string& place
         JsonReader reader(part, place, path);
         const std::string type = reader.text("type", "");
         if (type == "BertPreTokenizer") {
-          steps.push_back(text::WhitespaceStep{});
-          steps.push_back(text::CharacterSplitStep{});
+          steps.emplace_back(text::WhitespaceStep{});
+          steps.emplace_back(text::CharacterSplitStep{});
         } else {
           steps.push_back(pre_tokenizer_step(type, reader, place, path));
         }
