@@ -2,11 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 
 import pytest
 
 PROGRAM = os.environ["ONEBIT_PROGRAM"]
+# Where the tests run in the background, the shell has them ignore Ctrl-C, and their children, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 WORDS = ("the cat sat on a mat and saw red birds in old trees near green rivers while many people "
          "walked home").split()
 
