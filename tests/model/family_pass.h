@@ -115,8 +115,9 @@ class FamilyPasses : public ::testing::TestWithParam<FamilyPlace> {
     }
     if (place.compute != DType::kF32) {
       // Gradients of queries and keys are differences of larger terms. Where few rows have a loss,
-      // as in a classifier, roundings do not average out: up to 4.4 % of a tensor were seen.
-      expect_close_as_a_whole(got.gradients, expected.gradients, tolerance);
+      // as in a classifier, roundings do not average out: up to 2.0 % of the whole
+      // and 4.4 % of a tensor were seen.
+      expect_close_as_a_whole(got.gradients, expected.gradients, 1.5 * tolerance);
       expect_close(got.gradients, expected.gradients, 3 * tolerance);
     } else {
       expect_close(got.gradients, expected.gradients, tolerance);
