@@ -78,10 +78,15 @@ TEST(Decoder, AnotherOneRefusesToDecodeByName) {
 }
 
 TEST(Decoder, IsWrittenAsItWasRead) {
-  for (const char* text : {R"({"type": "WordPiece", "prefix": "##", "cleanup": false})", "null"}) {
+  for (const char* text :
+       {R"({"type": "WordPiece", "prefix": "##", "cleanup": false})", "null",
+        R"({"type": "Sequence", "decoders": [{"type": "WordPiece"}, {"type": "Fuse"}]})",
+        R"({"type": "CTC", "pad_token": "<pad>"})"}) {
     const Json json = parse_json(text, "t.json");
     EXPECT_EQ(json_text(decoder_json(read_decoder(json, "t.json"))), json_text(json));
   }
+  EXPECT_EQ(json_text(decoder_json(text::Decoder())),
+            R"({"type":"WordPiece","prefix":"##","cleanup":true})");
 }
 
 TEST(Decoder, RefusesIdsThatAreNone) {

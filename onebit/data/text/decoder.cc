@@ -142,8 +142,8 @@ void apply(const ByteFallbackDecoding&, Tokens& tokens) {
 
 }  // namespace
 
-Decoder Decoder::refused(std::string reason) {
-  Decoder decoder(std::vector<DecoderStep>{});
+Decoder Decoder::refused(std::string reason, std::string source) {
+  Decoder decoder({}, std::move(source));
   decoder.refusal_ = std::move(reason);
   return decoder;
 }

@@ -21,7 +21,7 @@ struct WordPieceDecoding {
 struct ByteLevelDecoding {
   bool operator==(const ByteLevelDecoding&) const = default;
 };
-// sentencepiece's: `replacement` is a blank; in the first token it is left out, if so decided.
+// sentencepiece's: `replacement` is a blank. With `drops_first` the first token has none.
 struct MetaspaceDecoding {
   std::string replacement;  // one character
   bool drops_first = true;
@@ -64,20 +64,25 @@ class Decoder {
  public:
   // BERT's.
   Decoder() : steps_{WordPieceDecoding{}} {}
-  // Without a step, tokens have a blank between them.
-  explicit Decoder(std::vector<DecoderStep> steps) : steps_(std::move(steps)) {}
-  // One that onebit does not have; `reason` is what decode() then throws.
-  static Decoder refused(std::string reason);
+  // Without a step, tokens have a blank between them. `source` is its JSON in tokenizer.json.
+  Decoder(std::vector<DecoderStep> steps, std::string source)
+      : steps_(std::move(steps)), source_(std::move(source)) {}
+  // One that onebit does not have. decode() throws `reason`.
+  static Decoder refused(std::string reason, std::string source);
 
   // Error: of a decoder that onebit does not have.
   std::string decode(std::vector<std::string> tokens) const;
-  const std::vector<DecoderStep>& steps() const { return steps_; }
+  // What tokenizer.json had, to be written again. Empty: BERT's, which no file had.
+  const std::string& source() const { return source_; }
 
-  bool operator==(const Decoder&) const = default;
+  // Whether both give the same texts, however they were written.
+  bool operator==(const Decoder& other) const {
+    return steps_ == other.steps_ && refusal_ == other.refusal_;
+  }
 
  private:
   std::vector<DecoderStep> steps_;
-  std::string refusal_;
+  std::string source_, refusal_;
 };
 
 }  // namespace onebit::text

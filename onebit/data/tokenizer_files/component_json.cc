@@ -116,13 +116,16 @@ text::Normalizer read_normalizer(const Json& json, const std::string& place) {
 
 namespace {
 
+std::string one_character(JsonReader& reader, const char* key, const std::string& usual) {
+  std::string text = reader.text(key, usual);
+  require(!text.empty() && text::decode_utf8(text).size_bytes == text.size(),
+          "{} is {}; it must be one character", reader.place(key), quote(text));
+  return text;
+}
+
 MetaspaceStep metaspace_of(JsonReader& reader) {
   MetaspaceStep step;
-  step.replacement = reader.text("replacement", kMetaspace);
-  require(!step.replacement.empty() &&
-              text::decode_utf8(step.replacement).size_bytes == step.replacement.size(),
-          "{} is {}; it must be one character", reader.place("replacement"),
-          quote(step.replacement));
+  step.replacement = one_character(reader, "replacement", kMetaspace);
   const std::string scheme =
       reader.choice("prepend_scheme", "always", {"first", "never", "always"});
   step.prefix = scheme == "first"   ? MetaspaceStep::Prefix::kFirst
@@ -210,13 +213,6 @@ text::PreTokenizer read_pre_tokenizer(const Json& json, const std::string& place
 
 namespace {
 
-std::string one_character(JsonReader& reader, const char* key, const std::string& usual) {
-  std::string text = reader.text(key, usual);
-  require(!text.empty() && text::decode_utf8(text).size_bytes == text.size(),
-          "{} is {}; it must be one character", reader.place(key), quote(text));
-  return text;
-}
-
 text::MetaspaceDecoding metaspace_decoding_of(JsonReader& reader) {
   text::MetaspaceDecoding step{.replacement = one_character(reader, "replacement", kMetaspace)};
   const std::string scheme =
@@ -276,16 +272,15 @@ text::Decoder read_decoder(const Json& json, const std::string& place) {
                          reader.finish();
                        });
   } catch (const Error& error) {
-    return text::Decoder::refused(error.what());
+    return text::Decoder::refused(error.what(), json_text(json));
   }
-  return text::Decoder(std::move(steps));
+  return {std::move(steps), json_text(json)};
 }
 
 Json decoder_json(const text::Decoder& decoder) {
-  if (decoder.steps().empty()) return nullptr;
-  const auto* step = std::get_if<text::WordPieceDecoding>(&decoder.steps().front());
-  ONEBIT_INVARIANT(step != nullptr && decoder.steps().size() == 1);
-  return {{"type", "WordPiece"}, {"prefix", step->prefix}, {"cleanup", step->cleans}};
+  if (!decoder.source().empty()) return Json::parse(decoder.source());
+  const text::WordPieceDecoding berts;
+  return {{"type", "WordPiece"}, {"prefix", berts.prefix}, {"cleanup", berts.cleans}};
 }
 
 }  // namespace onebit::formats

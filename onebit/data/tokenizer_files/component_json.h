@@ -45,7 +45,7 @@ text::PreTokenizer read_pre_tokenizer(const Json& json, const std::string& place
 // depend on it.
 text::Decoder read_decoder(const Json& json, const std::string& place);
 
-// The inverse, for decoders without a step or with BERT's alone.
+// The inverse. A decoder that onebit does not have is written as it was read, too.
 Json decoder_json(const text::Decoder& decoder);
 
 }  // namespace onebit::formats
