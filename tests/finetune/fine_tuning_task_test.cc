@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/math/model/config.h"
+#include "onebit/training/finetune/fine_tuning_config.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::finetune {
@@ -14,6 +16,16 @@ using ::testing::IsEmpty;
 
 Json members(const char* label, int sequences, uint32_t checksum) {
   return {{"labels", Json::array({"O", label})}, {"sequences", sequences}, {"data", checksum}};
+}
+
+// A DistilBERT has a key for either head: a classifier's run leaves the other one as it was.
+TEST(FineTuningConfig, DropoutBeforeAClassifierIsNotThatOfAnswers) {
+  FineTuningConfig config;
+  config.classifier_dropout = 0.3;
+  const auto made =
+      with_recipe(config, {.config = model::preset("bert-tiny"), .answer_dropout = 0.1});
+  EXPECT_EQ(made.classifier.dropout, 0.3);
+  EXPECT_EQ(made.answer_dropout, 0.1);
 }
 
 TEST(DataIdentity, ARunContinuesWithDataOfTheSameForm) {

@@ -19,6 +19,8 @@ namespace {
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   training::ModelDescription description = finetune::with_recipe(
       config, training::read_model_description(training::find_model_folder(model)));
+  // Some families have keys of their own for either head.
+  if (config.classifier_dropout) description.answer_dropout = *config.classifier_dropout;
   description.architecture = model::kAnswerArchitecture;
   return description;
 }

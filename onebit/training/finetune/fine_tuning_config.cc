@@ -75,10 +75,7 @@ training::ModelDescription with_recipe(const FineTuningConfig& config,
   if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
   model::validate(shape, place + ": model");
-  if (config.classifier_dropout) {
-    checkpoint.classifier.dropout = config.classifier_dropout;
-    checkpoint.answer_dropout = *config.classifier_dropout;
-  }
+  if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
   return checkpoint;
 }
 
