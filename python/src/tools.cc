@@ -226,7 +226,7 @@ pretrain::PretrainingConfig planned_recipe(const GivenRecipe& given, OptionalTex
           model.value_or(""));
   Recipe recipe = given.load();
   recipe.values = cli::with_sizes_of_model(std::move(recipe.values), model.value_or(""));
-  const training::TaskKind& task = inspect::task_of(recipe);
+  const inspect::TaskKind& task = inspect::task_of(recipe);
   require(std::string_view(task.name) == pretrain::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned", recipe.place,
           task.name);

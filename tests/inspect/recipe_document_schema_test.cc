@@ -46,7 +46,7 @@ const std::set<std::string> kJoined = {
     "/scheduler/params/warmup_proportion",
 };
 
-std::vector<std::string> errors_of(const Json& recipe, const training::TaskKind& task) {
+std::vector<std::string> errors_of(const Json& recipe, const inspect::TaskKind& task) {
   Keys keys(recipe, "r");
   task.read(keys);
   return keys.errors();
@@ -66,7 +66,7 @@ TEST(RecipeSchema, EveryRecipeOfTheTreeIsValid) {
   for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
     const Json recipe = read_json(file.path());
     const std::string place = file.path().string();
-    const training::TaskKind& task = task_of({.values = recipe, .place = place});
+    const inspect::TaskKind& task = task_of({.values = recipe, .place = place});
     EXPECT_THAT(errors_of(recipe, task), testing::IsEmpty()) << file.path();
     EXPECT_TRUE(is_valid(recipe, recipe_schema(task.name))) << file.path();
     EXPECT_TRUE(is_valid(recipe, every)) << file.path();
@@ -123,7 +123,7 @@ struct Judged {
 
 // Puts every probe under `pointer` and compares parser and schema.
 void judge(const Json& base, const std::string& pointer, const KeyRow& row,
-           const training::TaskKind& task, const Json& schema, Judged& judged) {
+           const inspect::TaskKind& task, const Json& schema, Judged& judged) {
   for (const Json& probe : probes_of(row)) {
     Json recipe = base;
     recipe[Json::json_pointer(pointer)] = probe;
@@ -141,7 +141,7 @@ void judge(const Json& base, const std::string& pointer, const KeyRow& row,
 }
 
 void judge_section(const Json& base, const std::string& path, const KeyRow& section,
-                   const training::TaskKind& task, const Json& schema, Judged& judged) {
+                   const inspect::TaskKind& task, const Json& schema, Judged& judged) {
   for (const KeyRow& row : section.rows) {
     const std::string pointer = path + "/" + row.name;
     Json inner = base;
@@ -163,7 +163,7 @@ void judge_section(const Json& base, const std::string& path, const KeyRow& sect
 }
 
 TEST(RecipeSchema, JudgesEveryKeyAsTheParserDoes) {
-  for (const training::TaskKind& task : tasks()) {
+  for (const inspect::TaskKind& task : tasks()) {
     Keys keys = Keys::listing();
     task.read(keys);
     Judged judged;

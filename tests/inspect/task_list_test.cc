@@ -15,7 +15,7 @@ using ::testing::ElementsAreArray;
 
 TEST(TaskList, HasEveryNameThatARecipeMayHave) {
   std::vector<std::string> names;
-  for (const training::TaskKind& task : tasks()) names.emplace_back(task.name);
+  for (const inspect::TaskKind& task : tasks()) names.emplace_back(task.name);
   EXPECT_THAT(names, ElementsAreArray(training::kTaskNames));
   for (const std::string& name : names) {
     EXPECT_EQ(task_of({.values = {{"task", name}}, .place = "recipe.json"}).name, name);

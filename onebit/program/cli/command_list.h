@@ -22,7 +22,7 @@ void add_host(commands::Command program, commands::Action& chosen);
 
 // The groups of commands that tasks have, in the order of their list.
 inline void add_tasks(commands::Command program, commands::Action& chosen) {
-  for (const training::TaskKind& task : inspect::tasks()) {
+  for (const inspect::TaskKind& task : inspect::tasks()) {
     if (task.add_commands != nullptr) task.add_commands(program, chosen);
   }
 }

@@ -63,7 +63,7 @@ pretrain::PretrainingConfig config_of(const Arguments& given) {
   }
   Recipe recipe = load_recipe(given.recipe, given.overrides);
   recipe.values = with_sizes_of_model(std::move(recipe.values), given.start);
-  const training::TaskKind& task = inspect::task_of(recipe);
+  const inspect::TaskKind& task = inspect::task_of(recipe);
   require(std::string_view(task.name) == pretrain::kPretrainingTask,
           "{}: is a recipe of the task {}, but only pre-training can be planned; for the duration "
           "of other runs see the table at the start of `{}`",

@@ -41,7 +41,7 @@ void add_check(commands::Command recipe, commands::Action& chosen) {
 std::shared_ptr<std::string> add_task(const commands::Command& command) {
   auto task = std::make_shared<std::string>();
   std::vector<std::string> names;
-  for (const training::TaskKind& entry : inspect::tasks()) names.emplace_back(entry.name);
+  for (const inspect::TaskKind& entry : inspect::tasks()) names.emplace_back(entry.name);
   command.add_option("--task", *task, "Only recipes for this task").check(commands::one_of(names));
   return task;
 }

@@ -83,8 +83,8 @@ void take_resume(launch::TrainingCommand& training) {
 }
 
 // The command, and the task that it trains.
-std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
-                                                            commands::Action& unused, Texts words) {
+std::pair<const CLI::App*, const inspect::TaskKind*> parse(CLI::App& program,
+                                                           commands::Action& unused, Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(commands::Command(program), unused);
   commands::add_log_level(commands::Command(program));
@@ -105,7 +105,7 @@ std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
-  for (const training::TaskKind& task : inspect::tasks()) {
+  for (const inspect::TaskKind& task : inspect::tasks()) {
     if (training::training_command(task.name) == name) return {command, &task};
   }
   throw commands::UsageError("after --: " + name + " does not train: launch " +
@@ -116,7 +116,7 @@ std::pair<const CLI::App*, const training::TaskKind*> parse(CLI::App& program,
 
 std::string training_commands() {
   std::string text;
-  for (const training::TaskKind& task : inspect::tasks()) {
+  for (const inspect::TaskKind& task : inspect::tasks()) {
     const std::string command = training::training_command(task.name);
     if (!text.empty()) text += &task == &inspect::tasks().back() ? " or " : ", ";
     text += command.substr(command.find(' ') + 1);

@@ -281,7 +281,7 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
 
 Json inspect_recipe(const Path& path) {
   const Recipe recipe = load_recipe(path, {});
-  const training::TaskKind& task = task_of(recipe);
+  const TaskKind& task = task_of(recipe);
   const training::RecipeFacts facts = task.inspect(recipe);
   Json json = engine_part(facts.engine, path, task.name);
   const Json& sizes = json.at("batch");

@@ -148,7 +148,7 @@ void add_parts(const KeyRow& section, const std::string& path, std::vector<Part>
   if (!kinds.empty()) parts.push_back({code(path_of_kinds), shared_lines(of_kinds, kinds)});
 }
 
-std::vector<Part> parts_of(const training::TaskKind& task) {
+std::vector<Part> parts_of(const TaskKind& task) {
   Keys keys = Keys::listing();
   task.read(keys);
   std::vector<Part> parts = {{"Top level", lines_of(keys.rows())}};
@@ -174,7 +174,7 @@ std::string text_of(const Part& part) {
 std::string recipe_document(const std::string& task) {
   std::vector<std::string> names, titles;
   std::vector<std::vector<Part>> of_tasks;
-  for (const training::TaskKind& entry : tasks()) {
+  for (const TaskKind& entry : tasks()) {
     if (!task.empty() && entry.name != task) continue;
     names.emplace_back(entry.name);
     of_tasks.push_back(parts_of(entry));
@@ -273,7 +273,7 @@ Json section_schema(const KeyRow& section) {
   return schema;
 }
 
-Json task_schema(const training::TaskKind& task) {
+Json task_schema(const TaskKind& task) {
   Keys keys = Keys::listing();
   task.read(keys);
   Json schema = section_schema(keys.rows());
@@ -286,7 +286,7 @@ Json every_task_schema() {
   Json conditions = Json::array();
   std::vector<std::string> names;
   const std::vector<std::string> key = {"task"};
-  for (const training::TaskKind& task : tasks()) {
+  for (const TaskKind& task : tasks()) {
     names.emplace_back(task.name);
     Json is_task = {{"properties", {{"task", {{"const", task.name}}}}}};
     if (task.name != training::kDefaultTask) is_task["required"] = key;
@@ -305,7 +305,7 @@ Json recipe_schema(const std::string& task) {
     schema.update(every_task_schema());
     return schema;
   }
-  for (const training::TaskKind& entry : tasks()) {
+  for (const TaskKind& entry : tasks()) {
     if (task != entry.name) continue;
     schema["title"] = "onebit recipe: " + task;
     schema.update(task_schema(entry));
@@ -332,7 +332,7 @@ void add_changes(const KeyRow& section, const std::string& path, metrics::TextTa
   }
 }
 
-std::string summary_of(const Keys& keys, const training::TaskKind& task) {
+std::string summary_of(const Keys& keys, const TaskKind& task) {
   metrics::TextTable table({"key", "value", "default"});
   add_changes(keys.rows(), "", table);
   std::string text =
@@ -347,7 +347,7 @@ std::string summary_of(const Keys& keys, const training::TaskKind& task) {
 
 RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides) {
   const Recipe recipe = load_recipe(path, overrides);
-  const training::TaskKind& task = task_of(recipe);
+  const TaskKind& task = task_of(recipe);
   Keys keys(recipe);
   const engine::BatchSizes batch = task.read(keys).batch;
   keys.attempt([&] { engine::solve_batch_sizes(batch, engine::ranks_of(batch), recipe.place); });

@@ -42,7 +42,7 @@ engine::EngineConfig read_embed(Keys& recipe) {
   return embed::read_embed_recipe(recipe).engine;
 }
 
-constexpr training::TaskKind kTasks[] = {
+constexpr TaskKind kTasks[] = {
     {pretrain::kPretrainingTask, read_pretraining, pretrain::inspect_pretraining_recipe,
      pretrain::make_pretraining_task},
     {squad::kSquadTask, read_squad, squad::inspect_squad_recipe, squad::make_squad_task,
@@ -56,16 +56,16 @@ constexpr training::TaskKind kTasks[] = {
 
 }  // namespace
 
-std::span<const training::TaskKind> tasks() {
+std::span<const TaskKind> tasks() {
   return kTasks;
 }
 
-const training::TaskKind& task_of(const Recipe& recipe) {
+const TaskKind& task_of(const Recipe& recipe) {
   Keys keys(recipe);
   const std::string name = training::read_task_name(keys, std::string(training::kDefaultTask));
   keys.check_part();
   return *std::find_if(std::begin(kTasks), std::end(kTasks),
-                       [&](const training::TaskKind& task) { return name == task.name; });
+                       [&](const TaskKind& task) { return name == task.name; });
 }
 
 std::unique_ptr<training::Task> make_task(Context& context, const training::RunOptions& run,

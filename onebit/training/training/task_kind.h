@@ -12,10 +12,6 @@
 #include "onebit/training/training/task.h"
 #include "onebit/training/training/task_inputs.h"
 
-namespace onebit::commands {
-class Command;
-}
-
 namespace onebit::training {
 
 // The values of the recipe's key "task", one for each application.
@@ -40,17 +36,6 @@ struct RecipeFacts {
 // one.
 using MakeTask = std::unique_ptr<Task> (*)(Context& context, const RunOptions& options,
                                            const TaskInputs& inputs, const Connection& connection);
-
-struct TaskKind {
-  const char* name;  // one of kTaskNames
-  // Lists the keys of a recipe, and returns the engine's part of it.
-  engine::EngineConfig (*read)(Keys& recipe);
-  RecipeFacts (*inspect)(const Recipe& recipe);
-  MakeTask make;
-  // Declares the group of its commands. The chosen one's work is put into `chosen`. Null: the
-  // program has its commands in a place of their own.
-  void (*add_commands)(commands::Command program, std::function<int()>& chosen) = nullptr;
-};
 
 // The command that trains a task: "onebit squad train".
 std::string training_command(const std::string& task);
