@@ -33,6 +33,7 @@ using model::FamilyPasses;
 
 // In bf16 and on CUDA devices.
 TEST_P(FamilyPasses, Classes) {
+  has_few_labels_ = true;
   compare_with_f32(
       [](const model::EncoderConfig& config, ParameterTable& table) {
         return std::make_unique<ClassificationModel>(

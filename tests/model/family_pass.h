@@ -84,6 +84,10 @@ PassOutcome outcome_of(Context& context, DType compute, const EncoderConfig& con
 
 class FamilyPasses : public ::testing::TestWithParam<FamilyPlace> {
  protected:
+  // Where few rows have a loss, as in a classifier, roundings do not average out: in bf16 up to
+  // 2.0 % of the whole gradient and 4.4 % of a tensor's were seen.
+  bool has_few_labels_ = false;
+
   void SetUp() override {
     if (GetParam().on_cuda && memory::cuda_device_count() == 0) {
       GTEST_SKIP() << "no CUDA device here";
@@ -114,11 +118,10 @@ class FamilyPasses : public ::testing::TestWithParam<FamilyPlace> {
       got.gradients.erase(name);
     }
     if (place.compute != DType::kF32) {
-      // Gradients of queries and keys are differences of larger terms. Where few rows have a loss,
-      // as in a classifier, roundings do not average out: up to 2.0 % of the whole
-      // and 4.4 % of a tensor were seen.
-      expect_close_as_a_whole(got.gradients, expected.gradients, 1.5 * tolerance);
-      expect_close(got.gradients, expected.gradients, 3 * tolerance);
+      // A little more is rounded in gradients of queries and keys, differences of larger terms.
+      const double of_all = has_few_labels_ ? 3e-2 : 2e-2, of_one = has_few_labels_ ? 6e-2 : 3e-2;
+      expect_close_as_a_whole(got.gradients, expected.gradients, of_all);
+      expect_close(got.gradients, expected.gradients, of_one);
     } else {
       expect_close(got.gradients, expected.gradients, tolerance);
     }
