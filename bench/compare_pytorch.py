@@ -5,8 +5,8 @@
     bench/compare_pytorch.py [--onebit build/bench/model_bench] [--threads 2] [--batch 32]
 
 Runs transformers' BertForPreTraining or ModernBertForMaskedLM with SDPA attention, fused AdamW, the
-preset's dropout, and the decoder only on masked rows, like model_bench. With --onebit both programs run in turns, and the ratio of
-their best rates is printed. --compute bf16 is PyTorch's autocast.
+preset's dropout, and the decoder only on masked rows, like model_bench. With --onebit both programs
+run in turns, and the ratio of their best rates is printed. --compute bf16 is PyTorch's autocast.
 """
 
 import argparse

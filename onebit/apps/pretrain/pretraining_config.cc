@@ -47,10 +47,6 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // How the share of masked tokens changes in a run.
 void read_mask_schedule(Keys& section, batches::MaskOptions& masks) {
   constexpr const char* kSchedule = "masked_lm_schedule";

@@ -31,8 +31,8 @@ struct Batch {
   // [T] sample << 16 | row in the sample: the key of dropout masks, which then depend neither on
   // the number of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
-  std::vector<uint64_t>
-      samples;  // [B] global sample numbers; a packed sample has several sequences
+  // [B] global sample numbers. A packed sample has several sequences.
+  std::vector<uint64_t> samples;
 
   // The labels, in lists that are empty where the task does not use them. The task's model reads
   // them under the same names in model::DeviceBatch.
@@ -54,7 +54,7 @@ struct Batch {
   // allocates nothing.
   void reserve(const BatchBounds& bounds);
   // Ends the sequence that begins at `first_row` and whose tokens and segments have been appended:
-  // adds its positions, keys, end and sample number. `rows_before`: of the sample's
+  // adds its positions, keys, end and sample number. `rows_before` are the rows of the sample's
   // earlier sequences.
   void end_sequence(int64_t first_row, uint64_t sample, int64_t rows_before = 0);
 };

@@ -27,7 +27,7 @@ class FlatParameters:
 
     A parameter of 32 bits and its gradient become views. The values of one of 16 bits are what
     rounding the engine's makes of them, and its gradient is copied when it is complete. What the
-    script writes into it counts.
+    script writes into it counts, but for writes to its `.data`, of which torch keeps no count.
 
     `order` has the index of every parameter in the order of the buffers. The engine takes
     gradients from the end of its buffer to the beginning, so the parameter whose gradient is
