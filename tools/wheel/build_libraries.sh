@@ -78,7 +78,7 @@ keep_licenses() {
   local file
   mkdir -p "$installed/licenses"
   for file in "$folder/sources/$1"/{LICENSE,COPYING,THIRD-PARTY-PROGRAMS}* "$folder/sources/$1/lib/LICENSE"; do
-    case "$file" in *GPL* | */zstd/COPYING) continue ;; esac # of programs, or one of two to choose
+    case "$file" in *GPL* | */zstd/COPYING) continue ;; esac # of programs, or not the chosen one of two
     [ ! -f "$file" ] || cat "$file"
   done >"$installed/licenses/$1.txt"
   [ -s "$installed/licenses/$1.txt" ] || die "$1 has no file with its licence"
@@ -120,7 +120,7 @@ build_hdf5() {
     -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_ENABLE_ROS3_VFD=OFF \
     -DHDF5_ENABLE_HDFS=OFF -DHDF5_ENABLE_MAP_API=OFF
   join_archives "$installed/lib/libhdf5.a" "$installed/lib/libz.a"
-  # Its file for pkg-config names no library where there are only static ones.
+  # Its file for pkg-config names no library if there are only static libraries.
   # shellcheck disable=SC2016
   sed -i -e 's|^Libs: .*|Libs: -L${libdir} -lhdf5|' -e '/^Libs.private/d' \
     "$installed/lib/pkgconfig/hdf5.pc"
@@ -148,7 +148,7 @@ build_onednn() {
   unused+='|/(ref|simple)_(batch|conv|deconv|group|inner|layer|lrn|pool|reduction|resampling|shuffle'
   unused+='|softmax)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/CMakeLists.txt "$unused"
-  # The tables of what there is.
+  # Removes what is not compiled from the tables of implementations.
   sed -i -E '/impl_list_map\(\)\},/{/regular_(f32_f32|f32_bf16|bf16)_/!d}' \
     "$folder/sources/onednn/src/cpu/reorder/cpu_reorder.cpp"
   sed -i -e '/gemm_x8s8s32x_matmul/d' -e '/SPARSE.*matmul_t)$/d' \
@@ -160,8 +160,9 @@ build_onednn() {
     -DONEDNN_ENABLE_JIT_PROFILING=OFF -DONEDNN_ENABLE_ITT_TASKS=OFF -DONEDNN_ARCH_OPT_FLAGS=
 }
 
-# leave_out FILE REGEX: sources of a CMakeLists.txt of oneDNN that are not compiled. Some of the others were
-# generated: each is one long function, which emits a kernel once, and whose optimization takes minutes.
+# leave_out FILE REGEX: takes sources out of a CMakeLists.txt of oneDNN. Some of the remaining
+# sources were generated, and are compiled without optimization: each is one long function that
+# emits a kernel once, and its optimization would take minutes.
 leave_out() {
   # shellcheck disable=SC2016 # CMake expands these
   local file="$folder/sources/$1" before='add_library(${OBJ_LIB} OBJECT ${SOURCES})' line
