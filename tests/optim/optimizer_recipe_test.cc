@@ -58,7 +58,7 @@ TEST(UpdateCounts, OfOneBitAdamFollowItsFreeze) {
   EXPECT_EQ(counts.both + counts.local, 0);
 }
 
-// Counted here update by update, after the header of zero_one_schedule.h.
+// The comments count update by update, by the rules in one_bit/local_updates.h.
 TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   const auto recipe = zero_one_adam_recipe(
       {.schedule = {
