@@ -1,8 +1,8 @@
 # Test cases that a build leaves out, or runs in one schedule only. Every pattern must match a test
 # (case_lists).
 
-# The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
-# in every build.
+# The tests that use a device run on the emulated device, once in every schedule. The other tests
+# are the same in every build.
 set(ONEBIT_EMULATED_TESTS device ops attention updates comm transport compress model training pretrain squad classify tag embed
     emulated_cuda
     emulated_backend
