@@ -37,7 +37,7 @@ struct MeetingPlace {
 std::string line_of(const HostRanks& ranks);
 std::optional<HostRanks> parse_host_ranks(std::string_view line);
 std::string line_of(const MeetingPlace& place);
-// Empty if the line is another one, such as a greeting of the host.
+// Empty if the line is another one, for example a greeting of the host.
 std::optional<MeetingPlace> parse_meeting_place(std::string_view line);
 // A line that passes a signal on.
 std::string signal_line(int number);
