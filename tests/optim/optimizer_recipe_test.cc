@@ -9,7 +9,8 @@
 namespace onebit::optim {
 namespace {
 
-// Of every kind of block: short last ones, and more elements than a part of the values of 0/1 Adam.
+// The table has every kind of block: short last ones, and more elements than a part of the values
+// of 0/1 Adam.
 ParameterTable declared(int64_t rows) {
   ParameterTable table;
   table.add({.name = "words", .shape = {rows, 96}, .lookup = true});

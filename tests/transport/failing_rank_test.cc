@@ -73,7 +73,8 @@ TEST(FailingRank, EndsOthersThatWaitInAPart) {
   std::atomic<int> notified = 0;
   const auto work = [&](comm::Communicator& world) {
     try {
-      // Of 0 and 2, of 1 and 3. A rank may still be inside when another one fails.
+      // One part has ranks 0 and 2, the other 1 and 3. A rank may still be inside when another one
+      // fails.
       const auto part = world.split(world.rank() % 2);
       if (world.rank() == 3) part->abort(kMessage);
       if (world.rank() == 2) return world.barrier();
