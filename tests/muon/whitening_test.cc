@@ -12,7 +12,7 @@
 namespace onebit::muon {
 namespace {
 
-// From 1 down to `least`, in equal ratios, to the power `power`.
+// Values that fall from 1 to `least` in equal ratios, to the power `power`.
 std::vector<double> spectrum(size_t count, double least, double power) {
   std::vector<double> values(count);
   for (size_t i = 0; i < count; ++i) {

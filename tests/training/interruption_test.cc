@@ -43,7 +43,7 @@ TEST(Interruption, ASecondRequestEndsTheProcess) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
-// As `nohup` starts a program, and shells the background jobs of scripts.
+// `nohup` starts a program like this, and so do shells with the background jobs of scripts.
 TEST(Interruption, WhatIsIgnoredStaysIgnored) {
   for (const int signal : {SIGHUP, SIGINT}) {
     const auto before = std::signal(signal, SIG_IGN);

@@ -68,7 +68,7 @@ TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, FailingThreadRank, ::testing::Values(2, 3, 8));
 
-// Also where they wait for ranks that have not failed.
+// Ranks also end where they wait for ranks that have not failed.
 TEST(FailingRank, EndsOthersThatWaitInAPart) {
   std::atomic<int> notified = 0;
   const auto work = [&](comm::Communicator& world) {
