@@ -16,12 +16,31 @@ die() {
   exit 1
 }
 
+# download ADDRESS FILE, in at most three attempts
+download() {
+  python3 -B - "$@" <<'END'
+import sys
+import time
+import urllib.request
+
+address, file = sys.argv[1:]
+for attempt in range(3):
+    try:
+        urllib.request.urlretrieve(address, file)
+        break
+    except OSError as error:
+        if attempt == 2:
+            sys.exit(f"build_libraries: {error}")
+        time.sleep(1)
+END
+}
+
 # fetch PATH SHA256: the file of the archive, whose contents must be the ones that were reviewed.
 fetch() {
   local file
   file="$folder/archives/$(basename "$1")"
   mkdir -p "$folder/archives"
-  [ -e "$file" ] || { curl -fsSL --retry 3 -o "$file.part" "$mirror/$1" && mv "$file.part" "$file"; } ||
+  [ -e "$file" ] || { download "$mirror/$1" "$file.part" && mv "$file.part" "$file"; } ||
     die "$mirror/$1 cannot be downloaded: name another mirror of Debian's archive, or a snapshot"
   echo "$2  $file" | sha256sum --quiet -c - ||
     die "$file is not the file that libraries.txt names: remove it, or correct libraries.txt"
