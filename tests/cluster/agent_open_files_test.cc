@@ -31,21 +31,6 @@ class OpenFilesTest : public testing::Test {
   rlimit before_{};
 };
 
-TEST_F(OpenFilesTest, TheLimitIsRaisedAsFarAsWanted) {
-  limit_to(100);
-  EXPECT_EQ(raise_open_files(200), 200);
-  EXPECT_EQ(soft(), 200u);
-  EXPECT_EQ(raise_open_files(50), 200);
-  EXPECT_EQ(soft(), 200u);
-}
-
-TEST_F(OpenFilesTest, ItIsNotRaisedAboveWhatTheSystemAllows) {
-  if (before_.rlim_max == RLIM_INFINITY) GTEST_SKIP() << "the system sets no limit";
-  limit_to(100);
-  EXPECT_EQ(raise_open_files(static_cast<int64_t>(before_.rlim_max) + 1),
-            static_cast<int64_t>(before_.rlim_max));
-}
-
 TEST_F(OpenFilesTest, ALauncherOfManyHostsGetsItsPipes) {
   limit_to(64);
   raise_open_files_for(20);

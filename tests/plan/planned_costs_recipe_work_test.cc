@@ -17,7 +17,7 @@ pretrain::PretrainingConfig four_layers() {
   return config;
 }
 
-// Two layers are counted, four are observed here.
+// count_work() runs a model of two layers. The model observed here has four.
 TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
   Context context = Context::cpu(1);
   for (const bool recompute : {false, true}) {
@@ -34,7 +34,8 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
                                 .work;
     const ByKind forward = 3 * (work.one_layer.forward + 3 * work.layer_forward);
     const ByKind backward = 3 * (work.one_layer.backward() + 3 * work.layer_backward);
-    // Operations exactly. Of the rest the biases and gains of a layer do not grow with the batch.
+    // Operations are equal exactly. The rest is not, since biases and gains do not grow with the
+    // batch.
     EXPECT_DOUBLE_EQ(forward.products, whole.forward.products) << recompute;
     EXPECT_DOUBLE_EQ(backward.products, whole.backward().products) << recompute;
     EXPECT_DOUBLE_EQ(forward.attention, whole.forward.attention) << recompute;
@@ -58,7 +59,7 @@ TEST(CountWork, CountsTheLayersThatPassesCompute) {
   EXPECT_NEAR(some.layer_backward.attention / all.layer_backward.attention, share, 1e-12);
 }
 
-// Rates that make seconds of operations: products alone, 1 a second.
+// Rates with which an operation of a product takes a second, and everything else no time.
 costs::ComputingCosts unit_rates() {
   const ByKind rates{.products = 1, .attention = 1e30, .rest = 1e30};
   return {.forward = rates, .backward = rates};

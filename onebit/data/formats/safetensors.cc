@@ -140,7 +140,7 @@ void narrow(std::span<const float> values, std::vector<std::byte>& to, const std
   }
 }
 
-// The elements of one tensor in another type, in `scratch`.
+// Converts the elements of one tensor to another type. The result is in `scratch`.
 std::span<const std::byte> converted(const TensorSource& source, size_t index, DType dtype,
                                      std::vector<std::byte>& scratch) {
   const TensorEntry& entry = source.entries()[index];
