@@ -1,12 +1,9 @@
 #include "onebit/training/training/model_folder.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -177,15 +174,6 @@ ModelDescription read_model_description(const Path& model_folder) {
 
 namespace {
 
-// Gives the whole pages of `read`, a part of a mapped file, back to the system. A later access
-// reads them again.
-void drop_pages(std::span<const std::byte> read) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(read.data()) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<uintptr_t>(read.data()) + read.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
 // Reads a tensor that nobody will read again: pages of its file that have been copied would count
 // as the process's memory until the last tensor is read.
 void read_once(const formats::TensorSource& source, size_t index, std::span<float> to) {
@@ -194,7 +182,7 @@ void read_once(const formats::TensorSource& source, size_t index, std::span<floa
   const std::span<const std::byte> bytes = source.bytes(index, scratch);
   ONEBIT_INVARIANT(bytes.size() == to.size_bytes());
   std::memcpy(to.data(), bytes.data(), bytes.size());
-  if (scratch.empty()) drop_pages(bytes);
+  if (scratch.empty()) formats::drop_pages(bytes);
 }
 
 }  // namespace
