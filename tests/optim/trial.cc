@@ -26,12 +26,12 @@ Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
     : options_(options), communicator_(communicator), context_(Context::cpu(1)) {
   if (!options.nodes.empty()) communicator.set_nodes(comm::Nodes(options.nodes));
   table_.add({.name = "words",
-              .shape = {40, 96},
+              .shape = {options.rows, options.columns},
               .init = InitialValue::kNormal,
               .init_stddev = 0.5,
               .decay = true,
               .lookup = true,
-              .storage_rows = 48,
+              .storage_rows = options.rows + 8,
               .held = options.held});
   table_.add({.name = "matrix",
               .shape = {64, 96},
