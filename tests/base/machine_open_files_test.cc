@@ -1,30 +1,11 @@
 #include "onebit/ground/base/machine.h"
 
-#include <gtest/gtest.h>
-#include <sys/resource.h>
+#include "tests/base/open_files_test.h"
 
 namespace onebit {
 namespace {
 
-class RaiseOpenFiles : public testing::Test {
- protected:
-  RaiseOpenFiles() { ::getrlimit(RLIMIT_NOFILE, &before_); }
-  ~RaiseOpenFiles() override { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
-  static void limit_to(rlim_t soft) {
-    rlimit limit{};
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = soft;
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  }
-  static rlim_t soft() {
-    rlimit limit{};
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_cur;
-  }
-
-  rlimit before_{};
-};
+using RaiseOpenFiles = OpenFilesTest;
 
 TEST_F(RaiseOpenFiles, TheLimitIsRaisedAsFarAsWanted) {
   limit_to(100);
