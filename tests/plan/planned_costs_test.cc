@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/math/model/pretraining_model.h"
 #include "tests/plan/small_plan.h"
 

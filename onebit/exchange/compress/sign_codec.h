@@ -9,18 +9,75 @@
 // scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
 // time. Its values stay in the residual. A block with all scales below kMinLevel is treated as
 // zeros: it sends nothing, and its residual becomes 0. Zero (also -0) is coded as +1. Values must
-// be finite, which callers agree on first. wire_layout.h has the layout on the wire.
+// be finite, which callers agree on first.
+//
+// A chunk on the wire, for e elements in b blocks, little-endian:
+//   header [b] of kHeaderBytes | sign bits [ceil(e / 8)] | zeros to kChunkAlignment
+// A header is a BlockHeader. Element i is bit i % 8 (least significant first) of byte i / 8, 1 for
+// +.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
-#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/ground/base/philox.h"
 #include "onebit/math/device/context.h"
 #include "onebit/math/kernels/blocks.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::compress {
+
+using kernels::blocks_in;
+using kernels::kBlockElements;
+using kernels::kSubBlockElements;
+using kernels::kSubBlocks;
+
+// The header of a block.
+struct BlockHeader {
+  uint16_t base = 0;   // bf16: the largest scale of the block
+  uint16_t extra = 0;  // bf16: a number of the caller, averaged over ranks
+  uint32_t codes = 0;  // of the scale of each sub-block, see code_of()
+};
+inline constexpr int64_t kHeaderBytes = sizeof(BlockHeader);
+// The alignment of chunks and thus of the headers in them. Devices load and store headers in words
+// of this size.
+inline constexpr int64_t kChunkAlignment = sizeof(uint32_t);
+inline constexpr int64_t kHeaderWords = kHeaderBytes / kChunkAlignment;
+static_assert(kHeaderBytes == 8 && kHeaderBytes % kChunkAlignment == 0);
+static_assert(offsetof(BlockHeader, extra) == sizeof(uint16_t) &&
+              offsetof(BlockHeader, codes) == kChunkAlignment);
+
+// The code of sub-block j is in bits [j kCodeBits, (j + 1) kCodeBits) of a header's codes.
+inline constexpr uint32_t kCodeBits = 4, kCodeMask = (1u << kCodeBits) - 1;
+static_assert(kSubBlocks * kCodeBits == 8 * sizeof(BlockHeader::codes));
+
+ONEBIT_HOST_DEVICE constexpr uint32_t code_of(const BlockHeader& header, uint32_t sub_block) {
+  return header.codes >> (kCodeBits * sub_block) & kCodeMask;
+}
+// The bits that are OR-ed into the codes of a header.
+ONEBIT_HOST_DEVICE constexpr uint32_t code_at(uint32_t code, uint32_t sub_block) {
+  return code << (kCodeBits * sub_block);
+}
+
+// Bytes of the signs of `elements`, and of a bitmap of `elements`.
+constexpr int64_t sign_bytes(int64_t elements) {
+  return (elements + 7) / 8;
+}
+// The offsets of the parts of a chunk.
+constexpr int64_t header_offset(int64_t block) {
+  return kHeaderBytes * block;
+}
+constexpr int64_t signs_offset(int64_t elements) {
+  return header_offset(blocks_in(elements));
+}
+// With the zeros behind them.
+constexpr int64_t padded_bytes(int64_t used_bytes) {
+  return (used_bytes + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment;
+}
+constexpr int64_t chunk_bytes(int64_t elements) {
+  return signs_offset(elements) + padded_bytes(sign_bytes(elements));
+}
 
 // Blocks [begin, end) of a chunk: a chunk may be coded in parts, so that the network can be polled
 // in between. The parts may be coded in any order, each once.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/transport/mpi_communicator.h"
 
 namespace onebit::plan {

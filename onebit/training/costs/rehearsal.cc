@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "onebit/exchange/comm/overlapped_exchange.h"
-#include "onebit/exchange/compress/wire_layout.h"
+#include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/log.h"
