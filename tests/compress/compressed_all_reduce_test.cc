@@ -126,47 +126,60 @@ TEST_P(CompressedRanks, SendWhatTheySay) {
   });
 }
 
-// A caller with one buffer per slot, which it reads when its bucket has been received.
+// One buffer per slot, which is read when its bucket has been received.
+class SlotBuffers final : public BucketSource {
+ public:
+  explicit SlotBuffers(const comm::Buckets& buckets)
+      : slots_(comm::kBucketsInFlight,
+               std::vector<float>(static_cast<size_t>(buckets.max_elements()))) {}
+
+  void start(const std::vector<float>& new_values) {
+    values = new_values;
+    result.assign(values.size(), 0.0f);
+    received.clear();
+  }
+
+  CompressedBucket fill(Context&, const comm::BucketInFlight& in_flight) override {
+    const Range range = in_flight.range;
+    std::vector<float>& slot = slot_of(in_flight);
+    std::copy_n(values.begin() + range.begin, range.elements(), slot.begin());
+    return {.values = View::of(slot.data(), {range.elements()}), .still = {}, .extras = {}};
+  }
+  void deliver(Context&, const comm::BucketInFlight& in_flight) override {
+    const Range range = in_flight.range;
+    std::copy_n(slot_of(in_flight).begin(), range.elements(), result.begin() + range.begin);
+    received.push_back(in_flight.bucket);
+  }
+
+  std::vector<float> values, result;
+  std::vector<int64_t> received;
+
+ private:
+  std::vector<float>& slot_of(const comm::BucketInFlight& in_flight) {
+    return slots_[static_cast<size_t>(in_flight.slot)];
+  }
+
+  std::vector<std::vector<float>> slots_;
+};
+
 TEST_P(CompressedRanks, ReportEachReceivedBucket) {
   for (const int64_t elements : {int64_t{3}, int64_t{10000}, int64_t{70001}}) {
     const Plan plan{.elements = elements, .steps = 2, .options = {}};
     comm::run_thread_world(GetParam(), [&](Communicator& world) {
       const Outcome expected = run_steps(world, plan);
       const comm::Buckets buckets(elements, plan.bucket_bytes);
-      std::vector<std::vector<float>> slots(
-          comm::kBucketsInFlight, std::vector<float>(static_cast<size_t>(buckets.max_elements())));
-      std::vector<float> values, result;
-      std::vector<int64_t> received, in_order;
+      std::vector<int64_t> in_order;
+      SlotBuffers source(buckets);
       CompressedAllReduce all_reduce(world, buckets, plan.options);
-      const auto slot_of = [&](const comm::BucketInFlight& in_flight) -> std::vector<float>& {
-        return slots[static_cast<size_t>(in_flight.slot)];
-      };
-      comm::BucketPipeline pipeline(
-          world, buckets,
-          all_reduce.stations(
-              [&](Context&, const comm::BucketInFlight& in_flight) {
-                const Range range = in_flight.range;
-                std::vector<float>& slot = slot_of(in_flight);
-                std::copy_n(values.begin() + range.begin, range.elements(), slot.begin());
-                return CompressedBucket{
-                    .values = View::of(slot.data(), {range.elements()}), .still = {}, .extras = {}};
-              },
-              [&](Context&, const comm::BucketInFlight& in_flight) {
-                const Range range = in_flight.range;
-                std::copy_n(slot_of(in_flight).begin(), range.elements(),
-                            result.begin() + range.begin);
-                received.push_back(in_flight.bucket);
-              }));
+      comm::BucketPipeline pipeline(world, buckets, all_reduce.stations(source));
       Context context = Context::cpu(1);
       for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) in_order.push_back(bucket);
       for (int step = 0; step < plan.steps; ++step) {
-        values = values_of(world.rank(), step, elements);
-        result.assign(static_cast<size_t>(elements), 0.0f);
-        received.clear();
+        source.start(values_of(world.rank(), step, elements));
         for (const int64_t bucket : in_order) pipeline.submit(context, bucket);
         pipeline.finish(context);
-        EXPECT_EQ(received, in_order);
-        EXPECT_EQ(result, expected.averages[static_cast<size_t>(step)]);
+        EXPECT_EQ(source.received, in_order);
+        EXPECT_EQ(source.result, expected.averages[static_cast<size_t>(step)]);
       }
     });
   }
@@ -317,16 +330,12 @@ TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
 TEST(CompressedAllReduce, ABypassedBucketHasBeenReceivedAtOnce) {
   const std::unique_ptr<Communicator> alone = comm::make_single_rank();
   Context context = Context::cpu(1);
-  std::vector<int64_t> received;
   const comm::Buckets buckets(5000, kBlockElements * 4);
-  Exchange all_reduce(*alone, buckets, {.bypass_single_rank = true},
-                      [&](Context&, const comm::BucketInFlight& in_flight) {
-                        received.push_back(in_flight.bucket);
-                      });
+  Exchange all_reduce(*alone, buckets, {.bypass_single_rank = true});
   std::vector<float> values(2048);
   const View last = View::of(values.data(), {buckets.range(2).elements()});
   all_reduce.submit(context, 2, {.values = last, .still = {}, .extras = {}});
-  EXPECT_EQ(received, std::vector<int64_t>{2});
+  EXPECT_EQ(all_reduce.received(), std::vector<int64_t>{2});
 }
 
 TEST(CompressedAllReduce, StepsAllocateNoBuffers) {

@@ -25,14 +25,11 @@ struct Plan {
 };
 
 // A compressed all-reduce whose buckets are given one by one.
-class Exchange : public CompressedAllReduce {
+class Exchange : public CompressedAllReduce, private BucketSource {
  public:
   Exchange(comm::Communicator& world, const comm::Buckets& buckets,
-           const CompressionOptions& options, const Deliver& deliver = {})
-      : CompressedAllReduce(world, buckets, options),
-        pipeline_(
-            world, buckets,
-            stations([this](Context&, const comm::BucketInFlight&) { return data_; }, deliver)) {}
+           const CompressionOptions& options)
+      : CompressedAllReduce(world, buckets, options), pipeline_(world, buckets, stations(*this)) {}
 
   void submit(Context& context, int64_t bucket, const CompressedBucket& data) {
     data_ = data;
@@ -40,9 +37,17 @@ class Exchange : public CompressedAllReduce {
   }
   void finish(Context& context) { pipeline_.finish(context); }
   int64_t wire_bytes() const { return pipeline_.wire_bytes(); }
+  // The buckets that have been received so far.
+  const std::vector<int64_t>& received() const { return received_; }
 
  private:
+  CompressedBucket fill(Context&, const comm::BucketInFlight&) override { return data_; }
+  void deliver(Context&, const comm::BucketInFlight& in_flight) override {
+    received_.push_back(in_flight.bucket);
+  }
+
   CompressedBucket data_;
+  std::vector<int64_t> received_;
   comm::BucketPipeline pipeline_;
 };
 

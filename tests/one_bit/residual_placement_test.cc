@@ -8,6 +8,7 @@
 #include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/one_bit/sign_exchange.h"
 #include "onebit/exchange/one_bit/zero_one_adam.h"
+#include "onebit/ground/base/error.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -206,6 +207,13 @@ TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   }
 }
 
+// An exchange that only keeps state sends nothing.
+class NoSource final : public compress::BucketSource {
+  compress::CompressedBucket fill(Context&, const comm::BucketInFlight&) override {
+    fail("nothing is sent");
+  }
+};
+
 // The layout depends on the size of messages, and so on the number of ranks.
 TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kMinBytes = 8192;
@@ -222,7 +230,8 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       const comm::Buckets buckets =
           compress::sized_buckets(table.size_elements(), ranks, kMinBytes);
       const Topology topology(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
-      SignExchange signs(topology, ConstView());
+      NoSource source;
+      SignExchange signs(topology, ConstView(), source);
       signs.hold(Tensor::zeros(Device{}, DType::kF32, {table.size_elements()}));
       work(signs);
       signs.save(states[static_cast<size_t>(communicator.rank())]);

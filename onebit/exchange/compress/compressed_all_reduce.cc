@@ -92,7 +92,7 @@ CompressedAllReduce::CompressedAllReduce(const comm::Communicator& communicator,
   coded_.fill_zero();
 }
 
-comm::BucketStations CompressedAllReduce::stations(Fill fill, Deliver deliver) {
+comm::BucketStations CompressedAllReduce::stations(BucketSource& source) {
   using comm::BucketInFlight;
   return {
       .chunk_bytes = [](Range chunk) { return compress::chunk_bytes(chunk.elements()); },
@@ -100,8 +100,8 @@ comm::BucketStations CompressedAllReduce::stations(Fill fill, Deliver deliver) {
                                            : comm::BucketStations::Provides::kNothing,
       .exchanges_alone = !bypassed(),
       .fill =
-          [this, fill = std::move(fill)](Context& context, BucketInFlight& in_flight) {
-            const CompressedBucket data = fill(context, in_flight);
+          [this, &source](Context& context, BucketInFlight& in_flight) {
+            const CompressedBucket data = source.fill(context, in_flight);
             ONEBIT_INVARIANT(data.values.elements() == in_flight.range.elements());
             data_[static_cast<size_t>(in_flight.slot)] = data;
             if (coded_.size_bytes() > 0) in_flight.gathered = coded(in_flight.bucket);
@@ -109,9 +109,9 @@ comm::BucketStations CompressedAllReduce::stations(Fill fill, Deliver deliver) {
       .pack = [this](Context& context, BucketInFlight& in_flight) { pack(context, in_flight); },
       .reduce = [this](Context& context, BucketInFlight& in_flight) { reduce(context, in_flight); },
       .deliver =
-          [this, deliver = std::move(deliver)](Context& context, BucketInFlight& in_flight) {
+          [this, &source](Context& context, BucketInFlight& in_flight) {
             if (!bypassed()) unpack(context, in_flight);
-            if (deliver) deliver(context, in_flight);
+            source.deliver(context, in_flight);
           }};
 }
 

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -61,24 +60,29 @@ struct NamedView {
   View view;
 };
 
+// Who has the values. Both functions run in the stations of a bucket.
+class BucketSource {
+ public:
+  virtual ~BucketSource() = default;
+  // Computes a bucket's data and returns where they are. Values must be finite.
+  virtual CompressedBucket fill(Context&, const comm::BucketInFlight&) = 0;
+  // Called when the extras of a bucket, and its values unless they are kept coded, have been
+  // decoded. When the call returns, the bucket's memory belongs to the source again: use it here if
+  // another bucket will take the slot.
+  virtual void deliver(Context&, const comm::BucketInFlight&) {}
+};
+
 // The state of a rank in the exchange, and its table of stations. It outlives the pipeline.
 class CompressedAllReduce {
  public:
-  // Computes a bucket's data and returns where they are. Values must be finite.
-  using Fill = std::function<CompressedBucket(Context&, const comm::BucketInFlight&)>;
-  // Called when the extras of a bucket, and its values unless they are kept coded, have been
-  // decoded. When the call returns, the bucket's memory belongs to the caller again: use it here if
-  // another bucket will take the slot.
-  using Deliver = std::function<void(Context&, const comm::BucketInFlight&)>;
-
   // Reserves all memory, for the ranks and the device of `communicator`. Residuals start at zero.
   CompressedAllReduce(const comm::Communicator& communicator, const comm::Buckets& buckets,
                       const CompressionOptions& options);
   CompressedAllReduce(const CompressedAllReduce&) = delete;
   CompressedAllReduce& operator=(const CompressedAllReduce&) = delete;
 
-  // The stations of this exchange, for a pipeline of buckets(). `deliver` may be empty.
-  comm::BucketStations stations(Fill fill, Deliver deliver = {});
+  // The stations of this exchange, for a pipeline of buckets(). They use `source`.
+  comm::BucketStations stations(BucketSource& source);
   const comm::Buckets& buckets() const { return buckets_; }
 
   // With keep_coded, between two exchanges: decodes some blocks of what was last received of a

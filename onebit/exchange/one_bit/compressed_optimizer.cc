@@ -91,7 +91,7 @@ CompressedOptimizer::CompressedOptimizer(const CompressedOptions& options,
       still_(table, options.exchange.moving_rows),
       variance_sums_(table, topology_),
       agreement_(topology_, table.device()),
-      exchange_(topology_, still_.bitmap()) {
+      exchange_(topology_, still_.bitmap(), *this) {
   if (options.schedule) {
     local_ = std::make_unique<LocalUpdates>(*options.schedule, table, topology_);
   }
@@ -200,28 +200,22 @@ UpdatePlan CompressedOptimizer::next_plan() const {
 }
 
 void CompressedOptimizer::begin_step(Context& computing, ParameterTable& table,
-                                     const StepInput& step_input) {
+                                     const StepInput& input) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
   // The exchange thread reads these until it stops, which may be later than their owner's end.
-  norm_limits_.assign(step_input.norm_limits.begin(), step_input.norm_limits.end());
-  groups_.assign(step_input.groups.begin(), step_input.groups.end());
-  StepInput input = step_input;
-  input.norm_limits = norm_limits_;
-  input.groups = groups_;
+  norm_limits_.assign(input.norm_limits.begin(), input.norm_limits.end());
+  groups_.assign(input.groups.begin(), input.groups.end());
+  table_ = &table;
+  input_ = input;
+  input_.norm_limits = norm_limits_;
+  input_.groups = groups_;
   plan_ = next_plan();
   variance_sums_.begin_update();
   if (!plan_.exchanges) return;
   exchange_.scale_owner_residuals(plan_.updates);
   exchange_.begin(
-      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)),
-      [this, &table, input](Context& context, const Bucket& bucket) {
-        fill_bucket(context, table, input, bucket);
-        if (local_) local_->give(context, bucket);
-      },
-      [this, input](Context& context, const Bucket& bucket) {
-        receive_bucket(context, input, bucket);
-      });
+      computing, compress::momentum_step(rule_.beta1(input), plan_.updates, momentum_limit(input)));
 }
 
 // A single rank's variance contains every gradient, as Adam's, which bounds its updates.
@@ -256,7 +250,7 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& 
   if (!plan_.exchanges) {
     const Stopwatch watch;
     exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
-      fill_bucket(computing, table, input, bucket);
+      normalize_bucket(computing, table, input, bucket);
       keep_bucket(computing, input, bucket);
     });
     return watch;
@@ -275,9 +269,22 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, ParameterTable& 
   return watch;
 }
 
-// Called before a bucket's gradients are read: on two levels they become the mean over the node.
-void CompressedOptimizer::fill_bucket(Context& context, ParameterTable& table,
-                                      const StepInput& input, const Bucket& bucket) {
+compress::CompressedBucket CompressedOptimizer::fill(Context& context,
+                                                     const comm::BucketInFlight& in_flight) {
+  const Bucket bucket = exchange_.bucket(in_flight);
+  normalize_bucket(context, *table_, input_, bucket);
+  if (local_) local_->give(context, bucket);
+  return exchange_.to_send(bucket);
+}
+
+void CompressedOptimizer::deliver(Context& context, const comm::BucketInFlight& in_flight) {
+  const Bucket bucket = exchange_.bucket(in_flight);
+  if (alone()) return move_momentum(context, input_, bucket);
+  if (!plan_.averages) variance_sums_.receive(context, bucket.extra, bucket.range.begin);
+}
+
+void CompressedOptimizer::normalize_bucket(Context& context, ParameterTable& table,
+                                           const StepInput& input, const Bucket& bucket) {
   if (!prepared_ && !plan_.averages) topology_.average(context, table.gradients(), bucket.index);
   normalize(context, table, input, bucket);
 }
@@ -310,12 +317,6 @@ void CompressedOptimizer::normalize(Context& context, const ParameterTable& tabl
   agreement_.prepare(args);
   if (topology_.two_levels()) cut_to_bucket(args, bucket.in_buffer);
   updates::onebit_normalize(context, args);
-}
-
-void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
-                                         const Bucket& bucket) {
-  if (alone()) return move_momentum(context, input, bucket);
-  if (!plan_.averages) variance_sums_.receive(context, bucket.extra, bucket.range.begin);
 }
 
 void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,

@@ -10,10 +10,10 @@
 // An update of the compressed phase consists of
 //
 //   plan             what it exchanges (local_updates.h)
-//   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
+//   fill             for every bucket, as soon as its gradients are ready: the mean over the node,
 //                    then y = g / d, to which local updates add their sum
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
-//   receive_bucket   as soon as it has arrived: takes what the level of the variance will follow
+//   deliver          as soon as it has arrived: takes what the level of the variance will follow
 //   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
 //   agreement        whether every gradient was finite, the level of the variance on all ranks, and
 //                    which still entries wake
@@ -76,7 +76,7 @@ struct CompressedOptions {
       [](const ParameterTable&, int) { return StateLayout(); };
 };
 
-class CompressedOptimizer final : public Optimizer {
+class CompressedOptimizer final : public Optimizer, private compress::BucketSource {
  public:
   CompressedOptimizer(const CompressedOptions& options, const ParameterTable& table,
                       comm::Communicator& communicator, const RunFacts& run);
@@ -125,9 +125,11 @@ class CompressedOptimizer final : public Optimizer {
   StepReport compressed_step(Context&, ParameterTable&, const StepInput&);
   UpdatePlan next_plan() const;
   double momentum_limit(const StepInput&) const;
-  void fill_bucket(Context&, ParameterTable&, const StepInput&, const Bucket&);
+  compress::CompressedBucket fill(Context&, const comm::BucketInFlight&) override;
+  void deliver(Context&, const comm::BucketInFlight&) override;
+  // Called before a bucket's gradients are read: on two levels they become the mean over the node.
+  void normalize_bucket(Context&, ParameterTable&, const StepInput&, const Bucket&);
   void normalize(Context&, const ParameterTable&, const StepInput&, const Bucket&);
-  void receive_bucket(Context&, const StepInput&, const Bucket&);
   void keep_bucket(Context&, const StepInput&, const Bucket&);
   // Adds a bucket's normalized gradients to the momentum that is kept as f32.
   void move_momentum(Context&, const StepInput&, const Bucket&);
@@ -178,7 +180,9 @@ class CompressedOptimizer final : public Optimizer {
   bool begun_ = false;
   bool prepared_ = false;  // the gradients of this step are already averaged over the node
   UpdatePlan plan_;        // of the current update
-  // The exchange thread reads these limits and groups of the current update.
+  // What the exchange thread reads of the current update. The input's limits and groups are these.
+  ParameterTable* table_ = nullptr;
+  StepInput input_;
   std::vector<double> norm_limits_;
   std::vector<UpdateGroup> groups_;
   SignExchange exchange_;  // last: its thread uses the members above

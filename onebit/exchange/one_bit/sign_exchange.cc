@@ -45,7 +45,8 @@ std::string describe(const compress::Ownership& ownership) {
 
 }  // namespace
 
-SignExchange::SignExchange(const Topology& topology, ConstView still)
+SignExchange::SignExchange(const Topology& topology, ConstView still,
+                           compress::BucketSource& source)
     : topology_(topology),
       still_(still),
       all_reduce_(topology.across(), topology.buckets(),
@@ -54,14 +55,7 @@ SignExchange::SignExchange(const Topology& topology, ConstView still)
                    .keep_coded = true,
                    .given_residual = true}),
       overlapped_(topology.across(), topology.buckets(), still.device(),
-                  topology.ownership().buckets,
-                  all_reduce_.stations(
-                      [this](Context& context, const comm::BucketInFlight& in_flight) {
-                        return fill(context, in_flight);
-                      },
-                      [this](Context& context, const comm::BucketInFlight& in_flight) {
-                        deliver_(context, bucket_at(in_flight.bucket, in_flight.slot));
-                      })) {
+                  topology.ownership().buckets, all_reduce_.stations(source)) {
   if (topology.two_levels()) overlapped_.also_uses(topology.node());
   const int64_t largest = topology.buckets().max_elements();
   normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
@@ -154,15 +148,13 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
   return momentum;
 }
 
-void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
-                         Work fill, Work deliver) {
+void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum) {
   momentum_step_ = momentum;
-  fill_ = std::move(fill);
-  deliver_ = std::move(deliver);
   overlapped_.begin(computing);
 }
 
-void SignExchange::visit(Context& context, const Work& work) {
+void SignExchange::visit(Context& context,
+                         const std::function<void(Context&, const Bucket&)>& work) {
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
     work(context, bucket_at(bucket, 0));
   }
@@ -194,10 +186,7 @@ SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }
 
-compress::CompressedBucket SignExchange::fill(Context& context,
-                                              const comm::BucketInFlight& in_flight) {
-  const Bucket bucket = bucket_at(in_flight.bucket, in_flight.slot);
-  fill_(context, bucket);
+compress::CompressedBucket SignExchange::to_send(const Bucket& bucket) const {
   const auto& [begin, end] = bucket.in_buffer;
   return {.values = bucket.normalized,
           .still = still_.rows(begin / 8, (end + 7) / 8),

@@ -28,14 +28,13 @@ class SignExchange {
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
   };
-  // `fill` normalizes a bucket's gradients before they are compressed. `deliver` is called when the
-  // bucket has arrived, with the extras averaged over ranks, in memory that the next bucket may
-  // reuse. With one rank extras and gradient are unchanged. Both run on the exchange thread.
-  using Work = std::function<void(Context&, const Bucket&)>;
 
   // Collective. `topology` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
   // object. Reserves all memory on the device of `still`, except the memory passed to hold().
-  SignExchange(const Topology& topology, ConstView still);
+  // `source` normalizes a bucket's gradients, and gets the bucket back with the extras averaged
+  // over ranks, in memory that the next bucket may reuse. With one rank extras and gradient are
+  // unchanged. It is called on the exchange thread.
+  SignExchange(const Topology& topology, ConstView still, compress::BucketSource& source);
 
   // Before the first exchange: takes the normalized momentum of this rank's share with its memory.
   // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero.
@@ -55,13 +54,17 @@ class SignExchange {
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
   // computes the gradients. It outlives the step.
-  void begin(const Context& computing, const compress::MomentumStep& momentum, Work fill,
-             Work deliver);
+  void begin(const Context& computing, const compress::MomentumStep& momentum);
   // `range` is in the flat buffer.
   void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context) { overlapped_.finish(context); }
+  // For the source: the bucket, and what is sent of it.
+  Bucket bucket(const comm::BucketInFlight& in_flight) const {
+    return bucket_at(in_flight.bucket, in_flight.slot);
+  }
+  compress::CompressedBucket to_send(const Bucket& bucket) const;
   // Without an exchange: calls `work` for every bucket, on this thread.
-  void visit(Context& context, const Work& work);
+  void visit(Context& context, const std::function<void(Context&, const Bucket&)>& work);
   // The momentum of `in_buffer`, a part of this rank's share of the flat buffer.
   using Arrived = std::function<void(Range in_buffer, View momentum)>;
   // Between exchanges of several ranks: calls `work` for all of the share, in parts, with the
@@ -102,7 +105,6 @@ class SignExchange {
   void load(const StateReader&, double beta1);
 
  private:
-  compress::CompressedBucket fill(Context& context, const comm::BucketInFlight& in_flight);
   Bucket bucket_at(int64_t bucket, int slot) const;
   void load_alone(const StateReader&, double beta1);
 
@@ -118,7 +120,6 @@ class SignExchange {
   // momentum
   Tensor normalized_;
   std::array<Tensor, comm::kBucketsInFlight> extra_;  // of the bucket in each slot
-  Work fill_, deliver_;
   compress::MomentumStep momentum_step_;
   int64_t owed_updates_ = 1;
   compress::CompressedAllReduce all_reduce_;

@@ -93,6 +93,17 @@ class ExchangeWork {
   Tensor values_;
 };
 
+class CompressedValues final : public compress::BucketSource {
+ public:
+  explicit CompressedValues(const ExchangeWork& work) : work_(work) {}
+  compress::CompressedBucket fill(Context&, const comm::BucketInFlight& in_flight) override {
+    return {.values = work_.values(in_flight.bucket), .still = {}, .extras = {}, .momentum = {}};
+  }
+
+ private:
+  const ExchangeWork& work_;
+};
+
 }  // namespace
 
 double measure_update(Context& context, int64_t elements, DType compute) {
@@ -138,11 +149,8 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
   compress::CompressedAllReduce exchange(communicator, work.buckets(),
                                          // 1-bit Adam has these.
                                          {.owner_momentum = true, .keep_coded = true});
-  const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
-    return compress::CompressedBucket{
-        .values = work.values(in_flight.bucket), .still = {}, .extras = {}};
-  };
-  return work.seconds(context, exchange.stations(fill));
+  CompressedValues source(work);
+  return work.seconds(context, exchange.stations(source));
 }
 
 namespace {
