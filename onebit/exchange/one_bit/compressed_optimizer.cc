@@ -39,37 +39,6 @@ std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const Fre
 
 namespace {
 
-// Rows [begin, end) of a buffer that may be empty.
-View rows_of(const View& buffer, int64_t begin, int64_t end) {
-  return buffer.empty() ? View() : buffer.rows(begin, end);
-}
-
-ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
-  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
-}
-
-// Restricts the pass to a bucket of the share and all its buffers to that bucket. It is at
-// `in_buffer` of the flat buffer.
-void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer) {
-  const int64_t begin = args.begin, end = args.end;
-  const int64_t first = begin / kernels::kBlockElements;
-  const int64_t last = first + kernels::blocks_in(end - begin);
-  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
-  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
-  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
-  args.variance = args.variance.rows(begin, end);
-  args.own_weight = rows_of(args.own_weight, first_sub, last_sub);
-  args.energy = rows_of(args.energy, first_sub, last_sub);
-  args.block_ratio = rows_of(args.block_ratio, first, last);
-  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
-                       &args.block_flags}) {
-    *blocks = rows_of(*blocks, first, last);
-  }
-  args.begin = 0;
-  args.end = end - begin;
-  args.sketch_shift = in_buffer.begin;
-}
-
 StateSizes sizes_of(const CompressedOptions& options, const ParameterTable& table,
                     const StateDivision& division) {
   return {CompressedOptimizer::layout(options, table, division), division};

@@ -33,12 +33,11 @@
 #include <vector>
 
 #include "onebit/exchange/one_bit/freeze_rule.h"
-#include "onebit/exchange/one_bit/gradient_agreement.h"
+#include "onebit/exchange/one_bit/normalized_gradients.h"
 #include "onebit/exchange/one_bit/local_updates.h"
 #include "onebit/exchange/one_bit/sign_exchange.h"
 #include "onebit/exchange/one_bit/still_entries.h"
 #include "onebit/exchange/one_bit/value_rule.h"
-#include "onebit/exchange/one_bit/variance_sums.h"
 #include "onebit/exchange/optim/adam_rule.h"
 #include "onebit/exchange/optim/moments.h"
 #include "onebit/exchange/optim/optimizer_recipe.h"

@@ -1,18 +1,27 @@
-#include "onebit/exchange/one_bit/variance_sums.h"
+#include "onebit/exchange/one_bit/normalized_gradients.h"
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <numeric>
 
 #include "onebit/exchange/comm/bucket.h"
-#include "onebit/exchange/optim/state_layout.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/reduce.h"
 
 namespace onebit::optim {
 namespace {
+
+template <typename T>
+void read_into(std::vector<T>& host, const View& view) {
+  copy(View::of(host.data(), view.shape()), view);
+}
+
+double sum_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
 std::vector<float> host_copy(const View& view) {
   std::vector<float> values(static_cast<size_t>(view.elements()));
@@ -39,7 +48,94 @@ std::vector<float> own_weights(const ParameterTable& table, int sources) {
   return weights;
 }
 
+// Rows [begin, end) of a buffer that may be empty.
+View rows_of(const View& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? View() : buffer.rows(begin, end);
+}
+
+ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
+}
+
 }  // namespace
+
+// The buffers are in the order of Buffer.
+StateLayout GradientAgreement::layout() {
+  return {{.name = "block_square", .extent = Extent::kShareBlocks, .type = DType::kF64},
+          {.name = "block_flags", .extent = Extent::kShareBlocks, .type = DType::kU8}};
+}
+
+GradientAgreement::GradientAgreement(const Topology& topology, Device device)
+    : topology_(topology), state_(layout(), topology, device) {
+  const int64_t blocks = comm::blocks_in(topology.elements());
+  host_square_.resize(static_cast<size_t>(blocks));
+  host_flags_.resize(static_cast<size_t>(blocks));
+  block_scale_.resize(static_cast<size_t>(blocks), 1.0);
+  bucket_square_.resize(static_cast<size_t>(topology.buckets().count()));
+  limited_square_.resize(bucket_square_.size());
+}
+
+double GradientAgreement::scale(Context& context, ConstView gradients, const StepInput& input,
+                                int64_t bucket) {
+  const auto index = static_cast<size_t>(bucket);
+  const Range range = topology_.buckets().range(bucket);
+  double scale = input.gradient_scale;
+  if (!input.norm_limits.empty()) {
+    ONEBIT_INVARIANT(input.norm_limits.size() == bucket_square_.size());
+    const Range in_buffer = topology_.in_buffer(bucket);
+    const double own =
+        scale * scale * ops::squared_norm(context, gradients.rows(in_buffer.begin, in_buffer.end));
+    const double square = topology_.sum(own);
+    const double limit = input.norm_limits[index], norm = std::sqrt(square);
+    const double coefficient = norm > limit ? limit / norm : 1;
+    // A non-finite value becomes NaN when it is multiplied by 0, so the following pass finds it.
+    // Finite values of such a bucket change nothing.
+    const bool finite = std::isfinite(square);
+    bucket_square_[index] = own;
+    limited_square_[index] = finite ? coefficient * coefficient * own : 0;
+    scale = finite ? coefficient * scale : 0;
+  }
+  const auto first = block_scale_.begin() + range.begin / comm::kBlockElements;
+  std::fill(first, first + comm::blocks_in(range.elements()), scale);
+  return scale;
+}
+
+void GradientAgreement::prepare(updates::OnebitNormalize& args) const {
+  args.block_square = state_[kSquare];
+  args.block_flags = state_[kFlags];
+}
+
+std::span<const uint8_t> GradientAgreement::read_flags() {
+  read_into(host_flags_, state_[kFlags]);
+  return host_flags_;
+}
+
+// With limits the squares of the buckets are exchanged, too: later limits are computed from them.
+GradientAgreement::Result GradientAgreement::agree(const StepInput& input, bool touched) {
+  enum Sum : size_t { kNotFinite, kTouched, kSquares, kLimitedSquares, kBuckets };
+  read_into(host_square_, state_[kSquare]);
+  std::vector<double> sums(kBuckets, 0.0);
+  if (input.norm_limits.empty()) {
+    sums[kSquares] = sums[kLimitedSquares] = sum_of(host_square_);
+  } else {
+    sums[kSquares] = sum_of(bucket_square_);
+    sums[kLimitedSquares] = sum_of(limited_square_);
+    sums.insert(sums.end(), bucket_square_.begin(), bucket_square_.end());
+  }
+  bool finite = std::isfinite(sums[kSquares]);
+  for (const uint8_t flags : host_flags_)
+    finite = finite && (flags & updates::kBlockNotFinite) == 0;
+  for (double& one : sums) one = std::isfinite(one) ? one : 0;
+  sums[kNotFinite] = finite ? 0 : 1;
+  sums[kTouched] = touched ? 1 : 0;
+  topology_.world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
+  for (size_t at = kSquares; at < sums.size(); ++at) sums[at] /= topology_.sources();
+  return {.finite = sums[kNotFinite] == 0,
+          .touched = sums[kTouched] > 0,
+          .square = sums[kSquares],
+          .limited_square = sums[kLimitedSquares],
+          .bucket_squares = {sums.begin() + kBuckets, sums.end()}};
+}
 
 // In the order of Buffer. The measures of the noise are in noise_ratio.h.
 StateLayout VarianceSums::layout(int sources) {
@@ -178,6 +274,26 @@ void VarianceSums::load(const StateReader& reader) {
   updates_ = turns.at("updates").get<int64_t>();
   left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
   state_.load(reader, topology_);
+}
+
+void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer) {
+  const int64_t begin = args.begin, end = args.end;
+  const int64_t first = begin / kernels::kBlockElements;
+  const int64_t last = first + kernels::blocks_in(end - begin);
+  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
+  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
+  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
+  args.variance = args.variance.rows(begin, end);
+  args.own_weight = rows_of(args.own_weight, first_sub, last_sub);
+  args.energy = rows_of(args.energy, first_sub, last_sub);
+  args.block_ratio = rows_of(args.block_ratio, first, last);
+  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
+                       &args.block_flags}) {
+    *blocks = rows_of(*blocks, first, last);
+  }
+  args.begin = 0;
+  args.end = end - begin;
+  args.sketch_shift = in_buffer.begin;
 }
 
 }  // namespace onebit::optim

@@ -1,15 +1,16 @@
-// Keeps the level of the variance equal on all ranks in the compressed phase. The shape of the
-// variance within a sub-block is each rank's own. Its sum follows the squared gradients of all
-// ranks, through one number per block that is sent with the signs: the energies of the sub-blocks
-// in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// updates/onebit_adam_update.h). Nine exchanges form a cycle. There may be updates without an
-// exchange between them.
+// What the ranks exchange and agree on about the pass that normalizes gradients
+// (updates/onebit_adam_update.h), in the compressed phase. The pass runs over a bucket before it is
+// sent. On two levels a rank has its share of the gradients: flags, squares, scales and sums are
+// those of the share's blocks.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "onebit/exchange/one_bit/noise_ratio.h"
+#include "onebit/exchange/optim/optimizer.h"
 #include "onebit/exchange/optim/state_layout.h"
 #include "onebit/exchange/optim/topology.h"
 #include "onebit/ground/base/json_fwd.h"
@@ -19,6 +20,54 @@
 
 namespace onebit::optim {
 
+// The factor of each bucket's gradients when it is sent, and what the ranks agree on when all
+// buckets have been sent.
+class GradientAgreement {
+ public:
+  // What the ranks agreed on, the same on every rank.
+  struct Result {
+    bool finite = true, touched = false;
+    // Means over sources of the squared norm, before and after the limits of buckets. With limits
+    // also of each bucket.
+    double square = 0, limited_square = 0;
+    std::vector<double> bucket_squares;
+  };
+
+  // `topology` outlives this object.
+  GradientAgreement(const Topology& topology, Device device);
+
+  // Returns the factor of a bucket's gradient: the step's scale, a smaller one if a limit applies,
+  // 0 if the gradient is not finite. Called on the exchange thread, by all ranks of a node for the
+  // same buckets in the same order. `gradients`: the flat buffer.
+  double scale(Context&, ConstView gradients, const StepInput&, int64_t bucket);
+  // Sets the memory for the findings of updates::onebit_normalize.
+  void prepare(updates::OnebitNormalize& args) const;
+
+  // Called when all buckets have been sent: the findings of updates::onebit_normalize for every
+  // block.
+  std::span<const uint8_t> read_flags();
+  // The factor of the gradient for every block.
+  std::span<const double> block_scales() const { return block_scale_; }
+  // Called after read_flags(). `touched`: a still entry of this rank has a gradient. Collective.
+  Result agree(const StepInput&, bool touched);
+
+  static StateLayout layout();
+
+ private:
+  const Topology& topology_;
+  enum Buffer : size_t { kSquare, kFlags };
+  StateTensors state_;
+  std::vector<double> host_square_;
+  std::vector<uint8_t> host_flags_;
+  std::vector<double> block_scale_;
+  std::vector<double> bucket_square_, limited_square_;  // with limits: before and after limiting
+};
+
+// Keeps the level of the variance equal on all ranks. The shape of the variance within a sub-block
+// is each rank's own. Its sum follows the squared gradients of all ranks, through one number per
+// block that is sent with the signs: the energies of the sub-blocks in turns, then the sketch from
+// which the noise ratio is computed (noise_ratio.h). Nine exchanges form a cycle. There may be
+// updates without an exchange between them.
 class VarianceSums {
  public:
   // With one rank nothing is needed and nothing is reserved. `topology` outlives this object.
@@ -84,5 +133,9 @@ class VarianceSums {
   };
   StateTensors state_;
 };
+
+// Restricts the pass over a bucket of the share and all its buffers to that bucket. It is at
+// `in_buffer` of the flat buffer.
+void cut_to_bucket(updates::OnebitNormalize& args, Range in_buffer);
 
 }  // namespace onebit::optim
