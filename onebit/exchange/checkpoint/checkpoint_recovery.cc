@@ -11,12 +11,70 @@
 #include "onebit/exchange/checkpoint/shard_service.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/folder.h"
+#include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/run_files.h"
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::checkpoint {
 namespace {
+
+void compare_common_files(CheckpointCandidate& candidate) {
+  size_t most = 0;
+  for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
+    if (candidate.common[disk]) most = std::max(most, candidate.on[disk]->common_files.size());
+  }
+  // A disk that has lost a file of the model has fewer than the others.
+  for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
+    if (candidate.common[disk] && candidate.on[disk]->common_files.size() < most) {
+      candidate.common[disk] = false;
+    }
+  }
+}
+
+// The defects that this rank finds in its part of what its disk holds.
+Json flaws_found(const CheckpointFolder& folder, const Disks& disks, int rank,
+                 const CheckpointCandidate& candidate) {
+  Json found = {{"shards", Json::array()}, {"common", ""}};
+  const int disk = disks.disk_of(rank);
+  const HeldCheckpoint* const held = candidate.on[static_cast<size_t>(disk)];
+  if (held == nullptr) return found;
+  const Path place = folder_of(folder, *held);
+  const auto ranks = disks.ranks.ranks_of(disk).size();
+  const auto local = static_cast<size_t>(disks.ranks.local_of(rank));
+  for (size_t i = local; i < held->shards.size(); i += ranks) {
+    const int shard = held->shards[i];
+    std::string flaw = flaw_of_shard(place, shard, held->world_size);
+    if (!flaw.empty()) found["shards"].push_back({shard, std::move(flaw)});
+  }
+  if (local == 0) found["common"] = flaw_of_common_files(place, *held);
+  return found;
+}
+
+// The ranks of each disk read what it holds of the candidate and exchange the defects: a defective
+// part is removed from the parts of its disk and added to the flaws. Collective.
+void verify_checkpoint(comm::Communicator& communicator, const CheckpointFolder& folder,
+                       const Disks& disks, CheckpointCandidate& candidate) {
+  const Json mine = flaws_found(folder, disks, communicator.rank(), candidate);
+  const std::vector<std::string> texts = gather_texts(communicator, json_text(mine));
+  for (int rank = 0; rank < communicator.world_size(); ++rank) {
+    const auto disk = static_cast<size_t>(disks.disk_of(rank));
+    const auto add_flaw = [&](int shard, const std::string& flaw) {
+      candidate.flaws.push_back({.disk = disk, .shard = shard, .text = disks.on(disk, flaw)});
+    };
+    const Json theirs = Json::parse(texts[static_cast<size_t>(rank)]);
+    for (const Json& one : theirs.at("shards")) {
+      const int shard = one[0].get<int>();
+      std::erase(candidate.shards[disk], shard);
+      add_flaw(shard, one[1].get<std::string>());
+    }
+    if (const auto flaw = theirs.at("common").get<std::string>(); !flaw.empty()) {
+      candidate.common[disk] = false;
+      add_flaw(kNoShard, flaw);
+    }
+  }
+  compare_common_files(candidate);
+}
 
 class Recovery {
  public:

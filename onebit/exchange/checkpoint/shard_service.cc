@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "onebit/exchange/checkpoint/checkpoint_contents.h"
+#include "onebit/exchange/checkpoint/checkpoint_search.h"
 #include "onebit/exchange/checkpoint/rank_exchange.h"
 #include "onebit/exchange/checkpoint/state_shard.h"
 #include "onebit/ground/base/error.h"
