@@ -133,7 +133,6 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
 }
 
 ClassifyConfig parse_classify_recipe(const Recipe& recipe) {
-  training::require_recipe_of(kClassifyTask, recipe);
   return read_whole(recipe, read_classify_recipe);
 }
 

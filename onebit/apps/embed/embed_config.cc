@@ -99,7 +99,6 @@ EmbedConfig read_embed_recipe(Keys& recipe) {
 }
 
 EmbedConfig parse_embed_recipe(const Recipe& recipe) {
-  training::require_recipe_of(kEmbedTask, recipe);
   return read_whole(recipe, read_embed_recipe);
 }
 

@@ -164,7 +164,6 @@ void list_pretraining_keys(Keys& recipe) {
 PretrainingConfig parse_pretraining_recipe(const Recipe& recipe,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
-  training::require_recipe_of(kPretrainingTask, recipe);
   return read_whole(
       recipe, [&](Keys& keys) { return read_pretraining_recipe(keys, vocabulary_size, start); });
 }

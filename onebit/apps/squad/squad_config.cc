@@ -53,7 +53,6 @@ SquadConfig read_squad_recipe(Keys& recipe) {
 }
 
 SquadConfig parse_squad_recipe(const Recipe& recipe) {
-  training::require_recipe_of(kSquadTask, recipe);
   return read_whole(recipe, read_squad_recipe);
 }
 

@@ -84,7 +84,6 @@ TagConfig read_tag_recipe(Keys& recipe) {
 }
 
 TagConfig parse_tag_recipe(const Recipe& recipe) {
-  training::require_recipe_of(kTagTask, recipe);
   return read_whole(recipe, read_tag_recipe);
 }
 

@@ -27,8 +27,8 @@ struct FineTuningConfig {
   int64_t prediction_batch = 32;
 };
 
-// Lists the key "task", the engine's keys and the section `model`. Reports, among other faults, a
-// recipe of another task than `task`.
+// Lists the key "task", the engine's keys and the section `model`. Error: the recipe is of another
+// task than `task`.
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
 // Lists the key of `model` with the dropout before a head. `otherwise` is what its absence means.
 void read_classifier_dropout(Keys& recipe, FineTuningConfig& config,

@@ -27,12 +27,7 @@ void require_task(Keys& recipe, const std::string& name) {
                  "is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
                  "recipe whose task is \"{}\"",
                  task, name, training_command(task), name);
-}
-
-void require_recipe_of(const std::string& name, const Recipe& recipe) {
-  Keys keys(recipe);
-  require_task(keys, name);
-  keys.check_part();
+  recipe.check_part();
 }
 
 }  // namespace onebit::training

@@ -43,10 +43,8 @@ std::string training_command(const std::string& task);
 // Lists the key "task" and returns its value. `name` is its default.
 std::string read_task_name(Keys& recipe, const std::string& name);
 // Lists the key "task" of a recipe passed to a command of the task `name`, which is its default.
-// Reports another task's recipe as a fault, with the command that trains it.
+// Called before the other keys are listed, which would all be faults in another task's recipe.
+// Error: the recipe is of another task, with the command that trains it.
 void require_task(Keys& recipe, const std::string& name);
-// Error: the recipe is of another task than `name`. Called before the other keys are read, which
-// would all be faults.
-void require_recipe_of(const std::string& name, const Recipe& recipe);
 
 }  // namespace onebit::training
