@@ -17,8 +17,6 @@ namespace onebit::classify {
 
 namespace {
 
-constexpr size_t kMaxLabelsShown = 10;
-
 model::LabelKind kind_of(Problem problem) {
   return problem == Problem::kSingleLabel  ? model::LabelKind::kClass
          : problem == Problem::kMultiLabel ? model::LabelKind::kLabels
@@ -76,10 +74,11 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
   const bool has_labels = targets_.problem != Problem::kRegression;
   facts_.data_rows.push_back(
-      {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
-                                    has_labels ? fmt::format(", {} labels ({})", labels.size(),
-                                                             listed(labels, kMaxLabelsShown))
-                                               : ", a number each")});
+      {"training data",
+       fmt::format("{}: {}{}", options.train.string(), counted(examples_),
+                   has_labels ? fmt::format(", {} labels ({})", labels.size(),
+                                            listed(labels, finetune::kMaxLabelsShown))
+                              : ", a number each")});
   if (examples_.skipped > 0) {
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));

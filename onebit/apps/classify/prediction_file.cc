@@ -1,7 +1,6 @@
 #include "onebit/apps/classify/prediction_file.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/ground/base/error.h"
@@ -13,10 +12,6 @@ namespace {
 
 // Similarities of STS-B are from 0 to 5. The benchmark refuses lines with others.
 constexpr double kMinSimilarity = 0, kMaxSimilarity = 5;
-
-double rounded(double value) {
-  return std::round(value * 1e6) / 1e6;
-}
 
 std::string header_of(const PredictionFile::Options& options) {
   if (options.format == PredictionFormat::kJsonLines) return "";
@@ -94,13 +89,13 @@ std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
 
 std::string PredictionFile::json_line(std::span<const float> outputs) const {
   if (options_.problem == Problem::kRegression) {
-    return json_text(Json{{"value", rounded(double{outputs[0]})}});
+    return json_text(Json{{"value", metrics::rounded(double{outputs[0]})}});
   }
   const std::vector<double> all = probabilities(options_.problem, outputs);
   Json line = Json::object();
   if (options_.problem == Problem::kSingleLabel) {
     line["label"] = prediction(outputs);
-    line["probability"] = rounded(all[static_cast<size_t>(metrics::best_class(outputs))]);
+    line["probability"] = metrics::rounded(all[static_cast<size_t>(metrics::best_class(outputs))]);
   } else {
     line["labels"] = Json::array();
     for (const int32_t label : present_labels(outputs, options_.threshold)) {
@@ -108,7 +103,7 @@ std::string PredictionFile::json_line(std::span<const float> outputs) const {
     }
   }
   for (size_t i = 0; i < all.size(); ++i) {
-    line["probabilities"][options_.labels[i]] = rounded(all[i]);
+    line["probabilities"][options_.labels[i]] = metrics::rounded(all[i]);
   }
   return json_text(line);
 }

@@ -1,7 +1,5 @@
 #include "onebit/apps/tag/prediction_file.h"
 
-#include <cmath>
-
 #include "onebit/apps/tag/entities.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
@@ -12,10 +10,6 @@ namespace onebit::tag {
 namespace {
 
 constexpr const char* kHeader = "# global.columns = ID FORM START END PROBABILITY TAG\n\n";
-
-double rounded(double value) {
-  return std::round(value * 1e6) / 1e6;
-}
 
 struct Predicted {
   std::vector<std::string> tags;
@@ -67,12 +61,12 @@ Json entities_json(const Sentence& sentence, const Predicted& predicted,
     double sum = 0;
     for (size_t i = entity.first; i <= entity.last; ++i) sum += predicted.probabilities[i];
     const uint32_t begin = sentence.words[entity.first].begin;
-    list.push_back(
-        {{"start", places[entity.first].begin},
-         {"end", places[entity.last].end},
-         {"label", entity.type},
-         {"text", sentence.text.substr(begin, sentence.words[entity.last].end - begin)},
-         {"probability", rounded(sum / static_cast<double>(entity.last - entity.first + 1))}});
+    list.push_back({{"start", places[entity.first].begin},
+                    {"end", places[entity.last].end},
+                    {"label", entity.type},
+                    {"text", sentence.text.substr(begin, sentence.words[entity.last].end - begin)},
+                    {"probability",
+                     metrics::rounded(sum / static_cast<double>(entity.last - entity.first + 1))}});
   }
   return list;
 }
@@ -87,7 +81,7 @@ std::string json_line(const Sentence& sentence, const Predicted& predicted, bool
   for (size_t i = 0; i < places.size(); ++i) {
     line["tokens"].push_back(sentence.word(i));
     line["offsets"].push_back({places[i].begin, places[i].end});
-    line["probabilities"].push_back(rounded(predicted.probabilities[i]));
+    line["probabilities"].push_back(metrics::rounded(predicted.probabilities[i]));
   }
   if (has_entities) line["entities"] = entities_json(sentence, predicted, places);
   return json_text(line) + "\n";

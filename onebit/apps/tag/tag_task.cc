@@ -16,8 +16,6 @@
 namespace onebit::tag {
 namespace {
 
-constexpr size_t kMaxLabelsShown = 10;
-
 std::string counted(const Sentences& sentences) {
   return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
 }
@@ -79,7 +77,7 @@ void TagTask::open_train_data(int threads) {
   encoded_ = std::make_unique<EncodedSentences>(encoded(sentences_, threads));
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
-                                    labels.size(), listed(labels, kMaxLabelsShown))});
+                                    labels.size(), listed(labels, finetune::kMaxLabelsShown))});
   const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
     return whole_number<int64_t>(label).has_value();
   });

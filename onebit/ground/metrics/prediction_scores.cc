@@ -11,6 +11,10 @@
 
 namespace onebit::metrics {
 
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
 std::vector<double> softmax(std::span<const float> outputs) {
   std::vector<double> result(outputs.begin(), outputs.end());
   const double most = *std::max_element(result.begin(), result.end());

@@ -15,6 +15,9 @@ std::vector<double> softmax(std::span<const float> outputs);
 // The index of the largest output, the first of equals.
 int32_t best_class(std::span<const float> outputs);
 
+// A probability or a value as files of predictions have it: with six decimals.
+double rounded(double value);
+
 // -log softmax(outputs)[target].
 double cross_entropy(std::span<const float> outputs, int32_t target);
 

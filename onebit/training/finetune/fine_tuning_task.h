@@ -20,6 +20,9 @@
 
 namespace onebit::finetune {
 
+// The start table names so many labels of the training data.
+inline constexpr size_t kMaxLabelsShown = 10;
+
 // Data in the checkpoints of a fine-tuning run that show whether it is resumed with the same data.
 class DataIdentity {
  public:
