@@ -21,6 +21,7 @@
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/starter_choice.h"
 #include "onebit/program/launch/duration.h"
+#include "onebit/program/launch/exit_status.h"
 #include "onebit/program/launch/exported_variables.h"
 #include "onebit/program/launch/launcher.h"
 #include "onebit/training/commands/device_option.h"
@@ -261,10 +262,12 @@ void add_launch(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const commands::Command command = program.add_subcommand(
       "launch",
-      "Start a training command on many hosts, and restart it from its last checkpoint when it "
-      "fails: onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with "
-      "0 when "
-      "the run is finished, 75 when it was asked to end and can continue, 1 when it failed");
+      fmt::format(
+          "Start a training command on many hosts, and restart it from its last checkpoint when it "
+          "fails: onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends "
+          "with {} when the run is finished, {} when it was asked to end and can continue, {} when "
+          "it failed",
+          launch::kFinished, launch::kAskedToEnd, launch::kGaveUp));
   add_starting(command, *given);
   add_restarting(command, *given);
   command

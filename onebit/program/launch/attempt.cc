@@ -75,7 +75,7 @@ class Attempt {
       tick();
       if (requested()) return false;
       if (std::all_of(links_.begin(), links_.end(), [](auto& link) { return link->ready(); })) {
-        progress_ = ProgressWatch(request_.limits, now());
+        progress_ = HangWatch(request_.limits, now());
         return true;
       }
       for (const auto& link : links_) {
@@ -326,7 +326,7 @@ class Attempt {
   RankLineReader output_reader_, error_reader_;
   bool output_open_ = true, error_open_ = true;
   FaultNotes faults_;
-  ProgressWatch progress_;
+  HangWatch progress_;
   std::optional<double> failing_since_, asked_at_;
   std::optional<int64_t> failed_step_;
   std::set<int> ended_ranks_;  // a set: hosts that are namespaces end each other's ranks

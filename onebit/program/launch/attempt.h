@@ -10,7 +10,7 @@
 #include "onebit/program/launch/attempt_log.h"
 #include "onebit/program/launch/end_requests.h"
 #include "onebit/program/launch/fault_notes.h"
-#include "onebit/program/launch/progress_watch.h"
+#include "onebit/program/launch/hang_watch.h"
 
 namespace onebit::launch {
 
@@ -21,7 +21,7 @@ struct AttemptRequest {
   std::vector<std::string> variables;  // "NAME=value", for the starter and the ranks
   cluster::Words watch;                // command line of a host's watch
   std::string folder;                  // working directory
-  ProgressLimits limits;
+  HangLimits limits;
   double host_seconds = 0;  // a host that is silent for longer counts as lost
   double end_seconds = 0;   // limit for the checkpoint after a request to end
 };

@@ -16,6 +16,7 @@
 #include "onebit/program/cluster/host_command_line.h"
 #include "onebit/program/launch/attempt.h"
 #include "onebit/program/launch/batch_fit.h"
+#include "onebit/program/launch/exit_status.h"
 #include "onebit/program/launch/fault_notes.h"
 #include "onebit/program/launch/known_checkpoint.h"
 #include "onebit/program/launch/launch_checks.h"
@@ -72,10 +73,10 @@ class Launcher {
       if (outcome.end == AttemptEnd::kStopped)
         return asked_to_end(outcome.last_step, outcome.cause);
       const std::optional<double> pause = after(outcome, choice);
-      if (!pause) return 1;
+      if (!pause) return kGaveUp;
       if (requests_.wait(*pause)) return asked_to_end(outcome.last_step);
       const std::optional<Choice> next = next_choice();
-      if (!next) return requests_.any() ? asked_to_end(outcome.last_step) : 1;
+      if (!next) return requests_.any() ? asked_to_end(outcome.last_step) : kGaveUp;
       choice = *next;
     }
   }
@@ -88,7 +89,7 @@ class Launcher {
       return kAskedToEnd;
     }
     fmt::print("{}", explained(command(choice, "ID")));
-    return 0;
+    return kFinished;
   }
 
  private:
@@ -235,7 +236,7 @@ class Launcher {
       log_info("{} is on the disks of {}: this machine has only the logs", training_.output,
                listed(cluster::names_of(choice.hosts)));
     }
-    return 0;
+    return kFinished;
   }
 
   int asked_to_end(int64_t step, const Cause& cause = {}) const {

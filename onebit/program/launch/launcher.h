@@ -10,7 +10,7 @@
 #include "onebit/program/cluster/host_facts.h"
 #include "onebit/program/cluster/host_list.h"
 #include "onebit/program/cluster/starter_choice.h"
-#include "onebit/program/launch/progress_watch.h"
+#include "onebit/program/launch/hang_watch.h"
 
 namespace onebit::launch {
 
@@ -49,17 +49,14 @@ struct LaunchOptions {
   double host_seconds = 10;   // a host that is silent for longer counts as lost
   double wait_seconds = 300;  // for enough hosts to come back
   double end_seconds = 600;   // for the checkpoint after a request to end
-  ProgressLimits limits;
+  HangLimits limits;
 };
-
-// The exit status of `onebit launch` besides 0, 1 and 2.
-inline constexpr int kAskedToEnd = 75;  // EX_TEMPFAIL: start the same command again to continue
 
 // Checks all hosts as launch() does, then prints the command that it would run. Errors: as the
 // checks.
 int show_launch(const LaunchOptions& options, const TrainingCommand& training);
 
-// Runs the training and returns the exit status, 0 if the run is finished. Error: the checks found
+// Runs the training and returns the exit status (exit_status.h). Error: the checks found
 // problems, which the message lists as one table. Nothing has been started.
 int launch(const LaunchOptions& options, const TrainingCommand& training);
 

@@ -10,15 +10,15 @@
 
 namespace onebit::launch {
 
-struct ProgressLimits {
+struct HangLimits {
   std::optional<double> hang_seconds;  // between two steps. Empty: ten median steps, at least 60 s
   double phase_seconds = 600;  // without steps: the start, an evaluation, the last checkpoint
 };
 
-class ProgressWatch {
+class HangWatch {
  public:
   // Times are seconds on any clock. An attempt begins in the phase "start".
-  ProgressWatch(const ProgressLimits& limits, double now);
+  HangWatch(const HangLimits& limits, double now);
 
   // Takes an event. Failures are ignored.
   void event(const RunEvent& event, double now);
@@ -39,7 +39,7 @@ class ProgressWatch {
   bool stopped() const { return stopped_; }
 
  private:
-  ProgressLimits limits_;
+  HangLimits limits_;
   double last_;
   std::string phase_ = "start";  // empty: between two steps
   bool timed_ = false;           // the last event was a step, so the time to the next one counts

@@ -1,4 +1,4 @@
-#include "onebit/program/launch/progress_watch.h"
+#include "onebit/program/launch/hang_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -6,14 +6,14 @@ namespace onebit::launch {
 namespace {
 
 // Gives the event of a line to the watch.
-void give(ProgressWatch& watch, const std::string& line, double now) {
+void give(HangWatch& watch, const std::string& line, double now) {
   const std::optional<RunEvent> event = parse_run_event(line);
   ASSERT_TRUE(event) << line;
   watch.event(*event, now);
 }
 
-TEST(ProgressWatch, AllowsTenMedianStepsAndAMinuteAtLeast) {
-  ProgressWatch watch({}, 0);
+TEST(HangWatch, AllowsTenMedianStepsAndAMinuteAtLeast) {
+  HangWatch watch({}, 0);
   give(watch, "begin 0", 5);
   for (int step = 1; step <= 5; ++step) give(watch, "step " + std::to_string(step), 5 + step);
   EXPECT_EQ(watch.step(), 5);
@@ -21,13 +21,13 @@ TEST(ProgressWatch, AllowsTenMedianStepsAndAMinuteAtLeast) {
   EXPECT_FALSE(watch.complaint(69.9));
   ASSERT_TRUE(watch.complaint(71));
   EXPECT_EQ(*watch.complaint(71), "no step for 61 s after step 5");
-  ProgressWatch slow({}, 0);
+  HangWatch slow({}, 0);
   for (int step = 1; step <= 5; ++step) give(slow, "step " + std::to_string(step), 20 * step);
   EXPECT_DOUBLE_EQ(slow.limit(), 200);
 }
 
-TEST(ProgressWatch, GivesAPhaseItsOwnTime) {
-  ProgressWatch watch({.hang_seconds = 3, .phase_seconds = 50}, 0);
+TEST(HangWatch, GivesAPhaseItsOwnTime) {
+  HangWatch watch({.hang_seconds = 3, .phase_seconds = 50}, 0);
   EXPECT_FALSE(watch.complaint(49));
   EXPECT_EQ(*watch.complaint(51), "no progress for 51 s in the phase \"start\"");
   give(watch, "begin 40", 10);
@@ -48,8 +48,8 @@ TEST(ProgressWatch, GivesAPhaseItsOwnTime) {
   EXPECT_FALSE(watch.stopped());
 }
 
-TEST(ProgressWatch, LeavesPhasesOutOfTheMedian) {
-  ProgressWatch watch({}, 0);
+TEST(HangWatch, LeavesPhasesOutOfTheMedian) {
+  HangWatch watch({}, 0);
   double now = 0;
   for (int step = 1; step <= 20; ++step) {
     give(watch, "step " + std::to_string(step), now += 1);
@@ -59,8 +59,8 @@ TEST(ProgressWatch, LeavesPhasesOutOfTheMedian) {
   EXPECT_DOUBLE_EQ(watch.limit(), 60);
 }
 
-TEST(ProgressWatch, KnowsThatARunWasStopped) {
-  ProgressWatch watch({}, 0);
+TEST(HangWatch, KnowsThatARunWasStopped) {
+  HangWatch watch({}, 0);
   give(watch, "step 7", 1);
   give(watch, "failed no memory", 2);
   give(watch, "stopped 7", 3);
@@ -69,8 +69,8 @@ TEST(ProgressWatch, KnowsThatARunWasStopped) {
   EXPECT_EQ(watch.step(), 7);
 }
 
-TEST(ProgressWatch, KnowsWhichCheckpointIsThere) {
-  ProgressWatch watch({}, 0);
+TEST(HangWatch, KnowsWhichCheckpointIsThere) {
+  HangWatch watch({}, 0);
   EXPECT_EQ(watch.saved_step(), -1);
   give(watch, "begin 40", 1);
   EXPECT_EQ(watch.saved_step(), 40);

@@ -1,4 +1,4 @@
-#include "onebit/program/launch/progress_watch.h"
+#include "onebit/program/launch/hang_watch.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,10 @@ constexpr double kMinHangSeconds = 60, kMedianSteps = 10;
 
 }  // namespace
 
-ProgressWatch::ProgressWatch(const ProgressLimits& limits, double now)
+HangWatch::HangWatch(const HangLimits& limits, double now)
     : limits_(limits), last_(now) {}
 
-void ProgressWatch::event(const RunEvent& event, double now) {
+void HangWatch::event(const RunEvent& event, double now) {
   using Kind = RunEvent::Kind;
   switch (event.kind) {
     case Kind::kStep:
@@ -47,13 +47,13 @@ void ProgressWatch::event(const RunEvent& event, double now) {
   last_ = now;
 }
 
-double ProgressWatch::limit() const {
+double HangWatch::limit() const {
   if (!phase_.empty()) return limits_.phase_seconds;
   if (limits_.hang_seconds) return *limits_.hang_seconds;
   return std::max(kMinHangSeconds, kMedianSteps * steps_.median());
 }
 
-std::optional<std::string> ProgressWatch::complaint(double now) const {
+std::optional<std::string> HangWatch::complaint(double now) const {
   const double waited = now - last_;
   if (waited <= limit()) return std::nullopt;
   if (phase_.empty()) return fmt::format("no step for {:.0f} s after step {}", waited, step_);
