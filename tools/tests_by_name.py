@@ -26,6 +26,8 @@ TESTS_OF_A_WHOLE = {
     "formats/hostile_files_test": "every golden file, cut short and damaged",
     "model/cuda_parity_test": "training on a CUDA device and on a CPU",
     "model/dropout_test": "masks belong to tokens, not to micro-batches",
+    "model/families_test": "every family of encoders, as transformers computes it",
+    "model/families_types_test": "families in 16 bits and on CUDA devices",
     "model/golden_test": "Hugging Face's model",
     "model/golden_wide_test": "Hugging Face's model where vectors and tiles are filled",
     "model/gradient_test": "central differences of pre-training",

@@ -29,7 +29,7 @@ TEST(Predictions, LabelsAboveTheThreshold) {
   EXPECT_THAT(present_labels(outputs, 0.9), ElementsAre());
 }
 
-// The losses of real outputs are compared in scores_test.cc.
+// The losses of real outputs are compared in classify_scores_test.cc.
 TEST(Predictions, LossesWithoutOverflow) {
   const std::vector<float> outputs = {800, -800};
   EXPECT_EQ(loss_of({.outputs = 2, .classes = {1}}, 0, outputs), 1600);

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "onebit/exchange/one_bit/freeze_rule.h"
+#include "onebit/exchange/one_bit/freeze.h"
 #include "onebit/exchange/one_bit/onebit_adam.h"
 #include "onebit/exchange/optim/adam_rule.h"
 #include "tests/base/message_of.h"

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The figures themselves are compared in scores_test.cc.
+// The figures themselves are compared in classify_scores_test.cc.
 TEST(Correlation, EqualNumbersShareTheirRanks) {
   EXPECT_THAT(mean_ranks(std::vector<double>{3, 1, 3, 2, 3}), ElementsAre(4, 1, 4, 2, 4));
   EXPECT_THAT(mean_ranks(std::vector<double>{}), ElementsAre());

@@ -8,7 +8,7 @@
 namespace onebit::metrics {
 namespace {
 
-// The figures themselves are compared in tests/classify/scores_test.cc.
+// The figures themselves are compared in tests/classify/classify_scores_test.cc.
 TEST(Confusion, CountsEveryPair) {
   const std::vector<int32_t> truth = {0, 0, 0, 2, 2}, predicted = {0, 2, 2, 2, 0};
   const Confusion confusion(4, truth, predicted);

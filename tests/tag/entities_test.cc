@@ -1,4 +1,4 @@
-// The rules of entities, which scores_test.cc compares with seqeval on many tags.
+// The rules of entities, which tag_scores_test.cc compares with seqeval on many tags.
 #include "onebit/apps/tag/entities.h"
 
 #include <gmock/gmock.h>

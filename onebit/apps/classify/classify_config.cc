@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/apps/classify/scores.h"
+#include "onebit/apps/classify/classify_scores.h"
 #include "onebit/math/model/head_names.h"
 
 namespace onebit::classify {

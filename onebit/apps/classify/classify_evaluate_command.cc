@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "onebit/apps/classify/classify_command.h"
+#include "onebit/apps/classify/classify_scores.h"
 #include "onebit/apps/classify/glue.h"
-#include "onebit/apps/classify/scores.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"

@@ -8,8 +8,8 @@
 
 #include "onebit/apps/classify/classification_model.h"
 #include "onebit/apps/classify/classify_config.h"
+#include "onebit/apps/classify/classify_scores.h"
 #include "onebit/apps/classify/labels.h"
-#include "onebit/apps/classify/scores.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/step_dealer.h"
 #include "onebit/training/finetune/encoded_examples.h"

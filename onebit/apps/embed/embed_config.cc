@@ -1,6 +1,6 @@
 #include "onebit/apps/embed/embed_config.h"
 
-#include "onebit/apps/embed/scores.h"
+#include "onebit/apps/embed/embed_scores.h"
 
 namespace onebit::embed {
 namespace {

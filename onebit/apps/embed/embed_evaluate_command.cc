@@ -4,7 +4,7 @@
 
 #include "onebit/apps/embed/embed_command.h"
 #include "onebit/apps/embed/embed_config.h"
-#include "onebit/apps/embed/scores.h"
+#include "onebit/apps/embed/embed_scores.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/training/commands/device_option.h"

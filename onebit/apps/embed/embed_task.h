@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "onebit/apps/embed/embed_config.h"
+#include "onebit/apps/embed/embed_scores.h"
 #include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/apps/embed/losses.h"
-#include "onebit/apps/embed/scores.h"
 #include "onebit/data/batches/batch.h"
 #include "onebit/data/batches/step_dealer.h"
 #include "onebit/training/finetune/encoded_examples.h"

@@ -1,6 +1,6 @@
 #include "onebit/apps/tag/tag_config.h"
 
-#include "onebit/apps/tag/scores.h"
+#include "onebit/apps/tag/tag_scores.h"
 
 namespace onebit::tag {
 namespace {

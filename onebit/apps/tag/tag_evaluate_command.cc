@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "onebit/apps/tag/scores.h"
 #include "onebit/apps/tag/tag_command.h"
+#include "onebit/apps/tag/tag_scores.h"
 #include "onebit/apps/tag/tag_set.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"

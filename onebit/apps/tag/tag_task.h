@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "onebit/apps/tag/encoded_sentences.h"
-#include "onebit/apps/tag/scores.h"
 #include "onebit/apps/tag/tag_config.h"
+#include "onebit/apps/tag/tag_scores.h"
 #include "onebit/apps/tag/tag_set.h"
 #include "onebit/apps/tag/tagging_model.h"
 #include "onebit/training/finetune/fine_tuning_command.h"

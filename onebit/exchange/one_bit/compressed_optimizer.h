@@ -32,9 +32,9 @@
 #include <variant>
 #include <vector>
 
-#include "onebit/exchange/one_bit/freeze_rule.h"
-#include "onebit/exchange/one_bit/normalized_gradients.h"
+#include "onebit/exchange/one_bit/freeze.h"
 #include "onebit/exchange/one_bit/local_updates.h"
+#include "onebit/exchange/one_bit/normalized_gradients.h"
 #include "onebit/exchange/one_bit/sign_exchange.h"
 #include "onebit/exchange/one_bit/still_entries.h"
 #include "onebit/exchange/one_bit/value_rule.h"

@@ -11,8 +11,7 @@ constexpr double kMinHangSeconds = 60, kMedianSteps = 10;
 
 }  // namespace
 
-HangWatch::HangWatch(const HangLimits& limits, double now)
-    : limits_(limits), last_(now) {}
+HangWatch::HangWatch(const HangLimits& limits, double now) : limits_(limits), last_(now) {}
 
 void HangWatch::event(const RunEvent& event, double now) {
   using Kind = RunEvent::Kind;

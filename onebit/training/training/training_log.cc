@@ -13,7 +13,7 @@
 #include "onebit/ground/metrics/meters.h"
 #include "onebit/ground/metrics/metric.h"
 #include "onebit/ground/metrics/progress_line.h"
-#include "onebit/ground/metrics/tensorboard_writer.h"
+#include "onebit/ground/metrics/tensorboard.h"
 
 namespace onebit::training {
 

@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/scores.h"
+#include "onebit/apps/embed/embed_scores.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Compares with values of scikit-learn and scipy, which tools/make_classify_goldens.py wrote.
-#include "onebit/apps/classify/scores.h"
+#include "onebit/apps/classify/classify_scores.h"
 #include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>

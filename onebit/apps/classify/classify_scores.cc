@@ -1,4 +1,4 @@
-#include "onebit/apps/classify/scores.h"
+#include "onebit/apps/classify/classify_scores.h"
 
 #include <cmath>
 

@@ -6,7 +6,7 @@
 
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/file.h"
-#include "onebit/ground/metrics/tensorboard_writer.h"
+#include "onebit/ground/metrics/tensorboard.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/exchange/one_bit/freeze_rule.h"
+#include "onebit/exchange/one_bit/freeze.h"
 
 #include <fmt/format.h>
 

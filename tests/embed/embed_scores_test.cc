@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/scores.h"
+#include "onebit/apps/embed/embed_scores.h"
 #include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "onebit/apps/tag/scores.h"
+#include "onebit/apps/tag/tag_scores.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "onebit/ground/metrics/tensorboard_writer.h"
+#include "onebit/ground/metrics/tensorboard.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

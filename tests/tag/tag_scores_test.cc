@@ -1,5 +1,5 @@
 // Compares with values of seqeval in both of its modes, which tools/make_tag_goldens.py wrote.
-#include "onebit/apps/tag/scores.h"
+#include "onebit/apps/tag/tag_scores.h"
 #include "onebit/ground/base/json.h"
 
 #include <gmock/gmock.h>
