@@ -3,9 +3,11 @@
 
 Usage: make_fuzz_seeds.py OUT
 """
+import base64
 import json
 import os
 import pickle
+import re
 import struct
 import sys
 import zipfile
@@ -159,10 +161,66 @@ def folder_seeds():
         yield "sentence_folder", str(number), b"\0".join(files)
 
 
+def components():
+    """Yields small tokenizers as tokenizer.json describes them."""
+    words = {token: i for i, token in enumerate(["<unk>", "a", "b", "\u2581", "\u0120", "ab", "##b"])}
+    models = [
+        {"type": "Unigram", "unk_id": 0, "vocab": [[token, -i / 2] for token, i in words.items()]},
+        {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "vocab": words,
+         "merges": ["a b"]},
+        {"type": "WordPiece", "unk_token": "<unk>", "max_input_chars_per_word": 9, "vocab": words}]
+    normalizers = [{"type": kind} for kind in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase",
+                                               "StripAccents")]
+    normalizers += [
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        {"type": "Prepend", "prepend": "\u2581"},
+        {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        {"type": "BertNormalizer", "clean_text": False, "handle_chinese_chars": True,
+         "strip_accents": None, "lowercase": True}]
+    cuts = [{"type": kind} for kind in ("BertPreTokenizer", "Whitespace", "WhitespaceSplit")]
+    cuts += [
+        {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True},
+        {"type": "Punctuation", "behavior": "MergedWithPrevious"},
+        {"type": "Digits", "individual_digits": True},
+        {"type": "Split", "pattern": {"String": "b"}, "behavior": "Isolated", "invert": True}]
+    added = [{"id": len(words), "content": " <s>", "single_word": True, "lstrip": True,
+              "rstrip": True, "normalized": True, "special": False}]
+    for i, normalizer in enumerate(normalizers):
+        for model in models:
+            parts = {"type": "Sequence", "normalizers": [normalizer, normalizers[i - 1]]}
+            two = {"type": "Sequence", "pretokenizers": [cuts[i % len(cuts)], cuts[(i + 1) % len(cuts)]]}
+            for cut in (cuts[i % len(cuts)], two):
+                yield {"version": "1.0", "added_tokens": added, "normalizer": parts,
+                       "pre_tokenizer": cut, "model": model, "decoder": None,
+                       "post_processor": None}
+
+
+def pipeline_seeds():
+    """Yields tokenizer.json and a text, compiled maps of characters, vocabularies and a word."""
+    text = " a\u0301b [MASK]<s>  12 \ufb01\u1100\u1161 \r\n\u00e9\u2581 x,b".encode() + b"\xff"
+    for path in sorted((GOLDEN / "pipelines").glob("*/tokenizer.json")):
+        yield "pipeline", path.parent.name, path.read_bytes() + b"\0" + text
+        charsmap = re.search(r'"precompiled_charsmap":\s*"([^"]+)"', path.read_text())
+        if charsmap:
+            data = base64.b64decode(charsmap.group(1))
+            size = struct.pack("<I", len(data))[:3]
+            yield "character_map", path.parent.name, size + data + text
+    for number, tokenizer in enumerate(components()):
+        yield "pipeline", f"small_{number}", json.dumps(tokenizer).encode() + b"\0" + text
+    for kind in range(3):
+        tokens = b"\x09a\n\x0ab\n\x0cab\n\x0cabb\n\x10\xc3\xa9\n\x10#b\n\x0f#ab\n\x11ba\n"
+        yield "subwords", str(kind), bytes([kind]) + tokens + b"abbab\xc3\xa9bzzab"
+
+
 def family_seeds():
     """Yields configs of families of encoders, and files of small tensors with their names."""
     for name, golden in json.loads((GOLDEN / FAMILIES).read_text()).items():
         yield "json", name, json.dumps(golden["config"]).encode()
+        lines = [" ".join([tensor] + [str(min(extent, 8)) for extent in extents])
+                 for tensor, extents in golden["tensors"].items()]
+        yield "families", name, json.dumps(golden["config"]).encode() + b"\0" + "\n".join(
+            lines).encode()
         if not name.endswith("ForMaskedLM"):
             continue
         header, end = {}, 0
@@ -187,6 +245,7 @@ def seeds():
     """Yields (target, name, content)."""
     yield from sample_seeds()
     yield from folder_seeds()
+    yield from pipeline_seeds()
     yield from family_seeds()
     yield from text_seeds()
     for path in sorted(GOLDEN.rglob("*")):

@@ -44,6 +44,24 @@ TEST_F(PrepareCommand, OverwritesTheTargetOfALink) {
   EXPECT_EQ(vocabulary("store"), 40);
 }
 
+TEST_F(PrepareCommand, WarnsOfAVocabularyOfOtherText) {
+  write_file_atomically(folder_ / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+  const auto said = [&](const std::string& text) {
+    write_file_atomically(folder_ / "in.txt", text + "\n");
+    return expect_runs(fmt::format("prepare --input {} --output {} --vocab {} --overwrite",
+                                   at("in.txt"), at("store"), at("vocab.txt")))
+        .output;
+  };
+  EXPECT_TRUE(contains(said("a b a c"), "warning: 25.0 % of the tokens are [UNK]"));
+  EXPECT_TRUE(
+      contains(said("a b a c"), "the first is \"c\": the vocabulary is probably of another"));
+  std::string many = "c";
+  for (int word = 0; word < 1999; ++word) many += " a";
+  EXPECT_TRUE(contains(said(many), " 0.0500 % of the tokens are [UNK]"));
+  EXPECT_FALSE(contains(said(many), "warning"));
+  EXPECT_FALSE(contains(said("a b a"), "[UNK]"));
+}
+
 // Names in Latin-1 are not UTF-8.
 TEST_F(PrepareCommand, AcceptsInputWhoseNameIsNotUtf8) {
   files::create_directories(folder_ / "texts");

@@ -46,6 +46,11 @@ class Changed {
       tensors_.emplace_back(entry, values_of(golden, entry.name));
     }
   }
+  static Changed none() {
+    Changed model;
+    model.tensors_.clear();
+    return model;
+  }
   void erase(const std::string& prefix) {
     std::erase_if(tensors_,
                   [&](const auto& tensor) { return tensor.first.name.starts_with(prefix); });
@@ -53,6 +58,15 @@ class Changed {
   void add(const std::string& name, Shape shape) {
     tensors_.emplace_back(formats::TensorEntry{name, DType::kF32, shape},
                           std::vector<float>(static_cast<size_t>(shape.elements()), 0.5f));
+  }
+  // Adds a tensor whose values depend on the seed and the element.
+  void add_numbers(const std::string& name, Shape shape, uint32_t seed) {
+    add(name, shape);
+    std::vector<float>& numbers = tensors_.back().second;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto number = (seed * 7919 + static_cast<uint32_t>(i) * 31) % 10007;
+      numbers[i] = static_cast<float>(number) / 10007 - 0.5f;
+    }
   }
   // Adds the tensors of `other` under names with a prefix.
   void add(const Changed& other, const std::string& prefix) {

@@ -11,6 +11,7 @@
 #include "onebit/data/formats/name_map.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/sentence_files.h"
+#include "onebit/ground/base/file.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/convert/changed_model.h"
@@ -253,6 +254,30 @@ TEST(Convert, VocabularyAndCasingAreChecked) {
   EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("vocab.txt: no ["));
   options.vocabulary.reset();
   EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("give --vocab FILE"));
+}
+
+// A unigram model has no casing. Vocabularies of other files say less than tokenizer.json.
+TEST(Convert, ATokenizerOfOtherRulesIsTakenAsItIs) {
+  TemporaryFolder folder;
+  files::copy(kGolden / "bert_zip", folder / "in", files::copy_options::recursive);
+  const auto error = [&](std::optional<text::Casing> casing) {
+    ConvertOptions options = options_for(folder / "in", folder / "out");
+    options.vocabulary.reset();
+    options.casing = casing;
+    files::remove_all(folder / "out");
+    return message_of([&] { convert(options); });
+  };
+  std::ofstream(folder / "in/vocab.json") << "{}";
+  EXPECT_THAT(error(std::nullopt), AllOf(HasSubstr("has vocab.json and no tokenizer.json"),
+                                         HasSubstr("give --vocab FILE")));
+  std::ofstream(folder / "in/tokenizer.json") << R"({
+    "version": "1.0", "added_tokens": [], "normalizer": {"type": "Lowercase"},
+    "pre_tokenizer": {"type": "WhitespaceSplit"}, "decoder": null, "post_processor": null,
+    "model": {"type": "Unigram", "unk_id": 1, "vocab": [["[PAD]", 0], ["[UNK]", 0], ["[CLS]", 0],
+      ["[SEP]", 0], ["[MASK]", 0], ["a", -1], ["b", -2]]}})";
+  EXPECT_EQ(error(std::nullopt), "(no error)");
+  EXPECT_EQ(read_file(folder / "out/tokenizer.json"), read_file(folder / "in/tokenizer.json"));
+  EXPECT_THAT(error(text::Casing::kCased), HasSubstr("--cased was given; "));
 }
 
 TEST(Convert, AnotherModelsConfigIsRefused) {

@@ -195,6 +195,14 @@ TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
 }
 
 // The files equal, byte for byte, the files of a store of the text without repeated documents.
+TEST_F(PrepareTest, CountsWordsThatTheVocabularyLacks) {
+  const Path input = write("in.txt", "the king said\n\nThe Princess went home!\n");
+  const UnknownWords unknown = prepare(options({input})).unknown;
+  EXPECT_EQ(unknown.unknown_tokens, 2u);  // and "!"
+  EXPECT_EQ(unknown.first, "Princess");
+  EXPECT_DOUBLE_EQ(unknown.share(), 0.25);
+}
+
 TEST_F(PrepareTest, DropsDocumentsThatWereThereBefore) {
   std::vector<std::string> unlike = {"The king said.\nThe queen went home.\n",
                                      "The king said. The queen went home.\n", "The king said.\n",

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "onebit/math/model/memory_report.h"
+#include "tests/model/small_family.h"
+
 namespace onebit::costs {
 namespace {
 
@@ -38,6 +41,36 @@ TEST(ObservedPass, CountsTheProductsOfEachPart) {
   EXPECT_GT(work.forward.rest, 0);
   EXPECT_GT(work.encoder.rest, 0);
   EXPECT_GT(work.embeddings.rest, 0);
+}
+
+// A bias of scores is made of its buckets once for all sequences of a pass, in either direction.
+double flops_of_a_pass(const model::EncoderConfig& config) {
+  const int64_t distances = 2 * config.max_positions - 1;
+  return 2.0 * 2.0 * static_cast<double>(config.choices.score_buckets * config.heads * distances);
+}
+
+// What `training_flops` says of a recipe, operation by operation, where heads read every row.
+// Attention's backward pass computes the scores again.
+TEST(ObservedPass, CountsTheOperationsOfEveryFamily) {
+  Context context = Context::cpu(1);
+  for (const std::string& family : model::all_families()) {
+    constexpr int64_t kTokens = 90;
+    const model::EncoderConfig config = model::small_family(family);
+    const PassParts work = observe_pass(context,
+                                        {.model = config,
+                                         .heads = model::PreTrainingHeads::kMaskedWords,
+                                         .memory = {},
+                                         .sequences = 3,
+                                         .length = kTokens,
+                                         .masked = kTokens},
+                                        DType::kF32, 0)
+                               .work;
+    const ByKind all = work.forward + work.backward();
+    const double formula =
+        3 * model::training_flops(config, kTokens, kTokens) + flops_of_a_pass(config);
+    EXPECT_NEAR((all.products + 6.0 / 7 * all.attention) / formula, 1, 1e-12) << family;
+    EXPECT_DOUBLE_EQ(2 * work.encoder.attention, 5 * work.forward.attention) << family;
+  }
 }
 
 TEST(ObservedPass, CountsLayersThatAreRunAgain) {

@@ -89,7 +89,8 @@ TEST(EncoderConfigFile, WhatThisBertCannotBe) {
   EXPECT_THAT(error_with("model_type", "robberta"),
               HasSubstr("config.json: key `model_type` is \"robberta\", which onebit does not know "
                         "(did you mean \"roberta\"?). It knows bert, "));
-  EXPECT_THAT(error_with("position_embedding_type", "relative_key"), HasSubstr("absolute"));
+  EXPECT_THAT(error_with("position_embedding_type", "alibi"),
+              HasSubstr("`position_embedding_type` is \"alibi\"; onebit's BERT has a table of"));
   EXPECT_THAT(error_with("is_decoder", true), HasSubstr("is an encoder"));
   EXPECT_THAT(error_with("add_cross_attention", true), HasSubstr("cross-attention"));
   EXPECT_THAT(error_with("tie_word_embeddings", false), HasSubstr("ties the decoder"));

@@ -210,13 +210,46 @@ TEST(Families, TensorsOfAnotherFamily) {
               HasSubstr("not a ModernBERT"));
   EXPECT_THAT(error("nomic_bert", {{"embeddings.word_embeddings.weight", {5, 2}},
                                    {"encoder.layers.0.mlp.fc11.weight", {3, 2}}}),
-              HasSubstr("needs the gate and the other factor of its layer; one is missing"));
+              HasSubstr("needs the gate and the other factor of its layer; one is missing beside "
+                        "\"encoder.layers.0.mlp.fc11.weight\""));
   EXPECT_THAT(error("gte", {{"embeddings.word_embeddings.weight", {5, 2}},
                             {"encoder.layer.0.mlp.up_gate_proj.weight", {3, 2}}}),
               HasSubstr("two factors are equal runs"));
   EXPECT_THAT(
       error("neobert", {{"encoder.weight", {5, 2}}, {"transformer_encoder.0.qkv.weight", {18, 2}}}),
       HasSubstr("an even number of rows"));
+}
+
+// Names that the user does not find in the file would help nobody.
+TEST(Families, TensorsAreCalledAsInTheFile) {
+  const ModelNames modern{.family = &find_family("modernbert", "test")};
+  const auto source = source_of({{"embeddings.tok_embeddings.weight", {5, 2}},
+                                 {"layers.0.attn.Wqkv.weight", {6, 2}},
+                                 {"layers.0.attn.Wqkv.bias", {6}},
+                                 {"adapter.weight", {2, 2}}});
+  const auto ours = under_our_names(source, nullptr, modern);
+  const std::string layer = "bert.encoder.layer.0.attention.";
+  const std::vector<WantedTensor> wanted{{"bert.embeddings.word_embeddings.weight", {6, 2}},
+                                         {layer + "self.query.weight", {2, 2}},
+                                         {layer + "self.key.weight", {2, 2}},
+                                         {layer + "self.value.weight", {2, 2}},
+                                         {layer + "output.dense.weight", {2, 2}}};
+  EXPECT_EQ(message_of([&] { require_match(*ours, wanted, {}); }),
+            "tensors: its tensors are not those of the model:\n"
+            "  missing (1):\n    \"model.layers.0.attn.Wo.weight\"\n"
+            "  of another shape (1):\n"
+            "    \"embeddings.tok_embeddings.weight\": [6, 2] wanted, [5, 2] found\n"
+            "  unexpected (2):\n    \"layers.0.attn.Wqkv.bias\"\n    \"adapter.weight\"");
+}
+
+TEST(Families, TheScoresOfAnotherNumberOfBuckets) {
+  EncoderConfigFile config = config_of_family("mpnet");
+  config.choices.score_buckets = 16;
+  const auto source = source_of({{"bert.encoder.relative_attention_bias.weight", {32, 2}}});
+  EXPECT_THAT(message_of([&] {
+                require_sizes_of_tensors(config, "config.json", source->entries(), "tensors");
+              }),
+              HasSubstr("relative_attention_num_buckets 16, the tensors have 32"));
 }
 
 TEST(Families, TheTableOfTheDocuments) {

@@ -126,6 +126,8 @@ TEST(PipelineJson, NamesADamagedCharacterMap) {
   EXPECT_THAT(error_of(with_map("AAAA")), HasSubstr("normalizer.precompiled_charsmap"));
   EXPECT_THAT(error_of(with_map("?")), HasSubstr("it is not base64"));
   EXPECT_THAT(error_of(with_map("/////w==")), HasSubstr("its trie has"));
+  EXPECT_THAT(error_of(with_map("CAAAAAAFAAABAACAw6kA")),
+              HasSubstr("its trie leads to byte 1 of the values, where none begins"));
 }
 
 TEST(PipelineJson, PrefixesThatDisagree) {

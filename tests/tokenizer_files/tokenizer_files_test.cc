@@ -103,6 +103,9 @@ TEST_F(TokenizerFilesTest, AddedTokensThatCannotBeAreNamed) {
   EXPECT_THAT(error(), HasSubstr("`added_tokens_decoder.x`: its name must be a token's id"));
   write("tokenizer_config.json", R"({"added_tokens_decoder": {"7": {"content": "x1", "odd": 1}}})");
   EXPECT_THAT(error(), HasSubstr("added_tokens_decoder.7.odd` is not known"));
+  write_json("tokenizer_config.json",
+             {{"added_tokens_decoder", {{"7", {{"content", std::string(4097, 'x')}}}}}});
+  EXPECT_THAT(error(), HasSubstr("added_tokens_decoder.7.content` has 4097 bytes"));
   write("tokenizer_config.json", R"({"additional_special_tokens": ["<e>"]})");
   EXPECT_THAT(error(), HasSubstr("the special token \"<e>\" has no id"));
   write("tokenizer_config.json", "{}");
@@ -156,8 +159,12 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
               HasSubstr("model.continuing_subword_prefix` is empty"));
   EXPECT_THAT(error_of([](Json& json) { json["model"]["unk_token"] = "a"; }),
               HasSubstr("`model.unk_token` is \"a\""));
-  EXPECT_THAT(error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }),
-              HasSubstr("WordPiece"));
+  EXPECT_THAT(
+      error_of([](Json& json) { json["model"]["type"] = "WordLevel"; }),
+      HasSubstr("key `model.type` is \"WordLevel\", which onebit's tokenizer does not have; "
+                "it has WordPiece, BPE and Unigram"));
+  write("tokenizer.json", "{}");
+  EXPECT_THAT(error(), HasSubstr("tokenizer.json: key `model` is not an object"));
   EXPECT_THAT(error_of([](Json& json) { json["post_processor"]["pair"].erase(2); }),
               HasSubstr("key `post_processor` is another template"));
   EXPECT_THAT(error_of(with("post_processor", {{"type", "ByteLevel"}})),
@@ -191,7 +198,8 @@ TEST_F(TokenizerFilesTest, OtherTokenizersAreNamed) {
   EXPECT_EQ(error_of(with("truncation", {{"direction", "Right"}, {"max_length", 8}})),
             "(no error)");
   EXPECT_THAT(error_of(with("odd", 3)), HasSubstr("key `odd` is not known"));
-  EXPECT_THAT(error_of(with("version", "2.0")), HasSubstr("key `version` is \"2.0\""));
+  EXPECT_THAT(error_of(with("version", "2.0")),
+              HasSubstr("key `version` is \"2.0\"; it must be \"1.0\""));
 }
 
 // MPNet has WordPiece, other special tokens, and two separators between the texts of a pair.

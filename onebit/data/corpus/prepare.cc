@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "onebit/data/corpus/input_files.h"
 #include "onebit/data/corpus/ordered_pipeline.h"
@@ -26,6 +27,7 @@ struct Tokenized {
   uint64_t text_bytes = 0;
   uint64_t consumed_bytes = 0;
   LeftOutRecords left_out;
+  UnknownWords unknown;
 };
 
 // Whether the tokens of a word tell if a blank stands before it. Many tokenizers add a blank to a
@@ -47,11 +49,27 @@ struct Worker {
   bool keeps_blanks;
   std::vector<int32_t> ids = {};
   std::string running = {};
+  UnknownWords unknown = {};
 
   void encode(std::string_view sentence, bool is_first) {
     ids.clear();
     if (!is_word_piece) sentence = in_running_text(sentence, is_first);
     tokenizer.encode(sentence, ids);
+    count_unknown(sentence);
+  }
+
+  void count_unknown(std::string_view sentence) {
+    const int32_t id = tokenizer.vocabulary().unknown_id();
+    const auto count = static_cast<uint64_t>(std::count(ids.begin(), ids.end(), id));
+    unknown.tokens += ids.size();
+    unknown.unknown_tokens += count;
+    if (count == 0 || !unknown.first.empty()) return;
+    std::vector<text::Piece> pieces;
+    tokenizer.encode_with_offsets(sentence, pieces);
+    const auto found = std::find_if(pieces.begin(), pieces.end(),
+                                    [&](const text::Piece& piece) { return piece.id == id; });
+    if (found == pieces.end()) return;
+    unknown.first = sentence.substr(found->begin, found->end - found->begin);
   }
 
   // The end of a line is a blank: where lines of a paragraph end says nothing about the text.
@@ -87,6 +105,7 @@ struct Worker {
                             }});
     result.block.close();
     result.left_out = reader.take_left_out();
+    result.unknown = std::exchange(unknown, {});
     return result;
   }
 };
@@ -96,6 +115,7 @@ struct Totals {
   std::set<std::string> formats;
   std::string decision, empty_files;
   LeftOutRecords left_out;
+  UnknownWords unknown;
   double seconds = 0;
 };
 
@@ -137,6 +157,7 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
             writer.add(result.block);
             totals.text_bytes += result.text_bytes;
             totals.left_out.add(result.left_out);
+            totals.unknown.add(std::move(result.unknown));
             consumed_bytes = result.consumed_bytes;
             meter.update(consumed_bytes, totals.text_bytes);
           });
@@ -198,6 +219,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));
   report.duplicate_tokens = writer.duplicate_tokens();
   report.long_sentence_tokens = writer.long_sentence_tokens();
+  report.unknown = totals.unknown;
   report.seconds = watch.seconds();
   report.megabytes_per_second =
       static_cast<double>(totals.text_bytes) * 1e-6 / std::max(totals.seconds, 1e-9);

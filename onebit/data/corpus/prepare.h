@@ -1,11 +1,13 @@
 // Converts text to a token store, on all cores. Memory does not depend on the size of the text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onebit/data/corpus/left_out_records.h"
@@ -99,11 +101,31 @@ struct PrepareOptions {
   std::function<void(const PrepareProgress&)> progress;  // called about once a second
 };
 
+// What the vocabulary has no tokens for.
+struct UnknownWords {
+  uint64_t tokens = 0, unknown_tokens = 0;  // all, and those that are [UNK]
+  std::string first;                        // the first text that became [UNK]
+
+  double share() const {
+    return static_cast<double>(unknown_tokens) / static_cast<double>(std::max(tokens, uint64_t{1}));
+  }
+  void add(UnknownWords other) {
+    tokens += other.tokens;
+    unknown_tokens += other.unknown_tokens;
+    if (first.empty()) first = std::move(other.first);
+  }
+};
+
+// From this share of [UNK] on, a vocabulary is probably meant for other text: the vocabulary of a
+// language has a token for all but one in some thousand words of that language.
+inline constexpr double kManyUnknown = 0.01;
+
 struct PrepareReport {
   StoreManifest manifest;
   std::vector<std::string> decisions;  // automatic choices, to be shown to the user
   uint64_t duplicate_tokens = 0;       // in documents dropped as duplicates
   uint64_t long_sentence_tokens = 0;   // in sentences of more than kLongSentenceTokens
+  UnknownWords unknown;                // of the text, duplicates included
   double seconds = 0;
   double megabytes_per_second = 0;  // text bytes per second of the tokenizing phase
 };

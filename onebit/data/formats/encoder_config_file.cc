@@ -89,7 +89,10 @@ const char* torch_name(DType dtype) {
 // Options of transformers' configs that onebit's encoder does not support.
 void refuse_other_models(JsonReader& reader, const Family& family) {
   const bool table = family.choices.position_table;
-  if (table) reader.choice("position_embedding_type", "absolute", {"absolute"});
+  const std::string positions =
+      table ? reader.text("position_embedding_type", "absolute") : "absolute";
+  require(positions == "absolute", "{} is {}; onebit's {} has a table of absolute positions",
+          reader.place("position_embedding_type"), quote(positions), family.title);
   require(!reader.boolean("is_decoder", false), "{} is true; onebit's {} is an encoder",
           reader.place("is_decoder"), family.title);
   require(!reader.boolean("add_cross_attention", false),

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kWords = "bert.embeddings.word_embeddings.weight";
 constexpr std::string_view kPositions = "bert.embeddings.position_embeddings.weight";
 constexpr std::string_view kSegments = "bert.embeddings.token_type_embeddings.weight";
+constexpr std::string_view kScoreBuckets = "bert.encoder.relative_attention_bias.weight";
 constexpr std::string_view kIntermediate = "bert.encoder.layer.{i}.intermediate.dense.weight";
 constexpr std::string_view kFirstIntermediate = "bert.encoder.layer.0.intermediate.dense.weight";
 
@@ -93,6 +94,8 @@ void require_sizes_of_tensors(const EncoderConfigFile& config, const std::string
       compare(family.keys.positions, config.max_position_embeddings, entry.shape[0]);
     } else if (entry.name == kSegments && !family.keys.segments.empty()) {
       compare(family.keys.segments, config.type_vocab_size, entry.shape[0]);
+    } else if (entry.name == kScoreBuckets && config.choices.score_buckets > 0) {
+      compare(family.keys.score_buckets, config.choices.score_buckets, entry.shape[0]);
     } else if (entry.name == kFirstIntermediate) {
       compare(family.keys.intermediate_size, factors * config.intermediate_size, entry.shape[0]);
     }

@@ -148,6 +148,13 @@ bool skip(NamePlan& plan, const std::vector<std::string>& names, size_t i, bool 
   return false;
 }
 
+// Rows that are the same in all families have BERT's prefix.
+std::string with_prefix_of(const Family& family, std::string name) {
+  const std::string_view ours = bert_family().tensor_prefix;
+  if (name.starts_with(ours)) name.replace(0, ours.size(), family.tensor_prefix);
+  return name;
+}
+
 // Tensors that become one, by their part of it.
 struct Parts {
   Change change = Change::kNone;
@@ -163,8 +170,10 @@ MapStep joined(std::span<const TensorEntry> entries, const Parts& parts, const s
   MapStep step{*first, MapOperation::kConcatRows, {}};
   for (size_t index = 0; index < parts.count(); ++index) {
     const TensorEntry* part = parts.entries.at(index);
-    require(part != nullptr, "{}: {} needs {} of its layer; one is missing", place, quote(name),
-            parts.count() == 3 ? "query, key and value" : "the gate and the other factor");
+    require(part != nullptr, "{}: {} needs {} of its layer; one is missing beside {}", place,
+            quote(name),
+            parts.count() == 3 ? "query, key and value" : "the gate and the other factor",
+            quote(first->name));
     require(part->shape == first->shape && part->dtype == first->dtype && part->shape.rank() >= 1,
             "{}: tensors {} {} and {} {} cannot be joined to {}", place, quote(first->name),
             to_string(first->shape), quote(part->name), to_string(part->shape), quote(name));
@@ -281,6 +290,7 @@ NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const s
       name_rows(from == Naming::kGammaBeta ? Naming::kHuggingFace : from, pre_layer_norm);
   PlanToOurs planner(entries, names, place);
   planner.plan.prefix_report = plain.report();
+  planner.plan.names = names;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (skip(planner.plan, ours, i, names.family->choices.tied)) continue;
     const std::string name = from == Naming::kGoogle ? plain.names[i] : modern_norm(plain.names[i]);
@@ -325,6 +335,12 @@ void cut_vocabulary(NamePlan& plan, int64_t rows) {
   }
 }
 
+std::string own_name(const ModelNames& names, const std::string& ours) {
+  const auto found = rows_from_ours(names, ours);
+  return with_prefix_of(*names.family,
+                        found.empty() ? ours : filled(found[0].row->theirs, found[0]));
+}
+
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place,
                         const ModelNames& names) {
   const Family& family = *names.family;
@@ -339,9 +355,7 @@ NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const s
   std::map<std::string, Parts> thirds;
   static constexpr NameRow kSame{};
   const auto with_prefix = [&](std::string name) {
-    const std::string_view ours = bert_family().tensor_prefix;
-    if (name.starts_with(ours)) name.replace(0, ours.size(), family.tensor_prefix);
-    return name;
+    return with_prefix_of(family, std::move(name));
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     const auto found = family.rows.empty() ? matching_rows(rows, &NameRow::ours, entries[i].name)

@@ -45,6 +45,8 @@ struct NamePlan {
   std::vector<Skipped> skipped;
   // (alias, original): entries that must hold the same values, the alias being skipped.
   std::vector<std::pair<size_t, size_t>> tied;
+  // Of a plan to our names: what the tensors that it does not have would be called.
+  ModelNames names = {};
   // The prefix that was removed from the names (PlainNames::report()), or "" if there was none.
   std::string prefix_report = {};
 };
@@ -75,6 +77,9 @@ void cut_vocabulary(NamePlan& plan, int64_t rows);
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place,
                         const ModelNames& names = {});
 
+// The family's name of a tensor of ours. Fused ones have one name.
+std::string own_name(const ModelNames& names, const std::string& ours);
+
 // A TensorSource under other names: carries out a NamePlan while tensors are read.
 class RenamedSource : public TensorSource {
  public:
@@ -84,6 +89,8 @@ class RenamedSource : public TensorSource {
   const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
   // The prefix of the plan, or "" if none was removed.
   const std::string& prefix_report() const { return prefix_report_; }
+  // What the file calls a tensor that has, or would have, this name here.
+  std::string name_in_file(const std::string& name) const;
 
  private:
   std::span<const std::byte> readable_bytes(size_t index,
@@ -92,8 +99,13 @@ class RenamedSource : public TensorSource {
   std::shared_ptr<const TensorSource> source_;
   std::vector<MapStep> steps_;
   std::vector<NamePlan::Skipped> skipped_;
+  ModelNames names_;
   std::string prefix_report_;
 };
+
+// require_match() of tensor_source.h, which lists tensors as the file calls them.
+MatchReport require_match(const RenamedSource& source, std::span<const WantedTensor> wanted,
+                          const MatchRules& rules);
 
 // The source under our names, with its naming detected. `naming` (optional) receives it.
 std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,

@@ -81,11 +81,30 @@ RenamedSource::RenamedSource(std::shared_ptr<const TensorSource> source, NamePla
     : source_(std::move(source)),
       steps_(std::move(plan.steps)),
       skipped_(std::move(plan.skipped)),
+      names_(plan.names),
       prefix_report_(std::move(plan.prefix_report)) {
   for (const auto& [alias, original] : plan.tied) require_tied(*source_, alias, original);
   std::vector<TensorEntry> entries;
   for (const MapStep& step : steps_) entries.push_back(step.target);
   set_entries(source_->place(), std::move(entries));
+}
+
+std::string RenamedSource::name_in_file(const std::string& name) const {
+  const auto index = find(name);
+  return index ? source_->entries()[steps_[*index].sources[0]].name : own_name(names_, name);
+}
+
+MatchReport require_match(const RenamedSource& source, std::span<const WantedTensor> wanted,
+                          const MatchRules& rules) {
+  MatchReport report = match_tensors(source.entries(), wanted, rules);
+  if (report.ok()) return report;
+  for (std::vector<std::string>* names : {&report.missing, &report.unexpected}) {
+    for (std::string& name : *names) name = source.name_in_file(name);
+    // Several of onebit's tensors can be one of the file.
+    names->erase(std::unique(names->begin(), names->end()), names->end());
+  }
+  for (auto& tensor : report.wrong_shape) tensor.name = source.name_in_file(tensor.name);
+  fail("{}: its tensors are not those of the model:{}", source.place(), report.describe());
 }
 
 std::span<const std::byte> RenamedSource::readable_bytes(size_t index,

@@ -16,6 +16,9 @@ namespace {
 constexpr size_t kLongestCluster = 5;
 
 // The parts of a unit of the trie.
+bool is_value(uint32_t unit) {
+  return (unit & 0x80000000u) != 0;
+}
 bool has_leaf(uint32_t unit) {
   return ((unit >> 8) & 1) != 0;
 }
@@ -27,6 +30,10 @@ uint32_t label_of(uint32_t unit) {
 }
 uint32_t offset_of(uint32_t unit) {
   return (unit >> 10) << ((unit & (1u << 9)) >> 6);
+}
+
+bool is_continuation(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xC0u) == 0x80;
 }
 
 constexpr uint8_t kPictograph = 0x80;  // beside the class
@@ -193,6 +200,12 @@ void CharacterMap::check() const {
   require(!values_.empty() && values_.back() == '\0', "its last value has no end");
   const auto invalid = first_invalid_utf8(values_);
   require(!invalid, "its values are not UTF-8 at byte {}", invalid.value_or(0));
+  for (uint32_t at = 0; at < trie_.size(); ++at) {
+    if (is_value(trie_[at]) || !has_leaf(trie_[at])) continue;
+    const size_t begin = value_of(unit(at ^ offset_of(trie_[at])));
+    require(begin < values_.size() && !is_continuation(values_[begin]),
+            "its trie leads to byte {} of the values, where none begins", begin);
+  }
 }
 
 std::optional<std::string_view> CharacterMap::find(std::string_view sequence) const {

@@ -15,6 +15,9 @@
 
 namespace onebit::text {
 
+// No text has a longer one, and every place of a text is compared with all of them.
+static constexpr size_t kMaxAddedTokenBytes = 4096;
+
 bool is_found_as_written(const AddedToken& token) {
   return !token.single_word && !token.lstrip && !token.rstrip && !token.normalized;
 }
@@ -29,6 +32,9 @@ AddedToken read_added_token(JsonReader& reader) {
   AddedToken token;
   token.content = reader.text("content", "");
   require(!token.content.empty(), "{}: must be the text of the token", reader.place("content"));
+  require(token.content.size() <= kMaxAddedTokenBytes,
+          "{} has {} bytes; an added token has at most {}", reader.place("content"),
+          token.content.size(), kMaxAddedTokenBytes);
   token.special = reader.boolean("special", false);
   token.single_word = reader.boolean("single_word", false);
   token.lstrip = reader.boolean("lstrip", false);
@@ -92,9 +98,10 @@ void report_idle_lines(const std::vector<std::string>& tokens, const TokenIds& i
   }
   if (!is_first_report(tokens)) return;
   log_warning(
-      "{}: {} lines are empty and {} repeat the token of a later line, the first is line {}; their "
-      "ids are kept and stand for no text, as in transformers",
-      source, empty, repeated, first + 1);
+      "{}: {} ids have no token and {} have the token of a later one, the first is {}; they are "
+      "kept "
+      "and stand for no text, as in transformers",
+      source, empty, repeated, first);
 }
 
 std::vector<AddedToken> special_tokens_of(const TokenIds& ids, const SpecialNames& names) {
@@ -206,8 +213,8 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
 void Vocabulary::set_roles(const std::string& source) {
   const auto special = [&](const std::string& token) {
     const auto id = find(token);
-    require(id.has_value(), "{}: no {} among {} tokens; BERT needs it, add it as a line of its own",
-            source, token, size());
+    require(id.has_value(), "{}: no {} among {} tokens; an encoder needs it: add it{}", source,
+            token, size(), pipeline_ ? " to added_tokens" : " as a line of its own");
     return *id;
   };
   unknown_id_ = special(names_.unknown);

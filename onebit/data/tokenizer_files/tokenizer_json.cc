@@ -143,6 +143,17 @@ std::optional<int64_t> id_of(const std::string& content, const std::vector<std::
   return found - vocabulary.begin();
 }
 
+// A file without a type is one of the first versions of `tokenizers`.
+void require_known_model(const Json& model, const std::string& place) {
+  require(model.is_object(), "{}: key `model` is not an object", place);
+  const Json& type = member_of(model, "type");
+  require(
+      type.is_null() || type == "WordPiece" || type == "BPE" || type == "Unigram",
+      "{}: key `model.type` is {}, which onebit's tokenizer does not have; it has WordPiece, BPE "
+      "and Unigram",
+      place, json_text(type));
+}
+
 // The text of a template's first and third entry.
 std::string special_at(const Json& single, size_t index) {
   if (!single.is_array() || index >= single.size() || !single[index].is_object()) return "";
@@ -263,6 +274,7 @@ TokenizerJson parse_tokenizer_json(const Json& json, const std::string& place) {
   reader.choice("version", "1.0", {"1.0"});
   read_truncation(reader.raw("truncation"), place);
   reader.accept("padding");  // onebit pads nothing
+  require_known_model(member_of(json, "model"), place);
   tokenizer.decoder = read_decoder(reader.raw("decoder"), place);
   read_added_tokens(reader.raw("added_tokens"), place, tokenizer);
   if (has_pipeline(json)) {

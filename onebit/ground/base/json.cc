@@ -372,6 +372,8 @@ std::string JsonReader::choice(const std::string& key, const std::string& fallba
                                const std::vector<std::string>& choices) {
   std::string value = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
+  require(choices.size() > 1, "{} is \"{}\"; it must be \"{}\"", place(key), value,
+          choices.front());
   const std::string near = nearest_word(value, choices);
   fail("{} is \"{}\"; it must be one of {}{}", place(key), value, fmt::join(choices, ", "),
        near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));

@@ -28,7 +28,8 @@ std::vector<MemoryRow> memory_report(const EncoderConfig& config, const BatchLim
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
 // Operations of one training pass (forward, and backward at twice its cost) over one sequence of
-// `tokens` with `masked` masked tokens. A multiply-add of a matrix product counts as two.
+// `tokens` with `masked` masked tokens. A multiply-add of a matrix product counts as two. What a
+// pass computes once for all of its sequences (a bias of scores) is not counted.
 double training_flops(const EncoderConfig& config, int64_t tokens, int64_t masked);
 
 }  // namespace onebit::model

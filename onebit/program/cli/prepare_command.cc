@@ -14,6 +14,7 @@
 #include "onebit/data/text/casing.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/ground/metrics/human.h"
 #include "onebit/ground/metrics/text_table.h"
 #include "onebit/program/cli/command_list.h"
@@ -184,6 +185,22 @@ int run_samples(const Arguments& given) {
                           .overwrite = given.overwrite});
 }
 
+void report_unknown(const corpus::UnknownWords& unknown) {
+  if (unknown.unknown_tokens == 0) return;
+  const std::string what = fmt::format(
+      "{:.{}f} % of the tokens are [UNK], which stands for words that the vocabulary "
+      "lacks; the first is {}",
+      100 * unknown.share(), unknown.share() < 1e-3 ? 4 : 1, quote(unknown.first));
+  if (unknown.share() < corpus::kManyUnknown) {
+    log_info("{}", what);
+  } else {
+    log_warning(
+        "{}: the vocabulary is probably of another language or writing, and a model learns nothing "
+        "from these words; --vocab-size learns a vocabulary from this text",
+        what);
+  }
+}
+
 int run(const Arguments& given) {
   if (given.from != "text") return run_samples(given);
   corpus::PrepareOptions options = to_options(given);
@@ -215,6 +232,7 @@ int run(const Arguments& given) {
             static_cast<double>(manifest.tokens),
         corpus::kLongSentenceTokens);
   }
+  report_unknown(report.unknown);
   if (given.drop_duplicates) {
     fmt::print("{} documents were duplicates and dropped: {} tokens\n",
                manifest.duplicate_documents.value_or(0), report.duplicate_tokens);

@@ -154,7 +154,7 @@ class Conversion {
             .pre_layer_norm = family.choices.norm_before};
   }
 
-  void match(formats::EncoderConfigFile& config, const formats::TensorSource& tensors) {
+  void match(formats::EncoderConfigFile& config, const formats::RenamedSource& tensors) {
     const TaskHeads heads = find_heads(tensors.entries(), config.architecture);
     const auto wanted = all_tensors(config, heads);
     formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});

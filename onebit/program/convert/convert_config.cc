@@ -262,6 +262,17 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
   return casing == text::Casing::kUncased;
 }
 
+// Why there is no vocabulary. A folder may have one that says too little.
+std::string lack_of_vocabulary(const ConvertSource& source) {
+  try {
+    for (const Path& folder : source.folders) formats::read_tokenizer(folder);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return fmt::format("{}: there is no vocabulary beside it (vocab.txt, tokenizer.json)",
+                     source.place);
+}
+
 // For the report: a tokenizer of any kind is converted.
 text::Casing casing_of(const formats::TokenizerConfigFile& tokenizer) {
   if (!tokenizer.lower_case) return text::Casing::kCased;
@@ -287,9 +298,7 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   for (const Path& folder : source.folders) formats::require_regular_files(folder);
   const auto path = options.vocabulary ? options.vocabulary
                                        : find_file(source.folders, {"vocab.txt", "tokenizer.json"});
-  require(path.has_value(),
-          "{}: there is no vocabulary beside it (vocab.txt, tokenizer.json); give --vocab FILE",
-          source.place);
+  if (!path) fail("{}; give --vocab FILE", lack_of_vocabulary(source));
   formats::HuggingFaceFolder model;
   formats::TokenizerFiles files = formats::read_tokenizer_with(*path);
   model.vocabulary = std::move(files.vocabulary);
@@ -300,6 +309,12 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   const auto& tokenizer = files.config;
   model.tokenizer = tokenizer.value_or(
       formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});
+  if (vocabulary.pipeline() != nullptr) {
+    require(!options.casing, "--{} was given; {} says itself how text is normalised",
+            name_of(options.casing.value_or(text::Casing::kCased)), path->string());
+    lines.push_back(fmt::format("vocabulary: {}, {} words", path->string(), vocabulary.size()));
+    return model;
+  }
   model.tokenizer->lower_case =
       decide_lower_case(options, tokenizer ? std::optional(tokenizer->lower_case) : std::nullopt,
                         *path, text::casing_of(vocabulary), lines);
