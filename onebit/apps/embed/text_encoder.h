@@ -55,6 +55,8 @@ struct TextEncoderOptions {
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
   int64_t batch = 32;
+  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;       // absent: the type of the device
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
 };
@@ -78,6 +80,11 @@ class TextEncoder {
 
   // f32 [texts, hidden]. Error: a number that is not finite.
   std::vector<float> vectors(std::span<const finetune::Example> texts);
+  // f32 [texts, hidden], not normalized, of texts that are computed at once: at most options.batch
+  // texts of options.batch_tokens. Error: as above.
+  std::vector<float> vectors_of_batch(const finetune::EncodedExamples& texts);
+  const training::ModelDescription& model() const { return description_; }
+  const formats::SentenceFiles& settings() const { return made_; }
   // The number of texts so far that were truncated.
   int64_t cut() const { return cut_; }
   // Reads the texts of a file in parts of bounded size, and calls add(vector) for each text, in

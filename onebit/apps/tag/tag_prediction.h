@@ -39,6 +39,8 @@ class TagPredictor {
   TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
+  const training::ModelDescription& model() const { return description_; }
+  int64_t max_sequence_length() const { return bounds_.longest; }
   // The tokenizer's added tokens, for FileLayout. Null: none.
   std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
     return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);

@@ -19,6 +19,7 @@ void add_doctor(commands::Command program, commands::Action& chosen);
 void add_launch(commands::Command program, commands::Action& chosen);
 void add_plan(commands::Command program, commands::Action& chosen);
 void add_host(commands::Command program, commands::Action& chosen);
+void add_serve(commands::Command program, commands::Action& chosen);
 
 // The groups of commands that tasks have, in the order of their list.
 inline void add_tasks(commands::Command program, commands::Action& chosen) {
@@ -37,6 +38,7 @@ inline constexpr void (*kCommands[])(commands::Command program, commands::Action
     add_convert,
     pretrain::add_fill,
     add_tasks,
+    add_serve,
     add_tokenize,
     add_inspect,
     add_report,

@@ -1,0 +1,12 @@
+// The endpoints of a model of its kind. See endpoints.h.
+#pragma once
+
+#include "onebit/program/serve/endpoints.h"
+
+namespace onebit::serve {
+
+std::unique_ptr<Endpoints> make_embedding_endpoints(Context& context, const Path& folder,
+                                                    const EndpointOptions& options,
+                                                    Metrics& metrics);
+
+}  // namespace onebit::serve
