@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures SQuAD's fine-tuning step in PyTorch and in squad_bench, in the same run:
 
-    bench/compare_squad_pytorch.py --onebit build/bench/squad_bench --data ../shared/data/xquad.en.json \\
+    bench/compare_squad_pytorch.py --onebit build/bench/squad_bench --data xquad.en.json \\
         --vocab vocab.txt [--preset bert-base] [--batch 8] [--steps 4] [--rounds 2]
 
 PyTorch trains transformers' BertForQuestionAnswering with AdamW and clipping, bf16 by autocast, on

@@ -1,5 +1,6 @@
-// Sign compression relative to memory bandwidth, in one run: figures are the necessary bytes moved
-// per second, and the report's last column (of_triad) their share of a triad on the same threads.
+// Measures sign compression relative to memory bandwidth, in one run. Figures are the necessary
+// bytes moved per second. The last column of the report (of_triad) is their share of the rate of a
+// triad on the same threads.
 //
 //   encode   reads x and the residual, writes the residual and the bits      12.1 bytes an element
 //   average  reads the bits of `ranks`, reads and writes the residual         8 + ranks / 8
@@ -32,7 +33,7 @@ Tensor filled(DType dtype, Shape shape) {
 }
 
 // Measures windows and returns the time that a tenth of them beat. Windows are short, so that other
-// work on the machine affects few of them, and return to the same memory only when no cache holds
+// work on the machine affects few of them. They return to the same memory only when no cache holds
 // it.
 class Windows {
  public:

@@ -1,7 +1,7 @@
 // Pre-trains like `onebit pretrain`, but with Muon (tests/muon) for the weight matrices of the
 // encoder's layers: the recipe's optimizer, AdamW or OneBitAdam, updates all other parameters.
-// After the freeze of OneBitAdam, matrices are sent at one bit per element, too. For comparisons of
-// quality (bench/compression_study.py), in f32, on CPUs.
+// After the freeze of OneBitAdam, matrices are sent at one bit per element, too. It serves
+// comparisons of quality (bench/compression_study.py), in f32, on CPUs.
 //   mpirun -np 2 muon_pretrain pretrain --recipe R --data D --valid V --output O [--threads N]
 //       [--sends momentum|update|whitened] [--lead X]
 #include <map>

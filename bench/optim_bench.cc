@@ -111,7 +111,7 @@ void lamb(benchmark::State& state, bool copies) {
   });
 }
 
-// As one of several ranks, or `alone`.
+// Normalizes as one of several ranks does, or as a rank that is `alone`.
 void normalize(benchmark::State& state, bool alone) {
   const auto zeros = [](DType type, int64_t count) { return Tensor::zeros({}, type, {count}); };
   const int64_t sub_blocks = kBlocks * kernels::kSubBlocks;

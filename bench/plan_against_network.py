@@ -6,10 +6,10 @@
 
 The machine is measured with the bench's placement: `onebit doctor --output` runs on all ranks at
 the same time, each on its core, and the median measurement counts. With more ranks than cores, only
-one rank per core measures, and its rates are divided among the ranks of a core: ranks that share a
-core do not measure at the same moments, and would find too high rates. Points without a limit of
-the link are left out, because a plan needs a bandwidth. Prints a table and writes plan.md beside
-the results.
+one rank per core measures, and its rates are divided among the ranks of the core. Ranks that share
+a core would not measure at the same moments, and would find rates that are too high. Points without
+a limit of the link are left out, because a plan needs a bandwidth. Prints a table and writes
+plan.md beside the results.
 """
 
 import argparse

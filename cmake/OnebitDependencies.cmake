@@ -1,7 +1,8 @@
-# For packages that need no library of the machine but those of its C library (tools/wheel/build_libraries.sh,
-# whose folder it names): the C++ runtime becomes a part of programs, too. libgcc_s.so.1 does not, because the C
-# library itself needs it, and the static one of a compiler needs a C library as new as the compiler's. But what
-# it has for 16-bit numbers is newer than other systems', so that comes from the static one (-lgcc).
+# ONEBIT_STATIC_LIBRARIES names the folder that tools/wheel/build_libraries.sh has made, for
+# packages that need no library of the machine but its C library. The C++ runtime then becomes a
+# part of programs, too. libgcc_s.so.1 does not: the C library itself needs it, and a compiler's
+# static libgcc needs a C library as new as the compiler's. But its functions for 16-bit numbers are
+# newer than the libgcc_s.so.1 of other systems, so they come from the static library (-lgcc).
 set(ONEBIT_STATIC_LIBRARIES "" CACHE PATH "The folder of static libraries that programs are to contain")
 if(ONEBIT_STATIC_LIBRARIES)
   list(PREPEND CMAKE_PREFIX_PATH ${ONEBIT_STATIC_LIBRARIES})
@@ -24,8 +25,8 @@ if(dnnl_VERSION VERSION_LESS 2.6 OR dnnl_VERSION VERSION_GREATER_EQUAL 4)
   message(FATAL_ERROR "oneDNN ${dnnl_VERSION} (${dnnl_DIR}) cannot be used: onebit needs 2.6 or "
     "later, or 3. Name the folder of another's dnnl-config.cmake with -Ddnnl_DIR=FOLDER")
 endif()
-# Loops run on OpenMP's threads beside a oneDNN that does, and otherwise on a pool of onebit's own, which
-# oneDNN then shares (base/parallel_parts_pool.cc).
+# Loops run on OpenMP's threads if oneDNN's do. Otherwise they run on a pool of onebit's own
+# threads, which oneDNN shares (base/parallel_parts_pool.cc).
 set(ONEBIT_OWN_POOL OFF)
 if(DNNL_CPU_RUNTIME STREQUAL "THREADPOOL" OR ONEBIT_SANITIZE MATCHES "thread")
   set(ONEBIT_OWN_POOL ON)

@@ -13,8 +13,8 @@ if(ONEBIT_CUDA STREQUAL "EMULATED")
 endif()
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Of the floor `kernels`, the types in the arguments of operations; of `attention`, the contract; of `cli`, which is a
-# program, nothing.
+# The floor `kernels` installs the types in the arguments of operations, and `attention` its
+# contract. `cli` is a program and installs no header.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "/onebit/(math/kernels|program/cli)$" EXCLUDE

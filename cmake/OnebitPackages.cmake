@@ -1,5 +1,5 @@
-# Packages for Debian (`./run package`): the program, and what it loads when MPI starts it, which alone
-# needs Open MPI.
+# Two packages for Debian (`./run package`): the program, and the shared object that it loads when
+# MPI starts it. Only the second needs Open MPI.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "The maintainers of onebit <onebit@localhost>")

@@ -19,8 +19,9 @@ if(ONEBIT_QUICK_BUILD)
     -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
 endif()
 
-# onebit_compile_quickly(target first_target HEADERS): does so with ONEBIT_QUICK_BUILD. The first target
-# compiles the headers, the others of its kind reuse them.
+# onebit_compile_quickly(target first_target HEADERS): compiles the target like this if
+# ONEBIT_QUICK_BUILD is on. The first target compiles the headers, and the others of its kind reuse
+# them.
 function(onebit_compile_quickly target first)
   if(ONEBIT_QUICK_BUILD AND target STREQUAL first)
     target_precompile_headers(${target} PRIVATE ${ARGN})

@@ -12,7 +12,7 @@ endif()
 # they wait would keep the other tests from their processors.
 set(ONEBIT_TEST_ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none OMP_WAIT_POLICY=passive)
 
-# The seconds a test may take, if it is `seconds` without sanitizers.
+# The time limit of a test whose limit without sanitizers is `seconds`.
 function(onebit_test_timeout seconds result)
   if(ONEBIT_SANITIZE)
     math(EXPR seconds "3 * ${seconds}")
@@ -69,8 +69,8 @@ if(ONEBIT_SANITIZE)
     set(ONEBIT_KERNEL_OPTIONS "--param=asan-use-after-return=0")
   endif()
   set(asan_options allocator_may_return_null=1:detect_stack_use_after_return=1)
-  # Open MPI's modules are unloaded before leaks are looked for: what they kept cannot be told by
-  # name. The same code runs on thread ranks with leaks looked for.
+  # Open MPI unloads its modules before leaks are searched for, so their leaks cannot be excluded by
+  # name. Tests with ranks as threads run the same code, and leaks are searched for there.
   set(ONEBIT_MPI_TEST_ENVIRONMENT ASAN_OPTIONS=${asan_options}:detect_leaks=0)
   set(suppressions ${PROJECT_SOURCE_DIR}/tools/sanitizers)
   list(APPEND ONEBIT_TEST_ENVIRONMENT

@@ -1,8 +1,8 @@
 # Test cases that a build leaves out, or runs in one schedule only. Every pattern must match a test
 # (case_lists).
 
-# The tests that use a device run on the emulated one, once in every schedule; the other tests are the same
-# in every build.
+# The tests that use a device run on the emulated device, once in every schedule. The other tests
+# are the same in every build.
 set(ONEBIT_EMULATED_TESTS device ops attention updates comm transport compress model training pretrain squad classify tag embed
     emulated_cuda
     emulated_backend
@@ -34,12 +34,12 @@ set(ONEBIT_RACE_CASES "EmulatedRaces.*:*BlockRaces.*:Backends/*/cuda_f16:Devices
 *AttentionTest.RepeatsItself/cuda_f32:-*LinearTest.*:*RepeatsItself/cuda_f16:*CastsRound*:*KeepsTheBits*:\
 *TheSquaredSketch*")
 # It also leaves out tests of numbers over many steps whose threads call the same functions as in other
-# tests.
+# tests, and a child without exec() whose parent has threads, because it cannot start threads there.
 set(ONEBIT_LONG_THREADED_CASES "UpdateBound.EntriesWhose*:UpdateBound.RowsOfRare*:UpdateBound.HeavyTails:\
 UpdateBound.AllGradients*:OneBitLamb.StepsHaveTheLength*:OneBitLamb.RatiosAreThoseOfLamb:ZeroOneAdam.LocalUpdatesFollowAdam:\
 ZeroOneReference.FollowsTheRestatement*:ResidualPlacement.AChangedCut*:StateBytes.AreWhatIsHeld*:\
 CompressedOptimizer.LoadsIntoAUsedOne*:EngineClipping.TheNormIsFollowed*:Engine.UpdatesFollowAdams*:\
-WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*")
+WireCost.*:ParseJson.TakesTime*:StoreWriter.KeepsDuplicates*:PrepareTest.KilledRuns*")
 
 # Adds a test that every case listed above exists in the programs of this build.
 function(onebit_test_case_lists)

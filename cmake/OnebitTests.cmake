@@ -29,9 +29,9 @@ GTEST_OUTPUT=json:${results}/${name}_${suffix}.json")
   endforeach()
 endfunction()
 
-# Tests are the same in every build, so a build with the emulated device can link a release build's test
-# objects with its own floors. The exceptions depend on how floors are compiled (such as their
-# instruction sets); the first of them compiles the headers for the others.
+# Tests are the same in every build, so a build with the emulated device can link a release build's
+# test objects with its own floors. The exceptions depend on how floors are compiled, for example on
+# their instruction sets. The first of them compiles the headers for the others.
 set(ONEBIT_TESTS_FROM "" CACHE PATH "A release build whose test objects a build for tests takes")
 mark_as_advanced(ONEBIT_TESTS_FROM)
 set(ONEBIT_COMPILED_TESTS emulated_cuda emulated_backend compress kernels)
@@ -55,7 +55,7 @@ endfunction()
 function(onebit_compiled_test name)
   add_executable(test_${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE onebit_warnings onebit_caller)
-  # What takes time is in the floors; tests compile in two thirds of the time with -O1.
+  # What takes time is in the floors. With -O1 tests compile in two thirds of the time.
   target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set(first base)
   if(ONEBIT_CUDA STREQUAL "EMULATED")

@@ -1,5 +1,5 @@
-// Uses onebit's encoder in a program of one's own: reads passages from standard input, one per
-// line, and writes the outputs of the model to a safetensors file:
+// Uses onebit's encoder in a program of your own: reads passages from standard input, one per line,
+// and writes the outputs of the model to a safetensors file:
 //   tokens [rows] i32, starts [passages + 1] i32, hidden [rows, hidden] f32 (the last layer), and
 //   if the model has a question-answering head, answers [rows, 2] f32 (first and last token).
 //

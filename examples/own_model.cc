@@ -1,4 +1,4 @@
-// Trains a model of one's own with onebit's engine: a two-layer perceptron that learns whether a
+// Trains a model of your own with onebit's engine: a two-layer perceptron that learns whether a
 // point is inside a circle, data parallel on four ranks (threads of this process), with 1-bit Adam.
 // Under mpirun, transport::World provides the communicator instead of run_thread_world().
 //

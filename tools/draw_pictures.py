@@ -22,7 +22,7 @@ KINDS = {
     "owner": (("#dafbe1", "#4ac26b"), ("#033a16", "#2ea043")),
     "disk": (("#fbefff", "#c297ff"), ("#3c1e70", "#8957e5")),
 }
-INK = {"page": ("#ffffff", "#0d1117"), "ink": ("#1f2328", "#e6edf3"), "faint": ("#59636e", "#9198a1")}
+INK = {"page": ("#ffffff", "#0d1117"), "ink": ("#1f2328", "#e6edf3"), "faint": ("#59636e", "#b1bac4")}
 
 
 def style():
@@ -86,7 +86,7 @@ def step():
     picture.text(436, 24, "backward pass, last layer first", "faint small", "end")
     picture.box(512, 36, 78, 44, "compute", "update")
     picture.line((504, 124), (551, 124), (551, 82))
-    picture.text(10, 116, "exchange thread:", "ink bold")
+    picture.text(10, 116, "exchange thread:", "ink bold small")
     picture.text(10, 136, "sends what is ready", "faint small")
     picture.text(10, 196, "a bucket after the freeze: one bit per element in both directions", "ink bold")
     picture.text(10, 236, "this rank", "faint small")

@@ -1,4 +1,4 @@
-"""Trains a character model of one's own with 1-bit Adam, on one process or on several.
+"""Trains a small model of characters with 1-bit Adam, in one process or in several.
 
     python examples/python/own_module.py FILE [STEPS]
     torchrun --nproc-per-node 2 examples/python/own_module.py FILE [STEPS]

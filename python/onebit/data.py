@@ -30,7 +30,8 @@ class TokenStore:
     """
 
     def __init__(self, folder: Folder) -> None:
-        """Opens the store. Errors: no store, an unfinished or damaged one, one of samples."""
+        """Opens the store. Errors: the folder is no store, an unfinished or damaged store, or a
+        store of samples."""
         self.folder = arguments.path(folder, "folder")
         self._store = _core.TokenStore(self.folder)
 
@@ -137,7 +138,7 @@ class Batches:
         return self.steps * self.accumulation
 
     def __getitem__(self, number: int) -> Arrays:
-        """Micro-step `number`. IndexError: the run has no such one."""
+        """Micro-step `number`. IndexError: the run has no such micro-step."""
         place = arguments.whole(number, "number")
         if place < 0:
             place += len(self)

@@ -1,8 +1,8 @@
 """Trained models from their folders: texts in, numpy arrays out.
 
 A folder is one of Hugging Face's, a checkpoint of onebit, or the folder of a run, whose latest
-checkpoint is then meant. Every model computes without Python's lock. One object makes one call at a
-time, whichever threads call it. `threads` is the number of cores that a call uses, at first all.
+checkpoint is then used. Every model computes without Python's lock. One object makes one call at a
+time, whichever threads call it. `threads` is the number of cores that a call uses, by default all.
 `compute` is "f32", "bf16" (on processors with bf16 instructions about twice as fast) or "auto", the
 type of the device. Errors in folders and texts are `onebit.Error`.
 """
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Encoder:
     """Turns texts into vectors whose inner products or cosines compare their meanings.
 
-    Without a setting the folder decides (the files of sentence-transformers), and otherwise it is
-    the mean of at most 128 tokens, not normalized, without a prompt.
+    A setting that is not given comes from the folder (the files of sentence-transformers). If the
+    folder has none, the vector is the mean of at most 128 tokens, not normalized, without a prompt.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class Classifier:
         compute: str = "f32",
         threads: int | None = None,
     ) -> None:
-        """Loads the model. Texts of more than `max_sequence_length` tokens, at first 128, are cut.
-        `batch_size` texts are computed at once."""
+        """Loads the model. Texts of more than `max_sequence_length` tokens, by default 128, are
+        cut. `batch_size` texts are computed at once."""
         self._model = _core.Classifier(
             arguments.path(folder, "folder"),
             arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
@@ -177,14 +177,14 @@ class QuestionAnswering:
     """Finds the answer to a question in a text (SQuAD)."""
 
     def __init__(self, folder: Folder, *, compute: str = "f32", threads: int | None = None) -> None:
-        """Loads the model. Its windows, and whether it may abstain, are those of its training."""
+        """Loads the model. Its windows, and whether it may abstain, are as in its training."""
         self._model = _core.QuestionAnswering(
             arguments.path(folder, "folder"), arguments.text(compute, "compute"),
             arguments.maybe(arguments.small, threads, "threads"))
 
     def answer(self, question: str, text: str, *, may_abstain: bool | None = None) -> str:
-        """Returns the answer, a part of `text`, or "" if there is none. `may_abstain` is whether there
-        may be none, at first what the model was trained for."""
+        """Returns the answer, a part of `text`, or "" if there is none. `may_abstain` says whether
+        there may be none, by default as in the model's training."""
         return self._answer(question, text, may_abstain)[0]
 
     def candidates(self, question: str, text: str, *,

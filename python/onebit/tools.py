@@ -90,10 +90,10 @@ def convert(
 ) -> list[str]:
     """Turns any BERT checkpoint into a Hugging Face folder, which must not exist yet.
 
-    `source` is "safetensors", "torch", "tensorflow" or "deepspeed" (found by itself), `hidden_act`
-    "gelu" or "gelu_new", `dtype` "f32", "bf16" or "f16" (as it is), `naming` "huggingface",
-    "plain", "fused" or "google". `drop` has the beginnings of names that are left out. Returns
-    sentences about what was found and decided.
+    `source` is "safetensors", "torch", "tensorflow" or "deepspeed" (detected by default),
+    `hidden_act` "gelu" or "gelu_new", `dtype` "f32", "bf16" or "f16" (by default the type in the
+    file), `naming` "huggingface", "plain", "fused" or "google". `drop` has the beginnings of names
+    that are left out. Returns sentences about what was found and decided.
     """
     return _core.convert(
         arguments.path(input, "input"), arguments.path(output, "output"),
@@ -124,7 +124,8 @@ def plan(
     """Predicts memory, time and energy of a pre-training on a cluster (docs/plan.md has the keys).
 
     `bandwidth` is "10Gb/s" or the like. `measured` is what `onebit doctor --output` wrote on such a
-    machine: without it this machine is measured for some seconds. `watts` are a machine's.
+    machine: without it this machine is measured for some seconds. `watts` is the power of one
+    machine.
     """
     found: dict[str, Any] = json.loads(_core.plan(
         arguments.recipe(recipe, overrides), arguments.small(hosts, "hosts"),

@@ -21,7 +21,7 @@ class Callbacks:
 
     def on_step(self, record: dict[str, Any]) -> None:
         """Called after every step with its line of `metrics.jsonl`: "step", "loss",
-        "learning_rate", "metrics" and others. A step that was skipped has none."""
+        "learning_rate", "metrics" and others. A skipped step has no line."""
 
     def on_evaluation(self, record: dict[str, Any]) -> None:
         """Called after every evaluation with its line of `metrics.jsonl`."""
@@ -73,9 +73,10 @@ def train(
     values: {"run.steps": 100}, or ["run.steps=100"]. `data` is the training file, or for
     pre-training the store: several stores, or {store: weight}. `valid` is evaluated during the run,
     for pre-training also {name: store}. `model` is where a fine-tuning or a continued pre-training
-    starts. `resume` continues from the latest checkpoint in `output`, or from the tag that it is.
-    `quiet` leaves out the tables, and the measurement for the first one. `device` is "cpu", "cuda"
-    or "auto". `threads` of 0 are all processors, divided among the ranks of this machine.
+    starts. `resume` continues from the latest checkpoint in `output`, or from the checkpoint whose
+    tag it is. `quiet` leaves out the tables, and the measurement that the start table needs.
+    `device` is "cpu", "cuda" or "auto". With 0 `threads` the ranks of this machine share all its
+    processors.
 
     In a process that torchrun, mpirun or srun has started, all ranks train together: each makes the
     same call. Under MPI a process can train once.

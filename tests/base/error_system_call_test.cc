@@ -9,7 +9,7 @@
 namespace onebit {
 namespace {
 
-// As formatting a message may do.
+// Formatting a message may change errno like this.
 std::string text_that_changes_errno() {
   errno = ENOENT;
   return "file";

@@ -140,7 +140,7 @@ TEST(ParseJson, TakesTimeInProportionToTheKeys) {
     std::string text = "{\"vocab\": {";
     for (int i = 0; i < keys; ++i) text += fmt::format("{}\"word{}\": {}", i ? "," : "", i, i);
     text += "}}";
-    // Of this thread, which other programs do not lengthen.
+    // The processor time of this thread, which other programs do not lengthen.
     const double before = thread_processor_seconds();
     const Json json = parse_json(text, "tokenizer.json");
     EXPECT_EQ(json.at("vocab").size(), static_cast<size_t>(keys));

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <cmath>
 #include <filesystem>
@@ -28,6 +29,15 @@ TEST(SharedLibrary, CallsItsFunctions) {
   SharedLibrary library(kMath, "install it");
   EXPECT_EQ(twice_at_zero(library, "cos"), 2);
   EXPECT_STREQ(library.problem(), "");
+}
+
+TEST(SharedLibrary, LoadingItChangesNothingAboutSignals) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  const SharedLibrary library(ONEBIT_HANGUP_LIBRARY, "build it");
+  EXPECT_EQ(::signal(SIGHUP, before), SIG_IGN);
+  void* const loaded = dlopen(ONEBIT_HANGUP_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(loaded, nullptr);
+  dlclose(loaded);
 }
 
 TEST(SharedLibrary, IsFoundWhereItWasWhenBuilt) {

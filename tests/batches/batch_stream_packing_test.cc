@@ -61,7 +61,7 @@ class PackedStreamTest : public BatchStreamTest {
     return static_cast<uint64_t>(std::upper_bound(offsets.begin(), offsets.end(), place_of(token)) -
                                  offsets.begin() - 1);
   }
-  // Those of the first epoch.
+  // Returns the samples of the first epoch.
   Samples epoch(const PairOptions& pairs, const std::shared_ptr<const corpus::TokenStore>& store) {
     const BatchStreamOptions options{.seed = 6, .micro_batch = 1, .pairs = pairs};
     const uint64_t samples = BatchStream({{store}}, options).first_epoch_examples();

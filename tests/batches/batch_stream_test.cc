@@ -160,7 +160,7 @@ TEST_F(BatchStreamTest, ResumesLateWithoutCuttingEarlierEpochsAgain) {
         resumed.build(samples + 5 * step, 0, other);
         ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples << " " << step;
       }
-      // Also works before the mark, by building again the skipped samples.
+      // Samples before the mark are built again.
       unbroken.build(samples / 3, 0, one);
       resumed.build(samples / 3, 0, other);
       ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples;
@@ -227,7 +227,7 @@ TEST_F(BatchStreamTest, MixesStoresByWeight) {
   EXPECT_GT(positions[1].epoch, 1u);
   const auto samples = collect({{store_, 1}, {small, 3}}, options, 0, 40);
   EXPECT_EQ(samples.size(), 400u);
-  // By size when no weight is given.
+  // Without weights, stores are mixed by their size.
   BatchStream by_size({{store_}, {small}}, options);
   const uint64_t epoch = by_size.first_epoch_examples();
   const auto ends = by_size.positions(epoch);

@@ -61,7 +61,7 @@ TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
     auto copy = std::make_shared<int>();
     const std::weak_ptr<int> seen = copy;
     checkpoints.save(run.engine(), {}, [copy = std::move(copy)](const Path&) {});
-    // Without a call that waits for the writer.
+    // The writer ends without a call that waits for it.
     for (int i = 0; i < 1000 && !seen.expired(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

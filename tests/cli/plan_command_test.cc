@@ -146,7 +146,7 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
       {"plan --bandwidth 1Gb/s --svg " + at("tiny.json") + "/plan.svg --recipe " + at("tiny.json") +
            " --measured " + at("here.json"),
        "tiny.json/plan.svg: cannot be written"},
-      // Without a measurement, which would take some seconds.
+      // The error comes before the measurement, which would take some seconds.
       {"plan --bandwidth 1Gb/s --svg /proc/plan.svg --recipe " + at("tiny.json"),
        "error: /proc/plan.svg: cannot be written: cannot create a file in /proc: "}};
   for (const auto& [arguments, word] : cases) {

@@ -44,7 +44,7 @@ TEST_F(PrepareCommand, OverwritesTheTargetOfALink) {
   EXPECT_EQ(vocabulary("store"), 40);
 }
 
-// As names of Latin-1 are.
+// Names in Latin-1 are not UTF-8.
 TEST_F(PrepareCommand, AcceptsInputWhoseNameIsNotUtf8) {
   files::create_directories(folder_ / "texts");
   files::copy(folder_ / "text.txt", folder_ / "texts/b\xff.txt");

@@ -88,7 +88,7 @@ TEST(HostCheck, ComparesWithWhatIsExpected) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].what,
             "corpus: different content than when this launch began: restore the previous content");
-  // Where nothing of an input is expected, it is what most hosts have.
+  // If nothing is expected of an input, it must be what most hosts have.
   std::optional<Expected> less = expected;
   less->facts.inputs.pop_back();
   EXPECT_THAT(compare_hosts(alike, kTwo, {}, less).wrong, IsEmpty());

@@ -24,7 +24,7 @@ std::string output_of(Subprocess& process) {
 
 TEST(Subprocess, WhatAPipeDoesNotTakeIsWrittenLater) {
   Subprocess process({"sh", "-c", "sleep 0.2; cat"});
-  // As small as the kernel makes the pipes of a user who has many.
+  // The kernel makes pipes so small for a user who has many.
   ASSERT_GT(::fcntl(process.input(), F_SETPIPE_SZ, 4096), 0);
   std::string text;
   for (int i = 0; i < 30000; ++i) text += std::to_string(i) + "\n";

@@ -49,7 +49,7 @@ class Rank {
 
   Context& context() { return context_; }
   const std::vector<float>& values() const { return values_; }
-  // After finish().
+  // Valid after finish().
   const std::vector<int64_t>& sent() const { return sent_; }
   // Waits until `buckets` have left in this step. Returns false after so long that they never will.
   bool sends(size_t buckets) {
@@ -77,7 +77,7 @@ class Rank {
   OverlappedExchange overlapped_;
 };
 
-// From the end to the beginning, in ranges that are no buckets.
+// Announces all gradients from the end to the beginning, in ranges that are no buckets.
 void announce_all(Rank& rank) {
   for (int64_t end = kElements; end > 0; end -= 1500) {
     rank.ready(std::max<int64_t>(0, end - 1500), end);

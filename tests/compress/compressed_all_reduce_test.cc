@@ -52,7 +52,7 @@ void expect_equal(Communicator& world, const Plan& plan, const Outcome& outcome,
 class CompressedRanks : public ::testing::TestWithParam<int> {};
 
 TEST_P(CompressedRanks, EqualTheReferenceBitForBit) {
-  // From less than a block a rank to several buckets with a partial end.
+  // The sizes go from less than a block per rank to several buckets with a partial end.
   for (const int64_t elements : {int64_t{3}, int64_t{2048}, int64_t{5000}, int64_t{40001}}) {
     for (const bool still : {false, true}) {
       const Plan plan{.elements = elements, .still = still, .options = {}};

@@ -300,7 +300,7 @@ TEST(SignCodecScales, WhatIsTooSmallForACodeStaysInTheResidual) {
 
 TEST(SignCodecScales, CodesChangeHalfWayBetweenScales) {
   for (int k = 0; k < 15; ++k) {
-    // Of the base, which is pi / 2 rounded to bf16.
+    // The limit is a multiple of the base, which is pi / 2 rounded to bf16.
     const double limit = std::exp2(-(k + 0.5) / 2) * 1.5703125 / double{kSignGain};
     // One element a row: a sum of several would be rounded.
     std::vector<float> values(2048);

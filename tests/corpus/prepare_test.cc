@@ -289,9 +289,6 @@ TEST_F(PrepareTest, FullDiskIsAnErrorWithThePath) {
 // If preparing is killed at any moment, it leaves nothing that looks complete, and the next run
 // works.
 TEST_F(PrepareTest, KilledRunsLeaveNoStore) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "this sanitizer starts no thread in the child of a process with threads";
-#endif
   std::string text;
   while (text.size() < 20'000'000) text += "The queens said, the king said.\n\n";
   PrepareOptions made = options({write("in.txt", text)});

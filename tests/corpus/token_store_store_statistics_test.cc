@@ -11,7 +11,7 @@
 namespace onebit::corpus {
 namespace {
 
-// By sorting all lengths.
+// Compares with figures that come from sorting all lengths.
 void expect_lengths(const LengthStatistics& found, std::vector<uint64_t> lengths) {
   std::sort(lengths.begin(), lengths.end());
   const auto sum = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});

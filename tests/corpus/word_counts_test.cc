@@ -9,7 +9,7 @@
 namespace onebit::corpus {
 namespace {
 
-// With few hashes, so that different words meet in the table.
+// The words have few hashes, so that different words meet in the table.
 TEST(WordCounts, CountAsAMapDoes) {
   RandomSequence random(2, 1, 0);
   WordCounts counts, others;

@@ -30,8 +30,8 @@ TEST(ReadySeconds, ABucketWaitsForAllOfItselfAndForThoseBefore) {
   EXPECT_EQ(ready_seconds(four_buckets(), pass), (std::vector<double>{3, 3, 4, 9}));
 }
 
-// Heads until 1, embeddings after 3: two seconds of layers, and half as much of them in the forward
-// pass.
+// The heads end at 1 and the embeddings begin at 3, so layers take two seconds, and half as long in
+// the forward pass.
 TEST(ShareOfLayers, ShortensThePartOfTheLayers) {
   const PassTimes half = with_share_of_layers(even_pass(), 0.5);
   EXPECT_DOUBLE_EQ(half.backward_seconds, 3);
@@ -80,8 +80,8 @@ TEST(StepPrediction, CompressingTakesTheProcessorFromTheBackwardPass) {
   EXPECT_DOUBLE_EQ(
       predict_step(four_buckets(), {.pass = even_pass(), .bucket = cheap_wire}).step_seconds,
       6 + 4 * 0.5);
-  // Without overlap the wire carries one bucket while the next is compressed: of the two, the
-  // longer is seen, and of the other one bucket.
+  // Without overlap the wire carries one bucket while the next is compressed. The longer of the two
+  // determines the time, and the other adds one bucket.
   const PhaseCosts behind{.pass = even_pass(),
                           .overlap = false,
                           .bucket = {.wire_seconds = 2, .processor_seconds = 0.5}};

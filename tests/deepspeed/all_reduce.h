@@ -32,7 +32,7 @@ class AllReduce {
   void save(StateWriter&, const std::string& suffix = "") const;
   void load(const StateReader&, const std::string& suffix = "");
   int64_t size_bytes() const;  // of the residuals
-  // Of the last run: scale and sign bytes of this rank as worker and as server.
+  // Scale and sign bytes of this rank in the last run, as worker and as server.
   float worker_scale() const { return worker_scale_; }
   float server_scale() const { return server_scale_; }
   std::span<const uint8_t> worker_signs() const { return worker_signs_; }

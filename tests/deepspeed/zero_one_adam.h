@@ -42,7 +42,7 @@ class ZeroOneAdam : public optim::Optimizer {
   int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
   int64_t state_bytes() const override;
 
-  // After the last step.
+  // The intervals after the last step.
   int64_t variance_interval() const { return variance_interval_; }
   int64_t local_interval() const { return local_interval_; }
   // Whether ranks have made local updates since the last synchronization.

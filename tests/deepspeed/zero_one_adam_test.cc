@@ -31,7 +31,7 @@ ZeroOneAdamOptions golden_options() {
 using Rank = GoldenRank<ZeroOneAdam, ZeroOneAdamOptions>;
 using Four = std::array<double, 4>;
 
-// After update k, in one row for all ranks, or one for each.
+// The values after update k: one row for all ranks, or one row for each.
 const std::map<int64_t, std::vector<Four>> kTrace = {
     {3, {{.39097239, .17258458, -.017917501, -.3417332}}},
     {4, {{.36408233, .15722005, -.030144674, -.34585753}}},

@@ -68,7 +68,7 @@ TEST(RankingLoss, FollowsItsFormulaAndItsDifferences) {
     const Outcome got = run(vectors, examples, parts, scale, weight, {0, examples});
     Matrix x = matrix_of(vectors);
     const std::vector<double> losses = reference::ranking_losses(x, parts, scale);
-    // Scores up to `scale` in f32, whose cosines are sums of 13 products.
+    // Scores are at most `scale`, in f32, and their cosines are sums of 13 products.
     const double error = 13 * scale * 0x1p-24;
     EXPECT_NEAR(got.result.loss_sum, reference::total(losses),
                 static_cast<double>(examples) * 4 * error);
@@ -87,15 +87,16 @@ TEST(RankingLoss, FollowsItsFormulaAndItsDifferences) {
       return weight * reference::total(reference::ranking_losses(x, parts, scale));
     });
     for (size_t i = 0; i < wanted.data.size(); ++i) {
-      // Gradients are at most scale * weight / the shortest length, 0.1, with the scores' errors in
-      // their probabilities.
+      // Gradients are at most scale * weight / 0.1, where 0.1 is the shortest length. The errors of
+      // the scores are in their probabilities.
       ASSERT_NEAR(double{got.gradients[i]}, wanted.data[i], 10 * scale * weight * 4 * error + 1e-8)
           << i;
     }
   }
 }
 
-// Each rank computes the gradients of its own vectors, which equal the whole batch's.
+// Each rank computes the gradients of its own vectors, which equal the gradients of the whole
+// batch.
 TEST(RankingLoss, PartsOfRanksAreThoseOfTheWhole) {
   constexpr int64_t kExamples = 6, kParts = 3;
   const std::vector<float> vectors = vectors_of(kExamples, kParts);

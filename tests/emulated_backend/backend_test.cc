@@ -1,5 +1,5 @@
-// The backend where calls of CUDA fail, and which devices it touches: what only the emulated device
-// can be asked for.
+// Tests the backend when calls of CUDA fail, and which devices it uses. Only the emulated device
+// can show either.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(EmulatedBackend, AdviceFitsTheError) {
   EXPECT_EQ(message_of([] { check_cuda(cudaSuccess, "cudaMemcpy"); }), "(no error)");
 }
 
-// A build for compute capability 9.0 alone, on a device of 8.0.
+// The build has code for compute capability 9.0 alone, and the device has 8.0.
 TEST(EmulatedBackend, ADeviceWithoutCodeIsRefusedByName) {
   fail_call("cudaFuncGetAttributes", 1);
   const std::string error = message_of([] { Context::cuda(0); });
@@ -113,7 +113,7 @@ TEST(EmulatedBackend, AProductWithoutMemoryForItsSampleIsComputed) {
   }
 }
 
-// What a rank does on its device, on threads of its own too.
+// Does what a rank does on its device, also on other threads.
 void work_on(int device_index) {
   const Device device{DeviceType::kCuda, device_index};
   Context context = Context::cuda(device_index);

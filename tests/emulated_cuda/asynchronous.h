@@ -48,8 +48,8 @@ class AsyncProducts {
   // Back to the state of a new thread.
   void reset();
   // `compute` changes the `count` values of `result`. Several products may have the same `result`,
-  // and each adds to the result of the one before. Faults: copies that have arrived, or registers,
-  // are hidden from products.
+  // and each adds to the result of the one before. Fault: copies that have arrived, or registers,
+  // are still hidden from products.
   void start(float* result, size_t count, std::function<void(float*)> compute);
   void end_group();
   // Waits for all groups. Registers are hidden from then on, since the thread may change them.

@@ -162,7 +162,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
       ASSERT_TRUE(trace.outcomes[static_cast<size_t>(step - 1)].adam);
       const auto [distance, cosine] = *trace.outcomes[static_cast<size_t>(step - 1)].adam;
       const bool exact = step <= 60;
-      // Without noise between samples it moves too far, with exact clipping equally.
+      // Without noise between samples it moves too far, and just as far with exact clipping.
       const double tolerance = micro == kAll ? 0.2 : 0.1;
       EXPECT_NEAR(distance, 1, exact ? 1e-3 : tolerance) << step << " of " << world << more;
       EXPECT_GT(cosine, exact ? 0.999 : 0.9) << step << " of " << world << more;

@@ -21,7 +21,7 @@ class PickleBuilder {
     text_ += '\n';
     return *this;
   }
-  // As Python 2 wrote str.
+  // Writes a text as Python 2 wrote str.
   PickleBuilder& old_text(std::string_view text) {
     text_ += 'U';
     text_ += static_cast<char>(text.size());

@@ -7,7 +7,8 @@
 namespace onebit::formats {
 namespace {
 
-// The names that are variables of an optimizer or a program, beside a kernel [4, 6] and a bias [6].
+// Returns which of the names count as variables of an optimizer or a program. The file also has a
+// kernel [4, 6] and a bias [6].
 std::set<std::string> skipped_of(const std::vector<std::pair<std::string, Shape>>& others) {
   std::vector<TensorEntry> entries = {{"bert/pooler/dense/kernel", DType::kF32, {4, 6}},
                                       {"bert/pooler/dense/bias", DType::kF32, {6}}};

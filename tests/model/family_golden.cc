@@ -14,7 +14,7 @@
 namespace onebit::model {
 namespace {
 
-// As in the tool.
+// tools/make_encoder_goldens.py has the same figures.
 constexpr size_t kSteps = 3, kSamples = 8;
 constexpr double kRate = 1e-3, kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-4, kDecay = 0.01;
 constexpr double kTolerance = 1e-5;

@@ -152,7 +152,7 @@ int64_t uncounted_bytes(const EncoderConfig& config, DType compute) {
   return held - total_bytes(counted);
 }
 
-// What is not counted is a BERT's, and the sums of a bias of scores.
+// No family has more uncounted memory than BERT, apart from the sums of a bias of scores.
 TEST_P(ModelOf, HasTheMemoryOfItsReport) {
   for (const DType compute : {DType::kF32, DType::kBF16}) {
     const int64_t of_bert = uncounted_bytes(small_family("bert"), compute);

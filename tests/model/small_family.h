@@ -34,7 +34,7 @@ inline EncoderConfig small_family(const std::string& name) {
   return config;
 }
 
-// As GoogleTest takes it.
+// GoogleTest accepts no hyphen in a name.
 inline std::string family_test_name(std::string family) {
   std::replace(family.begin(), family.end(), '-', '_');
   return family;

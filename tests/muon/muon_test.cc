@@ -105,7 +105,7 @@ double cosine(const std::vector<float>& start, const std::vector<float>& a,
   return product / std::sqrt(square_a * square_b);
 }
 
-// After `updates`, two of them dense, on two ranks, where it is equal.
+// Returns the values after `updates`, two of them dense, which are equal on both ranks.
 std::vector<float> after(const optim::OptimizerRecipe& others, Sends sends, int64_t updates) {
   std::vector<std::vector<float>> ends(2), matrices(2);
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {

@@ -31,7 +31,7 @@ void expect_iterated(size_t rows, size_t columns) {
   const Matrix left = orthonormal_rows(side, rows, random);
   const Matrix right = orthonormal_rows(side, columns, random);
   std::vector<double> singular(side);
-  // From 1 down to 1/100, in equal ratios.
+  // The singular values fall from 1 to 1/100 in equal ratios.
   for (size_t i = 0; i < side; ++i) {
     singular[i] = std::pow(0.01, static_cast<double>(i) / static_cast<double>(side - 1));
   }

@@ -12,7 +12,7 @@
 namespace onebit::muon {
 namespace {
 
-// From 1 down to `least`, in equal ratios, to the power `power`.
+// Values that fall from 1 to `least` in equal ratios, to the power `power`.
 std::vector<double> spectrum(size_t count, double least, double power) {
   std::vector<double> values(count);
   for (size_t i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ TEST(Whitening, MakesSpectraFlat) {
   for (int i = 0; i < 500; ++i) whitening.observe(context, to_f32(gradient()).view());
   whitening.refresh(context);
 
-  // Of y, and of gradients: the mean square along each axis, largest over smallest.
+  // Returns, for y or for gradients, the mean square along each axis, largest over smallest.
   const auto spread = [&](bool white) {
     std::vector<double> squares(kSide);
     for (int i = 0; i < 200; ++i) {

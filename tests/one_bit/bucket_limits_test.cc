@@ -18,7 +18,7 @@ TrialOptions options_with(const Gradient& gradient) {
   return {.optimizer = onebit_adam_recipe({.freeze = {.step = kFreeze}}), .gradient = gradient};
 }
 
-// Of `rank` in `step`, squared, by bucket.
+// Returns the squared gradients of `rank` in `step`, summed by bucket.
 std::vector<double> squares_of(Trial& trial, const Gradient& gradient, int rank, int64_t step) {
   const comm::Buckets buckets = *trial.optimizer().limited_buckets();
   std::vector<double> squares(static_cast<size_t>(buckets.count()));

@@ -113,7 +113,7 @@ TEST(FreezeRule, NotWithTheLastUpdateOfTheRun) {
   }
   FreezeRule in_time({.step = 20}, kBeta2, {.total_steps = 21});
   EXPECT_EQ(frozen_after(in_time, 1, 21, norm), 20);
-  // Of a run of 20 updates that was extended by one.
+  // The rule of a run of 20 updates that was extended by one.
   FreezeRule extended({.step = 20}, kBeta2, {.total_steps = 21});
   EXPECT_EQ(frozen_after(extended, 21, 21, norm), 0);
 }

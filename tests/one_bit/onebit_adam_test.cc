@@ -242,7 +242,7 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
     for (const float one : state.own_buffers.at("owner_momentum")) difference -= one;
   }
   EXPECT_NE(owed, 0);
-  // Like gradients.
+  // The residuals are added to the momentum like gradients.
   EXPECT_NEAR(difference, 0.1 * owed, static_cast<double>(after.size()) * 40 * 0x1p-24);
 }
 

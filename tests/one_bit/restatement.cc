@@ -27,7 +27,7 @@ TrialElements TrialElements::of(const TrialOptions& options, bool lamb) {
     elements.decays[i] = name != "bias";
     if (lamb) elements.tensors[i] = name;
   }
-  // With its hidden rows.
+  // The padding rows of the table are looked up as well.
   for (size_t i = 0; i < 48 * 96; ++i) elements.looked_up[i] = true;
   return elements;
 }

@@ -55,7 +55,7 @@ class Restatement {
   void freeze();
   // Returns y of one source, and updates its variance and its sums.
   std::vector<float> normalize(int source, int64_t number, double memory);
-  // After an exchange, for which one number per block is sent.
+  // Called after an exchange, for which one number per block is sent.
   void follow_level(double memory);
 
   TrialElements elements_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "onebit/exchange/one_bit/onebit_adam.h"
 #include "tests/base/message_of.h"
@@ -150,6 +151,56 @@ TEST(StillEntries, WakingCostsARankTheSameOnManyRanks) {
       return 0;
     });
   }
+}
+
+// XLM-R's vocabulary, of which a batch has a few words. A still row stays where it is bit for bit.
+// Its signs travel like all others, a bit an element, and mean nothing. A row that wakes is sent
+// once, with a byte for each row that still may wake.
+TEST(StillEntries, RowsOfALargeVocabulary) {
+  constexpr int64_t kRows = 250'002, kFew = 4, kStored = kRows + 8;
+  constexpr int kWakes = 11;
+  const auto is_seen = [](int64_t row) { return row % 997 == 5; };
+  const Gradient of_words = [&](int rank, int64_t step, int64_t place) {
+    const int64_t row = place / kFew;
+    if (place >= kRows * kFew || is_seen(row)) return noisy_gradient(rank, step, place);
+    return row == kRows - 1 && rank == 1 && step >= kWakes ? 0.5f : 0.0f;
+  };
+  const TrialOptions options{
+      .optimizer = onebit_recipe(), .gradient = of_words, .rows = kRows, .columns = kFew};
+  const auto values = on_ranks(2, options, [&](Trial& trial) {
+    trial.steps(kFreeze);
+    const std::vector<float> frozen = trial.values();
+    int64_t seen = 0, sent = trial.optimizer().wire_bytes_sent();
+    for (int64_t row = 0; row < kRows; ++row) seen += is_seen(row) ? 1 : 0;
+    const auto sent_by_a_step = [&] {
+      const int64_t before = std::exchange(sent, trial.optimizer().wire_bytes_sent());
+      return sent - before;
+    };
+    for (int step = kFreeze + 1; step < kWakes; ++step) {
+      EXPECT_EQ(trial.step().still_elements, (kStored - seen) * kFew);
+    }
+    const int64_t bytes = sent_by_a_step() / (kWakes - 1 - kFreeze);
+    const int64_t elements = trial.table().size_elements();
+    EXPECT_GT(bytes, elements / 8);
+    EXPECT_LT(bytes, 2 * elements / 15);
+    const std::vector<float> now = trial.values();
+    const auto row_at = [&](const std::vector<float>& flat, int64_t row) {
+      return std::vector<float>(flat.begin() + row * kFew, flat.begin() + (row + 1) * kFew);
+    };
+    int64_t moved = 0;
+    for (int64_t row = 0; row < kStored; ++row) {
+      const bool is_equal = row_at(now, row) == row_at(frozen, row);
+      EXPECT_TRUE(is_equal || is_seen(row)) << row;
+      moved += is_equal ? 0 : 1;
+    }
+    EXPECT_EQ(moved, seen);
+    EXPECT_EQ(trial.step().woken_elements, kFew);
+    EXPECT_LE(sent_by_a_step(), bytes + kStored + 300);
+    EXPECT_EQ(trial.step().woken_elements, 0);
+    EXPECT_NE(row_at(trial.values(), kRows - 1), row_at(frozen, kRows - 1));
+    return trial.values();
+  });
+  EXPECT_EQ(values[0], values[1]);
 }
 
 TEST(StillEntries, SkippedStepWakesNothing) {

@@ -117,7 +117,7 @@ TEST(ZeroOneAdam, ResumesExactlyInEveryPhase) {
   }
 }
 
-// From an exchange and from between two of them.
+// The checkpoints were saved at an exchange, and between two exchanges.
 TEST(ZeroOneAdam, ResumesOnOtherRanks) {
   const TrialOptions options{.optimizer = recipe()};
   for (const int at : {10, 20, 27}) {

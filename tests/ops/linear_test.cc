@@ -25,7 +25,7 @@ constexpr Size kSizes[] = {{1, 1, 1},       {5, 3, 7},     {33, 96, 2},     {130
 
 constexpr ActivationKind kKinds[] = {ActivationKind::kGeluErf, ActivationKind::kGeluTanh,
                                      ActivationKind::kRelu};
-// Of an activation's value or slope, as in activation_test.cc.
+// The relative error of an activation's value or slope, as in activation_test.cc.
 constexpr double kArithmetic = 16 * 0x1p-24;
 
 // The derivative of tanh-GELU's slope by its tanh.

@@ -93,7 +93,7 @@ TEST_P(CrossEntropyTest, ClassWeightsMultiplyLossAndGradient) {
                             .losses = losses.view(),
                             .correct = {},
                             .class_weights = on_weights.view()});
-  // As above, times the largest weight.
+  // The tolerance is the one above, times the largest weight.
   const double absolute = 7.25 * 64 * 0x1p-24;
   expect_near(losses, as_column(wanted.losses), 0x1p-23, absolute, "losses");
   expect_near(on_logits, wanted.gradient, epsilon(), absolute, "gradient");

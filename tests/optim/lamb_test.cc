@@ -122,8 +122,8 @@ TEST(Lamb, WithoutRatiosIsAdam) {
   }
 }
 
-// DeepSpeed's two warm-up steps of 1-bit LAMB, which are its LAMB without bias correction: two
-// tensors, the gradients the mean of two ranks'.
+// DeepSpeed's two warm-up steps of 1-bit LAMB, which are its LAMB without bias correction. There
+// are two tensors, and their gradients are the mean of two ranks.
 TEST(Lamb, FollowsDeepSpeed) {
   ParameterTable table;
   table.add({.name = "four", .shape = {4}, .decay = true});

@@ -9,7 +9,8 @@
 namespace onebit::optim {
 namespace {
 
-// Of every kind of block: short last ones, and more elements than a part of the values of 0/1 Adam.
+// The table has every kind of block: short last ones, and more elements than a part of the values
+// of 0/1 Adam.
 ParameterTable declared(int64_t rows) {
   ParameterTable table;
   table.add({.name = "words", .shape = {rows, 96}, .lookup = true});
@@ -58,7 +59,7 @@ TEST(UpdateCounts, OfOneBitAdamFollowItsFreeze) {
   EXPECT_EQ(counts.both + counts.local, 0);
 }
 
-// Counted here update by update, after the header of zero_one_schedule.h.
+// The comments count update by update, by the rules in one_bit/local_updates.h.
 TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   const auto recipe = zero_one_adam_recipe(
       {.schedule = {

@@ -18,7 +18,7 @@ namespace {
 
 using Buffers = std::set<std::pair<std::string, std::string>>;  // name, number of elements
 
-// As the document writes it.
+// The number of elements, as the document writes it.
 std::string elements_of(const StateBuffer& buffer) {
   switch (buffer.extent) {
     case Extent::kWhole:

@@ -204,7 +204,7 @@ TEST(TwoLevels, FreezeInTheMemoryThatWasAnnounced) {
   }
 }
 
-// Of one step, summed over ranks: to other nodes and in all.
+// Returns the bytes of one step, summed over ranks: to other nodes, and in all.
 std::pair<int64_t, int64_t> bytes_of_step(const TrialOptions& options) {
   const auto sent = on_ranks(4, options, [](Trial& trial) {
     trial.steps(kLevelsFreeze + 1);

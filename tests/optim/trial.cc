@@ -26,12 +26,12 @@ Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
     : options_(options), communicator_(communicator), context_(Context::cpu(1)) {
   if (!options.nodes.empty()) communicator.set_nodes(comm::Nodes(options.nodes));
   table_.add({.name = "words",
-              .shape = {40, 96},
+              .shape = {options.rows, options.columns},
               .init = InitialValue::kNormal,
               .init_stddev = 0.5,
               .decay = true,
               .lookup = true,
-              .storage_rows = 48,
+              .storage_rows = options.rows + 8,
               .held = options.held});
   table_.add({.name = "matrix",
               .shape = {64, 96},
@@ -65,7 +65,7 @@ void Trial::average() {
   for (size_t i = 0; i < count; ++i) gradients.data<float>()[i] *= share;
 }
 
-// From the end to the beginning, in uneven ranges.
+// Announces the gradients from the end of the buffer to its beginning, in uneven ranges.
 void Trial::announce() {
   int64_t end = table_.size_elements();
   for (int64_t length = 1000; end > 0; length += 777) {
@@ -87,7 +87,8 @@ StepReport Trial::step() {
   if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
     average();
   } else if (options_.overlap) {
-    // Only the call may read what it is given.
+    // begin_step() may read the spans of its input only during the call, so they are cleared after
+    // it.
     StepInput begun = input;
     std::vector<double> limits = options_.norm_limits;
     begun.norm_limits = limits;

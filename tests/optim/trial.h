@@ -31,8 +31,9 @@ struct TrialOptions {
   double gradient_scale = 1;
   std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
-  std::vector<int> nodes;        // the node of each rank, or empty for one node
-  std::vector<Range> held = {};  // elements of "words"
+  std::vector<int> nodes;           // the node of each rank, or empty for one node
+  std::vector<Range> held = {};     // elements of "words"
+  int64_t rows = 40, columns = 96;  // of "words"
   // The settings of the groups in a step: 0 "words", 1 "matrix", 2 "bias". Absent: no groups.
   std::function<std::vector<UpdateGroup>(int64_t step)> groups = nullptr;
 };
@@ -42,7 +43,8 @@ TrialOptions on_two_levels(TrialOptions options, std::vector<int> nodes);
 
 class Trial {
  public:
-  // Parameters: "words" [40, 96] looked up, "matrix" [64, 96] with decay, "bias" [90].
+  // Parameters: "words" [rows, columns] looked up, with eight more rows in storage, "matrix"
+  // [64, 96] with decay, "bias" [90].
   Trial(comm::Communicator& communicator, const TrialOptions& options);
 
   // Computes the next step's gradients, averages them if the optimizer needs that, and steps.

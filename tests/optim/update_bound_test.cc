@@ -110,7 +110,7 @@ TEST(UpdateBound, EntriesWhoseGradientsAreTinyAtFirst) {
   }
 }
 
-// Of all signs, or of one.
+// The growing gradients have all signs, or one.
 TEST(UpdateBound, AllGradientsGrowAtOnce) {
   for (const float growth : {10.0f, 100.0f, 1e4f}) {
     for (const float mean : {0.0f, 0.7f}) {

@@ -33,7 +33,7 @@ must_succeed("configuring the consumer"
 must_succeed("building the consumer" ${CMAKE_COMMAND} --build ${WORK}/build)
 must_succeed("running the consumer" ${WORK}/build/consumer)
 
-# Without REQUIRED a missing library of onebit's is no error.
+# Without REQUIRED, find_package() is no error if a library that onebit needs is missing.
 must_succeed("looking for onebit without its libraries"
   ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${WORK} PKG_CONFIG_PATH=
   ${CMAKE_COMMAND} -S ${CONSUMER}/../optional -B ${WORK}/optional -G ${GENERATOR}

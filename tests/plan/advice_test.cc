@@ -13,7 +13,7 @@ using ::testing::Not;
 
 constexpr double kHour = 3600;
 
-// The plan of two hosts in which the four ways take so long.
+// Returns a plan for two hosts in which the four ways to exchange gradients take `seconds`.
 RunPlan plan_with(const std::vector<double>& seconds) {
   const pretrain::PretrainingConfig config = small_config();
   RunPlan plan{.recipe = "small.json",

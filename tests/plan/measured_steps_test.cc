@@ -21,7 +21,7 @@ constexpr MeasuredStep kMeasured[] = {{"none", 500e6 / kLinkShare, 4.05, 4.31},
                                       {"200 Mb/s", 25e6, 4.11, 11.0},
                                       {"100 Mb/s", 12.5e6, 4.12, 20.2}};
 
-// Of bench/network.py.
+// The recipe of bench/network.py.
 pretrain::PretrainingConfig bench_config() {
   const Json recipe = parse_json(R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4,
       "communication_data_type": "bf16",

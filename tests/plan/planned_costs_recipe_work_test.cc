@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/math/model/pretraining_model.h"
+#include "tests/model/small_family.h"
 #include "tests/plan/small_plan.h"
 
 namespace onebit::plan {
@@ -17,7 +18,7 @@ pretrain::PretrainingConfig four_layers() {
   return config;
 }
 
-// Two layers are counted, four are observed here.
+// count_work() runs a model of two layers. The model observed here has four.
 TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
   Context context = Context::cpu(1);
   for (const bool recompute : {false, true}) {
@@ -34,13 +35,48 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
                                 .work;
     const ByKind forward = 3 * (work.one_layer.forward + 3 * work.layer_forward);
     const ByKind backward = 3 * (work.one_layer.backward() + 3 * work.layer_backward);
-    // Operations exactly. Of the rest the biases and gains of a layer do not grow with the batch.
+    // Operations are equal exactly. The rest is not, since biases and gains do not grow with the
+    // batch.
     EXPECT_DOUBLE_EQ(forward.products, whole.forward.products) << recompute;
     EXPECT_DOUBLE_EQ(backward.products, whole.backward().products) << recompute;
     EXPECT_DOUBLE_EQ(forward.attention, whole.forward.attention) << recompute;
     EXPECT_DOUBLE_EQ(backward.attention, whole.backward().attention) << recompute;
     EXPECT_NEAR(forward.rest / whole.forward.rest, 1, 0.1) << recompute;
     EXPECT_NEAR(backward.rest / whole.backward().rest, 1, 0.1) << recompute;
+  }
+}
+
+// Some of the layers have a window.
+TEST(CountWork, IsWhatAPassOfEveryFamilyDoes) {
+  Context context = Context::cpu(1);
+  for (const std::string& family : model::all_families()) {
+    for (const int64_t layers : {1, 2, 6}) {
+      pretrain::PretrainingConfig config = small_config();
+      config.model = model::small_family(family);
+      config.model.layers = layers;
+      config.data.pairs.next_sentence = false;
+      config.data.pairs.sequence_length = 80;
+      const RecipeWork work = count_work(context, config, DType::kF32);
+      const PassParts whole = costs::observe_pass(context,
+                                                  {.model = config.model,
+                                                   .heads = model::PreTrainingHeads::kMaskedWords,
+                                                   .memory = config.memory,
+                                                   .sequences = 1,
+                                                   .length = 80,
+                                                   .masked = config.limits(1).labelled},
+                                                  DType::kF32, 0)
+                                  .work;
+      const auto more = static_cast<double>(layers - 1);
+      const ByKind forward = work.one_layer.forward + more * work.layer_forward;
+      const ByKind backward = work.one_layer.backward() + more * work.layer_backward;
+      const std::string what = fmt::format("{} of {} layers", family, layers);
+      EXPECT_NEAR(forward.products / whole.forward.products, 1, 1e-12) << what;
+      EXPECT_NEAR(backward.products / whole.backward().products, 1, 1e-12) << what;
+      EXPECT_NEAR(forward.attention / whole.forward.attention, 1, 1e-12) << what;
+      EXPECT_NEAR(backward.attention / whole.backward().attention, 1, 1e-12) << what;
+      EXPECT_NEAR(forward.rest / whole.forward.rest, 1, 0.1) << what;
+      EXPECT_NEAR(backward.rest / whole.backward().rest, 1, 0.1) << what;
+    }
   }
 }
 
@@ -58,7 +94,7 @@ TEST(CountWork, CountsTheLayersThatPassesCompute) {
   EXPECT_NEAR(some.layer_backward.attention / all.layer_backward.attention, share, 1e-12);
 }
 
-// Rates that make seconds of operations: products alone, 1 a second.
+// Rates with which an operation of a product takes a second, and everything else no time.
 costs::ComputingCosts unit_rates() {
   const ByKind rates{.products = 1, .attention = 1e30, .rest = 1e30};
   return {.forward = rates, .backward = rates};

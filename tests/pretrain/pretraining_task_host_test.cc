@@ -1,4 +1,4 @@
-// What a host adds to a run (training/run_options.h).
+// Tests what a host program adds to a run (training/task_inputs.h).
 #include <gmock/gmock.h>
 
 #include <array>

@@ -69,7 +69,7 @@ class TrapezoidalRuns : public ModernRuns {
     recipe["run"]["keep_last"] = 100;
     return options;
   }
-  // From checkpoints in the decay, in the constant part and in the warm-up.
+  // Resumes from checkpoints in the decay, in the constant part and in the warm-up.
   void expect_exact_resumes(const std::string& name, const Json& optimizer, int world) {
     train(options(name, optimizer), world);
     const auto whole = losses(name);

@@ -83,7 +83,7 @@ TEST_P(OptimizersTest, PackedMatricesChangeNoBit) {
   }
 }
 
-// On one rank, on more ranks, and back.
+// The run continues on more ranks, on one rank, and on two again.
 TEST_P(OptimizersTest, ContinuesOnAnotherNumberOfRanks) {
   PretrainingOptions given = options("run");
   train(given, 2);

@@ -40,7 +40,7 @@ TEST(RecipeDifferences, AreNamedWithBothValues) {
   EXPECT_THAT(json_differences(recipe(), recipe()), IsEmpty());
 }
 
-// Of an older recipe, with a key that there is no longer.
+// An older recipe may have a key that no longer exists.
 TEST(RecipeDifferences, OfAKeyThatIsNotKnownIsNamed) {
   Json old = recipe();
   old["run"]["watch_something"] = 1;

@@ -44,8 +44,8 @@ void AnswerGradient::compare_with_formulas(double head_dropout) {
   EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
   EXPECT_EQ(result.sequences, 3);
   model::Gradients differences = reference.differences([&] { return 0.25 * loss(); });
-  // A shift common to all tokens does not change which one is chosen: these gradients are zero.
-  // With dropout before the head that of the last norm is not.
+  // A shift common to all tokens does not change which one is chosen, so these gradients are zero.
+  // With dropout before the head the gradient of the last norm is not zero.
   model::Gradients got = gradients_of(table_);
   std::vector<std::string> without_effect{"qa_outputs.bias"};
   if (head_dropout == 0) {
@@ -89,7 +89,7 @@ TEST(QuestionAnsweringModel, HasNoPooler) {
   expect_known(table);
 }
 
-// Answers are read off every row, masked words off a few.
+// Answers need every row, masked words only a few.
 TEST(QuestionAnsweringModel, SavesActivationsOfEveryRow) {
   const model::EncoderConfig config = model::tiny_config(false);
   const model::BatchLimits limits{.rows = 60, .sequences = 2, .labelled = 4};

@@ -117,7 +117,7 @@ TEST(ConllReader, LinesThatCannotBeWordsAreComments) {
   // A comment as long as a row, where # is in a column without words.
   EXPECT_THAT(with("# a\tb\tc", "1\tEU\tB-ORG", {.tokens = "2", .tags = "3"}),
               ElementsAre("EU/B-ORG", "EU/B-ORG"));
-  // After the header, and before it.
+  // Comments may be after the header, and before it.
   EXPECT_THAT(shown(read("# a b c d\nword tag\n# a b c d\nEU B-ORG\n", {.tokens = "word"})),
               ElementsAre("EU/B-ORG"));
   EXPECT_THAT(with("# doc1", "EU", {.with_tags = false}), ElementsAre("EU", "EU"));
@@ -155,7 +155,7 @@ TEST(ConllReader, ACommentInsideASentenceIsAnErrorThatNamesTheOption) {
       error_of("a O\n# sent_id = 1\nb O\n"),
       HasSubstr("f.conll:2: has 4 columns, the first row of a word (line 1) has 2: a comment "
                 "inside a sentence?"));
-  // As long as a row.
+  // This comment has as many words as a row.
   const std::string text = "a DT B-NP O\n# sent_id = 1\nb NN I-NP O\n";
   EXPECT_THAT(error_of(text), HasSubstr("f.conll:2: may be a comment inside a sentence, or the "
                                         "word \"#\" with the tag \"1\"; give --comments"));

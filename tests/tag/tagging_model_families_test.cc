@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Model, FamilyOfTaggers,
 
 using model::FamilyPasses;
 
-// In bf16 and on CUDA devices.
+// Passes in bf16 and on CUDA devices follow f32 on a CPU.
 TEST_P(FamilyPasses, Tags) {
   has_few_labels_ = true;
   compare_with_f32(

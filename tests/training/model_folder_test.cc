@@ -1,9 +1,15 @@
 #include "onebit/training/training/model_folder.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/ground/base/json.h"
@@ -127,6 +133,51 @@ TEST_F(ModelFolderTest, AClassifierWithoutLabelsHasThoseOfItsTensor) {
                         std::filesystem::copy_options::overwrite_existing);
   rewrite("", 1, "classifier.weight", {int64_t{1} << 59, 0});
   EXPECT_TRUE(read_model_description(folder_.path()).classifier.labels.empty());
+}
+
+// "VmHWM" of the kernel: the most memory that this process had since clear_peak().
+int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  const std::string name = "VmHWM:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return 1024 * std::stoll(line.substr(name.size()));
+  }
+  return 0;
+}
+
+bool clear_peak() {
+  std::ofstream command("/proc/self/clear_refs");
+  command << "5" << std::flush;
+  return command.good();
+}
+
+// Pages of the file that have been copied, and staged tensors, would be memory beside the values.
+TEST_F(ModelFolderTest, LoadingNeedsLittleMemoryBesideTheValues) {
+  constexpr int64_t kElements = int64_t{1} << 21;
+  ParameterTable table;
+  std::vector<float> values(kElements);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000);
+  std::vector<formats::NamedTensor> tensors;
+  for (const char* name :
+       {"embeddings.word_embeddings", "embeddings.position_embeddings",
+        "embeddings.token_type_embeddings", "embeddings.LayerNorm",
+        "encoder.layer.0.attention.self.query", "encoder.layer.0.attention.self.key",
+        "encoder.layer.0.attention.self.value", "encoder.layer.0.attention.output.dense"}) {
+    const std::string whole = fmt::format("bert.{}.weight", name);
+    table.add({.name = whole, .shape = {kElements}});
+    tensors.emplace_back(whole, values.data(), Shape{kElements});
+  }
+  formats::write_safetensors(folder_ / "model.safetensors", tensors);
+  table.allocate(Device{}, DType::kF32, TableUse::kInference);
+  if (!clear_peak()) GTEST_SKIP() << "the kernel does not clear its record of the peak";
+  const int64_t before = peak_bytes();
+  load_values(table, folder_.path(), {.may_lack = {}, .may_ignore = {}});
+  // Beside the values there is one tensor of the file at most.
+  EXPECT_LE(peak_bytes() - before, 2 * kElements * 4);
+  for (const ParameterEntry& entry : table.entries()) {
+    const float* read = table.value_of(entry).data<float>();
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), read)) << entry.name;
+  }
 }
 
 // f32 on a GPU takes many times as long, and nobody who asks for nothing asks for that.

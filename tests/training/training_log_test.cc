@@ -23,7 +23,7 @@ StepRecord record_of(int64_t step) {
   return record;
 }
 
-// By the program that reads the log of a run.
+// Reads the log as `onebit report` does.
 metrics::RunHistory read_back(const Path& folder) {
   return metrics::read_run(folder);
 }

@@ -64,7 +64,7 @@ void check_all_gather(comm::Communicator& world) {
   world.all_gather_v(message(world.rank(), 0, size_of(world.rank())), all, sizes_bytes);
   EXPECT_EQ(all, expected);
 
-  // In place.
+  // The operation may be in place.
   std::vector<std::byte> equal(static_cast<size_t>(ranks) * 6);
   const std::span<std::byte> own =
       std::span(equal).subspan(static_cast<size_t>(world.rank()) * 6, 6);

@@ -68,12 +68,13 @@ TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, FailingThreadRank, ::testing::Values(2, 3, 8));
 
-// Also where they wait for ranks that have not failed.
+// Ranks also end where they wait for ranks that have not failed.
 TEST(FailingRank, EndsOthersThatWaitInAPart) {
   std::atomic<int> notified = 0;
   const auto work = [&](comm::Communicator& world) {
     try {
-      // Of 0 and 2, of 1 and 3. A rank may still be inside when another one fails.
+      // One part has ranks 0 and 2, the other 1 and 3. A rank may still be inside when another one
+      // fails.
       const auto part = world.split(world.rank() % 2);
       if (world.rank() == 3) part->abort(kMessage);
       if (world.rank() == 2) return world.barrier();

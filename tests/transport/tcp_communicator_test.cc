@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/machine.h"
 #include "tests/base/message_of.h"
 #include "tests/transport/mpi_environment.h"
 #include "tests/transport/tcp_world.h"
@@ -81,6 +82,7 @@ TEST(TcpCommunicator, RanksThatDisagreeAreNamed) {
 }
 
 TEST(TcpCommunicator, ConnectsManyRanks) {
+  raise_open_files(int64_t{70} * 70);  // both ends of every connection are in this process
   run_tcp_world(64, [](comm::Communicator& world) { world.barrier(); });
 }
 

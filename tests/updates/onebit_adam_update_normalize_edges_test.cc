@@ -135,8 +135,8 @@ TEST_P(OnebitNormalizeEdgesTest, NotFiniteAlone) {
   }
 }
 
-// A gradient with a variance near zero, and without weight in it: sums must remain finite, because
-// the running means of them would never recover.
+// The variance is near zero, and large gradients have no weight in it. Sums must remain finite,
+// because their running means would never recover.
 TEST_P(OnebitNormalizeEdgesTest, TheNumbersThatAreSentStayFinite) {
   State state;
   std::fill(state.own_weight.begin(), state.own_weight.end(), 0.0f);

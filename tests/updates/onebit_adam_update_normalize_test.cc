@@ -45,7 +45,8 @@ bool OnebitNormalizeTest::is_spike(const State& before, const OnebitNormalize& a
   return gradient * gradient > updates * expected;
 }
 
-// What of the squares of spikes counts: they add at most a fifth of the variance, or are growth.
+// Returns how much of the squares of spikes counts: at most a fifth of the variance, or all if they
+// are growth.
 double OnebitNormalizeTest::cut_spikes(const State& before, const OnebitNormalize& args,
                                        int64_t first, const std::vector<double>& gradients,
                                        SubBlockSums& sums) {
@@ -236,7 +237,7 @@ TEST_P(OnebitNormalizeTest, SpikesByTheFormula) {
           EXPECT_LE(std::abs(state.normalized[at(i)]), 1.001 / std::sqrt(own)) << i;
         }
         if (spikes > 10) continue;
-        // The entries beside them keep their variance but for a fifth, and so will other ranks.
+        // The entries beside them keep at least 1 / 1.2 of their variance, and so will other ranks.
         for (int64_t i = 512 + spikes; i < 768; ++i) {
           EXPECT_GE(state.variance[at(i)], double{without.variance[at(i)]} / 1.201) << i;
         }

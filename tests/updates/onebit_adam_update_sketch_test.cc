@@ -48,7 +48,7 @@ TEST(NoiseSigns, BalancedAndIndependentOverKeys) {
 TEST(NoiseSigns, BalancedAndIndependentOverGroups) {
   const uint64_t keys[] = {1, 2, 3, 500'000};
   expect_independent([&](uint64_t draw, uint64_t word) { return noise_signs(keys[word], draw); });
-  // Also for consecutive words of the buffer.
+  // Consecutive words of the buffer are independent, too.
   expect_independent([&](uint64_t draw, uint64_t word) { return noise_signs(7, 4 * draw + word); });
 }
 

@@ -16,12 +16,31 @@ die() {
   exit 1
 }
 
+# download ADDRESS FILE, in at most three attempts
+download() {
+  python3 -B - "$@" <<'END'
+import sys
+import time
+import urllib.request
+
+address, file = sys.argv[1:]
+for attempt in range(3):
+    try:
+        urllib.request.urlretrieve(address, file)
+        break
+    except OSError as error:
+        if attempt == 2:
+            sys.exit(f"build_libraries: {error}")
+        time.sleep(1)
+END
+}
+
 # fetch PATH SHA256: the file of the archive, whose contents must be the ones that were reviewed.
 fetch() {
   local file
   file="$folder/archives/$(basename "$1")"
   mkdir -p "$folder/archives"
-  [ -e "$file" ] || { curl -fsSL --retry 3 -o "$file.part" "$mirror/$1" && mv "$file.part" "$file"; } ||
+  [ -e "$file" ] || { download "$mirror/$1" "$file.part" && mv "$file.part" "$file"; } ||
     die "$mirror/$1 cannot be downloaded: name another mirror of Debian's archive, or a snapshot"
   echo "$2  $file" | sha256sum --quiet -c - ||
     die "$file is not the file that libraries.txt names: remove it, or correct libraries.txt"
@@ -78,7 +97,7 @@ keep_licenses() {
   local file
   mkdir -p "$installed/licenses"
   for file in "$folder/sources/$1"/{LICENSE,COPYING,THIRD-PARTY-PROGRAMS}* "$folder/sources/$1/lib/LICENSE"; do
-    case "$file" in *GPL* | */zstd/COPYING) continue ;; esac # of programs, or one of two to choose
+    case "$file" in *GPL* | */zstd/COPYING) continue ;; esac # of programs, or not the chosen one of two
     [ ! -f "$file" ] || cat "$file"
   done >"$installed/licenses/$1.txt"
   [ -s "$installed/licenses/$1.txt" ] || die "$1 has no file with its licence"
@@ -120,7 +139,7 @@ build_hdf5() {
     -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_SZIP_SUPPORT=OFF -DHDF5_ENABLE_ROS3_VFD=OFF \
     -DHDF5_ENABLE_HDFS=OFF -DHDF5_ENABLE_MAP_API=OFF
   join_archives "$installed/lib/libhdf5.a" "$installed/lib/libz.a"
-  # Its file for pkg-config names no library where there are only static ones.
+  # Its file for pkg-config names no library if there are only static libraries.
   # shellcheck disable=SC2016
   sed -i -e 's|^Libs: .*|Libs: -L${libdir} -lhdf5|' -e '/^Libs.private/d' \
     "$installed/lib/pkgconfig/hdf5.pc"
@@ -148,7 +167,7 @@ build_onednn() {
   unused+='|/(ref|simple)_(batch|conv|deconv|group|inner|layer|lrn|pool|reduction|resampling|shuffle'
   unused+='|softmax)[^/]*[.]cpp$'
   leave_out onednn/src/cpu/CMakeLists.txt "$unused"
-  # The tables of what there is.
+  # Removes what is not compiled from the tables of implementations.
   sed -i -E '/impl_list_map\(\)\},/{/regular_(f32_f32|f32_bf16|bf16)_/!d}' \
     "$folder/sources/onednn/src/cpu/reorder/cpu_reorder.cpp"
   sed -i -e '/gemm_x8s8s32x_matmul/d' -e '/SPARSE.*matmul_t)$/d' \
@@ -160,8 +179,9 @@ build_onednn() {
     -DONEDNN_ENABLE_JIT_PROFILING=OFF -DONEDNN_ENABLE_ITT_TASKS=OFF -DONEDNN_ARCH_OPT_FLAGS=
 }
 
-# leave_out FILE REGEX: sources of a CMakeLists.txt of oneDNN that are not compiled. Some of the others were
-# generated: each is one long function, which emits a kernel once, and whose optimization takes minutes.
+# leave_out FILE REGEX: takes sources out of a CMakeLists.txt of oneDNN. Some of the remaining
+# sources were generated, and are compiled without optimization: each is one long function that
+# emits a kernel once, and its optimization would take minutes.
 leave_out() {
   # shellcheck disable=SC2016 # CMake expands these
   local file="$folder/sources/$1" before='add_library(${OBJ_LIB} OBJECT ${SOURCES})' line

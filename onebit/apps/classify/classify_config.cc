@@ -8,8 +8,6 @@
 namespace onebit::classify {
 namespace {
 
-using classify::Problem;
-
 // Another file than the run's has its own format. A command that names one text reads only that
 // one, and looks for the header itself.
 void forget_columns(const Keys& section, finetune::FileLayout& layout) {

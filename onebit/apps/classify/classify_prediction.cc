@@ -59,8 +59,6 @@ double loss_of(const Targets& targets, int64_t example, std::span<const float> o
 
 namespace {
 
-using classify::Problem;
-
 constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kBytesOfPart = size_t{16} << 20;
 

@@ -17,8 +17,6 @@ namespace onebit::classify {
 
 namespace {
 
-using classify::Problem;
-
 constexpr size_t kMaxLabelsShown = 10;
 
 model::LabelKind kind_of(Problem problem) {

@@ -80,7 +80,7 @@ class ClassifyTask : public finetune::FineTuningTask<ClassifyConfig, Classificat
 
 // A run leaves in its folder the best model by the recipe's metric (the last one without dev) as a
 // Hugging Face folder, scores.json of dev, metrics.jsonl, TensorBoard events, checkpoints,
-// recipe.json. Errors, among others, are in the files (example_reader.h, labels.h).
+// recipe.json. Errors: what example_reader.h and labels.h list for the files, and others.
 std::unique_ptr<training::Task> make_classify_task(Context& context,
                                                    const training::RunOptions& run,
                                                    const training::TaskInputs& inputs,
@@ -88,7 +88,8 @@ std::unique_ptr<training::Task> make_classify_task(Context& context,
 
 // Batches of labelled texts, packed without padding.
 
-// Training: every example once per epoch, in a new order each. Usable from any number of threads.
+// The examples of training: each once per epoch, in a new order in every epoch. Usable from any
+// number of threads.
 class ExampleStream {
  public:
   // Examples and targets must outlive it. Error: fewer examples than ranks. `source` names the

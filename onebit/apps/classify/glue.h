@@ -14,8 +14,8 @@ namespace onebit::classify {
 
 struct GlueFile {
   std::string file;  // in the task's folder
-  // Of a development set: the prefix of its metrics ("mismatched_accuracy"), empty if it selects
-  // the best model. Of a test set: the submission's file ("MNLI-mm.tsv").
+  // For a development set, the prefix of its metrics ("mismatched_accuracy"), empty if it selects
+  // the best model. For a test set, the submission's file ("MNLI-mm.tsv").
   std::string name;
 };
 

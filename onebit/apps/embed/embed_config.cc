@@ -5,8 +5,6 @@
 namespace onebit::embed {
 namespace {
 
-using embed::Kind;
-
 // The run's training file may be of another kind and format: another file shares only the columns
 // of the two texts with it, and none if the command names columns.
 void forget_columns(const Keys& section, FileLayout& layout) {

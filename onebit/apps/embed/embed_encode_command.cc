@@ -57,7 +57,6 @@ class Progress {
 };
 
 void read_format(Arguments& given) {
-  using embed::TextFormat;
   if (given.format == "lines") given.layout.format = TextFormat::kLines;
   if (given.format == "tsv") given.layout.format = TextFormat::kTsv;
   if (given.format == "csv") given.layout.format = TextFormat::kCsv;

@@ -47,8 +47,8 @@ std::string cause_of_constant(const corpus::Store& store, const EpochFigures& fi
       pairs.sequence_length);
 }
 
-// The labels of samples are what they are. A token store's are drawn, so that a few may be equal by
-// chance.
+// The labels of a sample store are fixed. The labels of a token store are drawn, so a few of them
+// may be equal by chance.
 bool is_constant(const corpus::Store& store, const EpochFigures& figures) {
   const bool drawn = dynamic_cast<const corpus::TokenStore*>(&store) != nullptr;
   return figures.could_continue == 0 || (!drawn && figures.continue_text == figures.examples);

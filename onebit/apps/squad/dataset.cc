@@ -39,7 +39,7 @@ class Place {
     require(found != value_.end(), "{}: is missing; is this a SQuAD file?", path);
     return {*found, path};
   }
-  // With a value other than null.
+  // Whether the key is there with a value other than null.
   bool has(const char* key) const {
     if (!value_.is_object()) return false;
     const auto found = value_.find(key);

@@ -57,7 +57,6 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
   FeatureOptions features = config_.features;
   features.use = Use::kTrain;
   features.threads = threads;
-  using squad::WindowsWithoutAnswer;
   // The model folder keeps this, since whether a system abstains must not depend on its input.
   const bool unanswerable = squad::has_unanswerable(train_data_);
   description_.may_be_unanswerable = unanswerable;

@@ -40,7 +40,7 @@ constexpr Refused kRefused[] = {
     {"BMEWO", "BMEW", "MW", "write I- for M- and S- for W-"},
 };
 
-// Also of tags without a type, as in the segmentation of Chinese words.
+// Refuses these schemes also for tags without a type, as in the segmentation of Chinese words.
 void refuse_other_schemes(const std::set<std::string>& tags, const std::string& source) {
   for (const Refused& one : kRefused) {
     const bool fits = std::all_of(tags.begin(), tags.end(), [&](const std::string& tag) {

@@ -5,10 +5,7 @@
 namespace onebit::tag {
 namespace {
 
-using tag::Scheme;
-
 void read_columns(Keys& section, FileLayout& layout) {
-  using tag::FileFormat;
   section.choice("format", layout.format,
                  {{"auto", std::optional<FileFormat>()},
                   {"conll", FileFormat::kConll},

@@ -21,7 +21,8 @@ namespace onebit::batches {
 
 namespace {
 
-// Finding a pair walks from the entry before it, over at most about so many sentences and pairs.
+// To find a pair, a walk begins at the entry before it, and visits at most about so many sentences
+// and pairs.
 constexpr uint64_t kEntrySentences = 256, kEntryPairs = 256;
 
 // The tokens of the walk's text that the example made from `pair` contains.

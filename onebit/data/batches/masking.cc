@@ -8,9 +8,9 @@
 namespace onebit::batches {
 namespace {
 
-// Which tokens can be the random replacement of a word. Of WordPiece all but [UNK] and other tokens
-// in brackets ([PAD], [unused12]), which no text contains. Other tokenizers name their special
-// tokens.
+// Marks the tokens that can replace a word at random. In WordPiece these are all but [UNK] and
+// other tokens in brackets ([PAD], [unused12]), which no text contains. Other tokenizers name their
+// special tokens.
 std::vector<bool> ordinary_tokens(const text::Vocabulary& vocabulary) {
   std::vector<bool> ordinary(static_cast<size_t>(vocabulary.size()), true);
   for (int32_t id = 0; id < vocabulary.size(); ++id) {

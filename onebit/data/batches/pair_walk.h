@@ -2,7 +2,7 @@
 // published create_pretraining_data). A document is processed in visits: a short one in a single
 // visit, a long one in runs of about 32 sequences whose ends move with every epoch. This bounds the
 // cost of finding a pair, and one random target length never governs a whole book. A sentence that
-// is longer than a sequence counts as several (pair_walk.h).
+// is longer than a sequence counts as several (SentencePieces).
 //
 // With packing, a sample takes the next whole sentences, or pieces of long ones, as long as they
 // fit. What is of one document is a sequence. Samples begin anew where a visit begins inside a

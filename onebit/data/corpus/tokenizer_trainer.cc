@@ -196,8 +196,8 @@ void TokenizerTrainer::add_text(std::string_view utf8) {
   text::NormalizedText whole(false), scratch(false);
   text::Words words(false), other(false);
   std::string line;
-  // A line at a time: a normal form of megabytes would not stay in the caches. A line goes on where
-  // the one before it ended, with a blank between them, as prepare() tokenizes it.
+  // A line at a time: a normal form of megabytes would not stay in the caches. A line continues
+  // where the one before it ended, with a blank between them, as prepare() tokenizes it.
   while (!utf8.empty()) {
     const size_t size = std::min(utf8.find('\n'), utf8.size());
     line.assign(1, ' ').append(utf8.substr(0, size));

@@ -77,7 +77,7 @@ EncoderConfigFile read_encoder_config(const Path& path);
 // The family that a config names, before anything else is read. Error: find_family()'s.
 const Family& family_in(const Json& config, const std::string& place);
 
-// Whose names the tensors beside this config have.
+// The family whose names the tensors beside this config have.
 ModelNames names_of(const EncoderConfigFile& config);
 
 // Error: a size, or all together, beyond the limits of base/config_keys.h.

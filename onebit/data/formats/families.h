@@ -86,7 +86,7 @@ std::string onebit_class(const Family& family, const std::string& own);
 std::string own_class(const Family& family, const std::string& onebits);
 HeadClass head_class_of(const std::string& onebits);
 
-// Whose names tensors have.
+// The family whose names tensors have, and what else determines them.
 struct ModelNames {
   const Family* family = &bert_family();
   HeadClass head = HeadClass::kEncoder;

@@ -1,4 +1,4 @@
-// RenamedSource, which carries a plan out.
+// RenamedSource, which carries out a plan of names.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -101,7 +101,7 @@ class PickleObjects {
   PickleIndex add(PickleValue value);
   // Adds items to a list or a dict. A kOther value drops them.
   void extend(PickleIndex container, const std::vector<PickleIndex>& items);
-  // The result of `function` with `arguments`, for the functions of pickle_objects.h.
+  // The result of `function` with `arguments`, for the functions that a pickle may name.
   PickleIndex reduce(PickleIndex function, PickleIndex arguments);
   // The storage of a persistent id.
   PickleIndex new_storage(PickleIndex identity);

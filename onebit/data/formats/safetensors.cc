@@ -43,9 +43,15 @@ void SafetensorsFile::verify_checksum() const {
           "writes the file again must leave it out",
           place(), kChecksumKey, quote(*stated));
   header.replace(offset, kUnknownChecksum.size(), kUnknownChecksum);
-  const uint32_t front = crc32c(header.data(), header.size());
-  const std::span<const std::byte> data = all.subspan(header_bytes);
-  const std::string found = fmt::format("{:08x}", crc32c(data.data(), data.size(), front));
+  uint32_t checksum = crc32c(header.data(), header.size());
+  constexpr size_t kPartBytes = size_t{4} << 20;
+  for (auto rest = all.subspan(header_bytes); !rest.empty();) {
+    const auto part = rest.first(std::min(kPartBytes, rest.size()));
+    checksum = crc32c(part.data(), part.size(), checksum);
+    drop_pages(part);
+    rest = rest.subspan(part.size());
+  }
+  const std::string found = fmt::format("{:08x}", checksum);
   require(
       found == *stated,
       "{}: damaged: its checksum is {}, {} was written; take another copy of the file (a program "
@@ -140,7 +146,7 @@ void narrow(std::span<const float> values, std::vector<std::byte>& to, const std
   }
 }
 
-// The elements of one tensor in another type, in `scratch`.
+// Converts the elements of one tensor to another type. The result is in `scratch`.
 std::span<const std::byte> converted(const TensorSource& source, size_t index, DType dtype,
                                      std::vector<std::byte>& scratch) {
   const TensorEntry& entry = source.entries()[index];

@@ -1,7 +1,11 @@
 #include "onebit/data/formats/tensor_source.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <string>
@@ -45,6 +49,16 @@ void narrow_f64(std::span<const std::byte> from, std::span<float> to, const std:
 constexpr size_t kMaxCompared = 10000;
 
 }  // namespace
+
+void drop_pages(std::span<const std::byte> read) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t into = reinterpret_cast<uintptr_t>(read.data()) % page;
+  const size_t skipped = into == 0 ? 0 : page - into;
+  if (read.size() < skipped + page) return;
+  const std::span<const std::byte> whole =
+      read.subspan(skipped, (read.size() - skipped) / page * page);
+  ::madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
+}
 
 void TensorSource::set_entries(std::string place, std::vector<TensorEntry> entries) {
   place_ = std::move(place);

@@ -33,6 +33,10 @@ struct ByteRange {
   size_t begin = 0, size_bytes = 0;
 };
 
+// Gives the whole pages of `read`, a part of a mapped file, back to the system: while they are
+// mapped they count as memory of the process. A later access reads them again.
+void drop_pages(std::span<const std::byte> read);
+
 class TensorSource {
  public:
   virtual ~TensorSource() = default;

@@ -8,7 +8,7 @@
 //   positions.bin  u16 [masked], ascending in each sample
 //   targets.bin    ids [masked], the original tokens
 //   vocab.txt      the vocabulary, or the files of another tokenizer than WordPiece
-//   manifest.json  version, counts, casing, checksums, sources (sample_store.h)
+//   manifest.json  version, counts, casing, checksums, sources
 // All numbers are little-endian.
 #pragma once
 

@@ -22,7 +22,7 @@ void replace(std::string& text, std::string_view pattern, std::string_view conte
   }
 }
 
-// Of English, as BERT's.
+// Removes blanks by rules of English, as BERT's decoder does.
 void clean(std::string& token) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
       {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},

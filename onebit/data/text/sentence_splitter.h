@@ -1,8 +1,7 @@
 // Splits prose into sentences: the rules of Unicode Standard Annex 29 (section 5, as in ICU's break
-// iterator) over ICU's character properties, and a list of abbreviations (sentence_splitter.h).
-// Unlike the annex, ! and ? do not end a sentence that continues in lower case (“Did it?” he
-// asked.). The rules are implemented here because ICU's iterator reads UTF-8 at a tenth of this
-// speed.
+// iterator) over ICU's character properties, and ICU's lists of abbreviations. Unlike the annex, !
+// and ? do not end a sentence that continues in lower case (“Did it?” he asked.). The rules are
+// implemented here because ICU's iterator reads UTF-8 at a tenth of this speed.
 #pragma once
 
 #include <memory>

@@ -77,7 +77,7 @@ size_t BytePairs::slot_of(uint64_t pair) const {
   return i;
 }
 
-// Of a repeated pair the last rule counts.
+// If a pair is repeated, its last rule counts.
 void BytePairs::add_rule(uint64_t pair, Rule rule) {
   slots_[slot_of(pair)] = {pair, rule};
 }
@@ -105,7 +105,7 @@ void BytePairs::add_symbols(std::string_view word, std::vector<Piece>& parts) co
     }
     return;
   }
-  // As the reference, which counts lengths, pieces left out shift those behind them.
+  // The reference counts lengths, so a piece that is left out shifts the pieces behind it.
   uint32_t end = 0;
   uint32_t unknown_bytes = 0;
   const auto add = [&](int32_t id, uint32_t bytes) {

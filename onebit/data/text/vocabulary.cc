@@ -179,7 +179,8 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
             token.content, token.id, place->second,
             is_new ? "added tokens follow the vocabulary without a gap"
                    : "the vocabulary has it there");
-    // `tokenizers` counts distinct tokens, and would give it an id that a line has.
+    // `tokenizers` counts distinct tokens, so it would give the token an id that a line has
+    // already.
     require(
         !is_new || !has_idle_lines,
         "{}: has repeated or empty lines, and the added token '{}' that is not among them; give "
@@ -235,7 +236,7 @@ VocabularyParts Vocabulary::parts() const {
           .decoder = decoder_};
 }
 
-// As the library, which shows an added token that is looked for in its normal form in that form.
+// As in `tokenizers`: an added token that is searched for in its normal form is shown in that form.
 std::string Vocabulary::decode(std::span<const int32_t> ids, bool skips_special) const {
   std::vector<std::string> tokens;
   NormalizedText text(false), scratch(false);

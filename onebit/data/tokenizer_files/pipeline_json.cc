@@ -196,7 +196,7 @@ void read_trimming(const Json& json, const std::string& place, text::PipelineRul
                      });
 }
 
-// Of the members that decide on ids.
+// The checksum of the members that determine ids.
 uint32_t checksum_of(const Json& json) {
   uint32_t checksum = 0;
   for (const char* key : {"normalizer", "pre_tokenizer", "model"}) {

@@ -79,7 +79,7 @@ class AddedTokens {
     known.special = known.special || token.special;
   }
   bool contains(const std::string& content) const { return tokens_.contains(content); }
-  // Of added_tokens.json, which has no settings.
+  // Adds a token of added_tokens.json, which has no settings.
   void add_bare(const AddedToken& token, const std::string& place) {
     const auto found = tokens_.find(token.content);
     AddedToken full = found == tokens_.end() ? token : found->second;
@@ -116,8 +116,8 @@ void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedToke
   }
 }
 
-// The ids of the named special tokens, and those of all tokens of a vocab.txt, which is checked
-// here. Vocabulary::from_parts() checks large vocabularies.
+// Returns the ids of the named special tokens, and the ids of all tokens of a vocab.txt, which is
+// checked here. Vocabulary::from_parts() checks large vocabularies.
 text::TokenIds special_ids(const NamedSpecials& specials, const text::VocabularyParts& vocabulary,
                            const Path& place) {
   const std::vector<std::string>& tokens = vocabulary.tokens;

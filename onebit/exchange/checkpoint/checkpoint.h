@@ -26,10 +26,6 @@
 
 namespace onebit::checkpoint {
 
-// Writes checkpoints while training continues: the state is copied, then a thread of each rank
-// writes its part, and one rank of each disk publishes its parts once every rank has finished.
-class StateShard;
-
 struct CheckpointJob {
   std::string tag;
   int64_t step = 0;
@@ -42,6 +38,8 @@ struct CheckpointJob {
   ProfileTrack* track = nullptr;  // for the profile of the writing
 };
 
+// Writes checkpoints while training continues: the state is copied, then a thread of each rank
+// writes its part, and one rank of each disk publishes its parts once every rank has finished.
 class CheckpointWriter {
  public:
   // Collective. Each rank writes into `folder` of its own disk and, with `copies` above 1, into the

@@ -42,14 +42,15 @@ void for_keepers(const Json& disks, const Use& use) {
   }
 }
 
-// The same on all disks that hold any part of the checkpoint.
+// Returns `disks` of state.json, which is the same on all disks that hold any part of the
+// checkpoint.
 const Json& disks_of(const CheckpointCandidate& candidate) {
   return (*std::find_if(candidate.on.begin(), candidate.on.end(),
                         [](const auto* held) { return held != nullptr; }))
       ->disks;
 }
 
-// Which disks kept these shards.
+// Names the disks that kept these shards, for an error.
 std::string keepers(const CheckpointCandidate& candidate, const std::vector<int>& shards) {
   std::vector<std::string> found;
   for_keepers(disks_of(candidate), [&](int shard, const std::string& name) {
@@ -173,7 +174,7 @@ bool is_named_latest(const CheckpointCandidate& candidate,
   return false;
 }
 
-// -1: `latest` names no step.
+// Returns -1 if `latest` names no step.
 int64_t step_of_latest(const DiskContents& disk) {
   for (const HeldCheckpoint& held : disk.held) {
     if (held.published && held.problem.empty() && held.tag == disk.latest) return held.step;

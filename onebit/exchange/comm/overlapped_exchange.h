@@ -19,11 +19,10 @@
 
 namespace onebit::comm {
 
-// A thread on which buckets are exchanged while the computing thread continues the backward pass.
-
 // The context of its jobs: a single thread on a CPU, a separate stream on other devices.
 Context exchange_context(Device device);
 
+// A thread on which buckets are exchanged while the computing thread continues the backward pass.
 // Runs jobs one after the other in the order of submission. Every rank must submit the same jobs in
 // the same order. A job that throws aborts all ranks through the communicator at once (so that no
 // rank waits for it), the next wait() rethrows its exception, and later jobs are not run.

@@ -173,7 +173,7 @@ class Counted {
       word_[1] = words[lane + kWarp];
     }
   }
-  // Of the lane's element in a group. All lanes ask together.
+  // Whether the lane's element in a group counts. All lanes ask together.
   __device__ bool counts(int group) const {
     if constexpr (kWhole) {
       const unsigned word = __shfl_sync(kAllLanes, word_[group / kWarp], group % kWarp);

@@ -82,9 +82,9 @@ struct ModelKeys {
   bool progressive_layer_drop = false;
 };
 
-// Lists the engine's keys of a recipe. The caller lists `model`, `data` and others (a session its
-// own, training/session_config.h), and then checks `recipe` for errors. Until there are known to be
-// none, the optimizer may be null.
+// Lists the engine's keys of a recipe. The caller lists `model`, `data` and other keys (a session
+// lists its own: training/session_config.h). Then it checks `recipe` for errors. Until this check
+// the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller = {});
 
 // The recipe with what `bf16.enabled` "auto" means on a device: true on CUDA devices, false on CPUs

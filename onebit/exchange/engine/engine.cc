@@ -111,7 +111,7 @@ void Engine::end_backward(const BackwardInput& input) {
   ++micro_step_;
 }
 
-// Of parameters that the pass has not used, as layers that were dropped.
+// Clears the gradients of parameters that the pass has not used, for example of dropped layers.
 void Engine::clear_stale_gradients(Range range) {
   ops::fill_zero(context_, table_.gradients(), table_.stale_gradients().take(range));
 }

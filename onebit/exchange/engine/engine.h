@@ -74,7 +74,7 @@ class Engine {
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }
   const LevelsChoice& levels() const { return levels_; }
-  // Of the copies of matrices that products use, or 0 without copies.
+  // The memory of the copies of matrices that products use, or 0 without copies.
   int64_t packed_bytes() const { return packed_bytes_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients or overwrites stale ones

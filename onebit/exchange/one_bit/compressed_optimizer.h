@@ -178,7 +178,7 @@ class CompressedOptimizer final : public Optimizer {
   bool begun_ = false;
   bool prepared_ = false;  // the gradients of this step are already averaged over the node
   UpdatePlan plan_;        // of the current update
-  // Of the current update, for the exchange thread.
+  // The exchange thread reads these limits and groups of the current update.
   std::vector<double> norm_limits_;
   std::vector<UpdateGroup> groups_;
   SignExchange exchange_;  // last: its thread uses the members above

@@ -20,7 +20,7 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-// In the order of Buffer.
+// The buffers are in the order of Buffer.
 StateLayout GradientAgreement::layout() {
   return {{.name = "block_square", .extent = Extent::kShareBlocks, .type = DType::kF64},
           {.name = "block_flags", .extent = Extent::kShareBlocks, .type = DType::kU8}};

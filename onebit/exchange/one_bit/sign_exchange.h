@@ -88,7 +88,7 @@ class SignExchange {
   std::vector<compress::OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_.norms(); }
-  // Of the last step. `wait` is the time in finish().
+  // The times of the last step. `wait` is the time in finish().
   const comm::ExchangeSeconds& step_seconds() const { return overlapped_.step_seconds(); }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   const Topology& topology() const { return topology_; }

@@ -54,8 +54,8 @@ std::string describe(const AdamOptions& options) {
 
 namespace {
 
-// Of the momentum of a constant gradient. After few updates Adam's bound is so close to that that
-// the noise of signs would exceed it.
+// The least limit, as a multiple of the momentum of a constant gradient. After few updates Adam's
+// bound is so close to this momentum that the noise of signs would exceed it.
 constexpr double kLeastMomentumLimit = 3;
 
 }  // namespace

@@ -7,8 +7,8 @@
 // (one_bit/noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
 //
 // When buckets are sent before the whole gradient is known, each has its own limit: from its usual
-// share of the squared norm (gradient_clipper.h), divided by the same ratio, since a rank's bucket
-// holds its own gradient. Shares are measured on local gradients, in the warm-up as well as later.
+// share of the squared norm (NormShares), divided by the same ratio, since a rank's bucket holds
+// its own gradient. Shares are measured on local gradients, in the warm-up as well as later.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ struct MpiCalls {
   int (*add_send)(MpiBatch* batch, const MpiComm* comm, const void* from, int bytes, int to,
                   int tag);
   int (*test)(MpiBatch* batch, int* done);
-  // Of the N-th message that was added, a receive, when test() is done or has failed.
+  // These describe the N-th message that was added, a receive, when test() is done or has failed.
   int (*received_bytes)(const MpiBatch* batch, int index);
   int (*is_too_long)(const MpiBatch* batch, int index);
   // Cancels receives that were not matched.

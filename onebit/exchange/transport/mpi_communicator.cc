@@ -15,6 +15,7 @@
 #include "onebit/exchange/transport/mpi_job.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/signal_actions.h"
 
 namespace onebit::transport {
 
@@ -221,7 +222,10 @@ MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions
   // launcher would report this rank as the one that died first.
   ::signal(SIGPIPE, SIG_IGN);
   int takes_threads = 0;
-  check_mpi(mpi().initialize(&takes_threads), "MPI_Init_thread");
+  {
+    const KeptSignalActions kept;
+    check_mpi(mpi().initialize(&takes_threads), "MPI_Init_thread");
+  }
   if (takes_threads == 0) {
     mpi().finalize();
     fail(

@@ -8,9 +8,9 @@
 namespace onebit::transport {
 namespace {
 
-// Where parts of device memory lie in a block of host memory. Those that follow each other there,
-// for example the pieces of a bucket, are one run and one copy; a part that goes to every rank lies
-// there once.
+// Where parts of device memory lie in a block of host memory. Parts that follow each other in
+// device memory, for example the pieces of a bucket, are one run and one copy. A part that goes to
+// every rank lies in the block once.
 template <typename Byte>
 class StagedParts {
  public:

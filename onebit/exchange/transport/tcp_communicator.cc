@@ -1,11 +1,14 @@
 #include "onebit/exchange/transport/tcp_communicator.h"
 
+#include <filesystem>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "onebit/exchange/transport/tcp_mesh.h"
 #include "onebit/exchange/transport/tcp_rendezvous.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/machine.h"
 
 namespace onebit::transport {
 namespace {
@@ -110,9 +113,18 @@ class TcpCommunicator : public comm::Communicator {
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
+// Enough for a connection to every other rank, and for the files that are open or will be.
+void raise_open_files_of(int world_size) {
+  constexpr int64_t kOwn = 256;
+  std::error_code unknown;
+  const std::filesystem::directory_iterator open("/proc/self/fd", unknown), end;
+  raise_open_files(std::distance(open, end) + world_size + kOwn);
+}
+
 }  // namespace
 
 std::unique_ptr<comm::Communicator> make_tcp_world(const TcpOptions& options) {
+  raise_open_files_of(options.world_size);
   TcpWorld found = meet(options);
   std::vector<int> members(found.peers.size());
   std::iota(members.begin(), members.end(), 0);

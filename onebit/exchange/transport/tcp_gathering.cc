@@ -72,7 +72,8 @@ void TcpGathering::take(TcpDoor::Visitor visitor) {
   place.reader = TcpNoteReader(identity_, false);
 }
 
-// The numbers of machines and of the ranks on each. A rank's own word goes before its place.
+// Numbers the machines, and the ranks on each machine. A local number that a rank gives itself
+// takes precedence.
 Json TcpGathering::list(const Json& own) const {
   std::map<std::string, int> machines;
   std::map<int, int> ranks_on;

@@ -163,7 +163,7 @@ TcpMesh::~TcpMesh() {
   }
   is_ending_ = true;
   if (status_.has_failed()) {
-    // Also of a rank that this one alone has missed.
+    // The others also hear of a rank that only this one has missed.
     const auto failure = status_.failure();
     for_all([&](TcpConnection& one) { one.announce_failure(failure.first, failure.second); });
     status_.wait_for(kFlushSeconds,

@@ -120,7 +120,7 @@ class TcpNoteReader {
   size_t there_ = 0;  // bytes of the part that is being read
 };
 
-// The words of a rank about itself (tcp_protocol.h), and reading them.
+// What a rank tells the others about itself, and how it is read.
 
 // Where a rank listens. An empty host is the address at which rank 0 was reached.
 struct TcpEndpoint {

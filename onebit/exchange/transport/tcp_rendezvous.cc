@@ -83,13 +83,13 @@ std::vector<TcpAddress> Meeting::master_addresses() const {
   return found;
 }
 
-// At the addresses of MASTER_ADDR, as far as they are this machine's: "localhost" has two.
+// Listens at those addresses of MASTER_ADDR that belong to this machine: "localhost" has two.
 std::vector<Socket> Meeting::listen_as_master() const {
   std::vector<Socket> listeners;
   std::string reason;
   for (const TcpAddress& address : master_addresses()) {
-    // The own name is often written in /etc/hosts as an address that only this machine has, and
-    // the address may be one that a gateway translates.
+    // /etc/hosts often gives the machine's own name an address that only this machine has. And a
+    // gateway may translate the address.
     const bool is_hidden = address.is_loopback() && !is_local_only();
     Socket listener = listen_at(is_hidden ? address.any() : address);
     if (!listener.is_open() && errno == EADDRNOTAVAIL) listener = listen_at(address.any());
@@ -148,7 +148,7 @@ Socket Meeting::reach_master() const {
   }
 }
 
-// Where the others can reach this rank: at the address from which it reaches rank 0.
+// Returns where the others can reach this rank: the address from which it reaches rank 0.
 std::vector<TcpAddress> Meeting::addresses_beside(const Socket& master) const {
   if (!options_.interfaces.empty()) return own_addresses(options_.interfaces);
   const TcpAddress address = local_address(master);

@@ -98,9 +98,9 @@ void TcpSender::say_farewell() {
   add({.kind = TcpFrameKind::kFarewell});
 }
 
-// Makes a frame of the next message. The messages of a communicator are sent one after the other,
-// those of different ones in turns: a large one, for example a checkpoint's copy, must not hold up
-// the exchange of gradients.
+// Makes a frame of the next message. The messages of one communicator are sent one after the other.
+// Communicators take turns: a large message, for example a checkpoint's copy, must not hold up the
+// exchange of gradients.
 bool TcpSender::add_piece() {
   const auto fits = [](const Message& one) { return one.is_allowed; };
   auto next = std::ranges::find_if(

@@ -29,8 +29,8 @@ inline constexpr const char* kAttentionDropout = "attention_probs_dropout_prob";
 inline constexpr const char* kClassifierDropout = "classifier_dropout";
 inline constexpr const char* kInitializerRange = "initializer_range";
 inline constexpr const char* kLayerNormEps = "layer_norm_eps";
-// Of ModernBERT: which layers attend to the whole sequence, the tokens of the others' window, and
-// the angles of rotary positions in either kind.
+// ModernBERT's keys say which layers attend to the whole sequence, how many tokens the window of
+// the others has, and the angles of rotary positions in both.
 inline constexpr const char* kFullAttentionEvery = "global_attn_every_n_layers";
 inline constexpr const char* kLocalAttention = "local_attention";
 inline constexpr const char* kFullTheta = "global_rope_theta";
@@ -57,7 +57,7 @@ bool are_default_labels(std::span<const std::string> labels);
 // How large a BERT may be. Sizes come from files of others and from recipes: a size without a limit
 // would make the number of parameters overflow, or a table of them fill the memory.
 
-// The sizes of config.json and of a recipe's section `model`, by the keys of config_keys.h.
+// The sizes of config.json and of a recipe's section `model`, by the keys above.
 struct ModelSizes {
   int64_t vocab_size = 0, hidden_size = 0, layers = 0, heads = 0;
   int64_t intermediate_size = 0, positions = 0, segments = 0;
@@ -67,7 +67,7 @@ struct ModelSizes {
 int64_t largest_size(std::string_view key);
 
 struct SizeFlaw {
-  std::string key;     // of config_keys.h
+  std::string key;     // one of the keys above
   std::string reason;  // "is 1000000, but must be at least 1 and at most 10000"
 };
 

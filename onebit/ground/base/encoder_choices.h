@@ -79,9 +79,6 @@ struct EncoderChoices {
   bool operator==(const EncoderChoices&) const = default;
 
   bool full_attention(int64_t layer) const { return layer % full_attention_every == 0; }
-  double theta_of(int64_t layer) const {
-    return full_attention(layer) ? rotary_theta : window_theta;
-  }
 };
 
 }  // namespace onebit

@@ -17,7 +17,7 @@ namespace {
 std::atomic<int> log_rank{0};
 std::atomic<LogLevel> lowest_level{LogLevel::kInfo};
 
-// Where a host program wants the log.
+// The function of a host program that takes the log.
 struct HostSink {
   std::mutex mutex;
   std::function<void(LogLevel, std::string_view)> write;

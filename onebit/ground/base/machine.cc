@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -178,6 +179,20 @@ Machine read_machine(const Path& root) {
 bool is_ignored(int signal) {
   struct sigaction action {};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+int64_t raise_open_files(int64_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const auto allowed = [](rlim_t value) {
+    constexpr auto kMost = int64_t{1} << 40;  // RLIM_INFINITY is more than an int64_t
+    return value > static_cast<rlim_t>(kMost) ? kMost : static_cast<int64_t>(value);
+  };
+  if (allowed(limit.rlim_cur) >= wanted) return allowed(limit.rlim_cur);
+  rlimit raised = limit;
+  raised.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(wanted));
+  if (::setrlimit(RLIMIT_NOFILE, &raised) != 0) return allowed(limit.rlim_cur);
+  return allowed(raised.rlim_cur);
 }
 
 std::optional<Path> path_of_program(const std::string& program) {

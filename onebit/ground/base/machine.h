@@ -42,6 +42,11 @@ Machine read_machine(const Path& root = "/");
 // such a signal all the same ends when it must not.
 bool is_ignored(int signal);
 
+// Raises the number of files that this process may have open (ulimit -n) to `wanted`, as far as the
+// system allows this user, and returns it. It is never raised further: some programs close every
+// file that their limit allows when they start.
+int64_t raise_open_files(int64_t wanted);
+
 // Finds `program`, a name without folders, as a shell does: in the first folder of PATH that holds
 // an executable file of this name. An empty entry of PATH is the working directory.
 std::optional<Path> path_of_program(const std::string& program);

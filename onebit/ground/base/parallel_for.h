@@ -19,10 +19,10 @@ int available_threads();
 // Sets the number of threads of library calls (oneDNN) made from the calling thread.
 void set_library_threads(int threads);
 
-// For parallel_for and oneDNN's loops, by parallel_parts_openmp.cc, or by parallel_parts_pool.cc
-// beside a oneDNN that takes threads, and under the thread sanitizer, which does not see OpenMP's
-// memory ordering. Calls run(part) once for every part in [0, parts), each on its own thread if
-// enough threads are available. `run` must not throw.
+// The loops of parallel_for and of oneDNN. There are two implementations: parallel_parts_openmp.cc,
+// and parallel_parts_pool.cc for a oneDNN that takes threads and for the thread sanitizer, which
+// does not see OpenMP's memory ordering. Calls run(part) once for every part in [0, parts), each on
+// its own thread if enough threads are available. `run` must not throw.
 void run_parts(int parts, const std::function<void(int part)>& run);
 
 }  // namespace onebit

@@ -5,10 +5,13 @@
 
 #include <filesystem>
 
+#include "onebit/ground/base/signal_actions.h"
+
 namespace onebit {
 
 SharedLibrary::SharedLibrary(const char* path, const char* remedy)
     : name_(std::filesystem::path(path).filename()) {
+  const KeptSignalActions kept;
   handle_ = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ != nullptr) return;
   std::string reason = dlerror();

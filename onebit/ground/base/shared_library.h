@@ -7,7 +7,7 @@
 
 namespace onebit {
 
-// Loaded when made, never unloaded.
+// Loaded when made, never unloaded. Loading it changes nothing about signals (signal_actions.h).
 class SharedLibrary {
  public:
   // `path`: where the library was when the program was built. The loader's own search for the file

@@ -11,8 +11,9 @@
 namespace onebit::metrics {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 300;
-constexpr double kLeft = 80, kRight = 12, kTop = 12, kBottom = 30;
+constexpr double kWidth = 720, kHeight = 314;
+// The names of the phases are above the lines, which would cross them elsewhere.
+constexpr double kLeft = 80, kRight = 12, kTop = 26, kBottom = 30;
 constexpr size_t kMaxPoints = 600;
 
 struct Range {
@@ -109,8 +110,8 @@ std::string phase_bands(const Chart& chart, const Axes& axes) {
                           begin, kTop, std::max(end - begin, 0.0), kHeight - kTop - kBottom);
     }
     if (end - begin > 60) {
-      text += fmt::format(R"(<text class="phase" x="{:.1f}" y="{}">{}</text>)", begin + 4,
-                          kTop + 12, escape_html(phase.name));
+      text += fmt::format(R"(<text class="phase" x="{:.1f}" y="{}">{}</text>)", begin + 4, kTop - 8,
+                          escape_html(phase.name));
     }
   }
   return text;

@@ -29,7 +29,7 @@ Json begun(Kind kind, int64_t step);
 // Empty if `line` is not an object, or has no known kind.
 std::optional<Kind> kind_of(const Json& line);
 
-// Keys of every line, kSamples only of steps and evaluations.
+// Every line has the first two keys. Lines of steps and evaluations have kSamples, too.
 inline constexpr const char* kKind = "kind";
 inline constexpr const char* kStep = "step";
 inline constexpr const char* kSamples = "samples";

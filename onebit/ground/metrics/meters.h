@@ -40,7 +40,7 @@ class Rate {
 };
 
 // The median of many values, computed from a bounded number of them that are evenly spread over
-// all. Of two in the middle it is the lower.
+// all. Of the two values in the middle of an even number it is the lower.
 class Median {
  public:
   void add(double value);

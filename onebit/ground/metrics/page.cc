@@ -38,12 +38,13 @@ border-top:3px solid;vertical-align:middle;margin-right:.4em}.key i.dashed{borde
 .key b{color:var(--ink);font-weight:600}.wide{overflow-x:auto}table{border-collapse:collapse;
 font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;
 border-bottom:1px solid var(--rule)}th{font-weight:600;white-space:nowrap}td.n{text-align:right;
-font-variant-numeric:tabular-nums;white-space:nowrap}ul.findings{list-style:none;padding:0}
+font-variant-numeric:tabular-nums;white-space:nowrap}tr:first-child th+th{text-align:right}
+ul.findings{list-style:none;padding:0}
 .findings li{padding:.5em .8em;margin:.4em 0;border-left:4px solid var(--rule);
 background:var(--band)}.findings li.warning{border-color:var(--warn);background:var(--warnpaper)}
 details{margin:.5em 0}summary{cursor:pointer;font-weight:600}pre{overflow-x:auto;font-size:.85rem;
 background:var(--band);padding:.8em}
-@media(max-width:40rem){svg text{font-size:17px}}
+@media(max-width:40rem){svg text{font-size:17px}th,td.n{white-space:normal}}
 )";
 
 std::string colour_rules() {
@@ -354,7 +355,9 @@ std::string html_page(const std::vector<RunHistory>& runs) {
   const std::string charts = Charts(runs).text();
   text += "<h2>Curves</h2>\n";
   text += charts.empty() ? "<p class=\"faint\">There is nothing to draw yet.</p>\n"
-                         : "<div class=\"charts\">\n" + charts + "</div>\n";
+                         : "<p class=\"faint\">The horizontal axis is the step. A bold number "
+                           "is the last value of its curve.</p>\n<div class=\"charts\">\n" +
+                               charts + "</div>\n";
   for (const RunHistory& run : runs) {
     if (!alone) text += section_of(run, false);
     if (alone) text += "<h2>Start and end</h2>\n";

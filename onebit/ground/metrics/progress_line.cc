@@ -27,7 +27,7 @@ size_t terminal_width(int descriptor) {
 
 // A failed progress line must not stop a run: a closed terminal or pipe is ignored.
 void put(int descriptor, std::string_view text) {
-  // A host program may want what goes there.
+  // A host program may have redirected the log: show() then passes the line on to it.
   if (descriptor == STDERR_FILENO) return show(text);
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

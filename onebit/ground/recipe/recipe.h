@@ -19,8 +19,8 @@ namespace onebit {
 // Places in the text stay as they are.
 std::string without_hjson(std::string text);
 
-// The first part of a text without these that Hjson has and JSON has not, in words. Empty if there
-// is none. For a text that is not JSON.
+// Names, in words, the first part of a text that Hjson allows and JSON does not, other than
+// comments and commas. Empty if there is none. The text is known not to be JSON.
 std::string hjson_in(const std::string& text);
 
 struct Recipe {

@@ -196,8 +196,8 @@ struct KeyShared {
 
   __device__ auto& sums() { return over<ColumnSums<kRowsOf<Products>, Products::kHead>>(query); }
 
-  // Of the thread's elements in the blocks of queries from `first` of the tile on: bit
-  // 16 (i % 2) + 8 (i / 2) belongs to element i.
+  // Loads the kept bits of the thread's elements in the blocks of queries from `first` of the tile
+  // on. Bit 16 (i % 2) + 8 (i / 2) belongs to element i.
   __device__ void load_kept(const TilePlace& at, int slot, int first, bool drops,
                             uint32_t (&bits)[kBlocks]) const {
     const auto* halves = reinterpret_cast<const uint16_t*>(kept[slot][at.group()]) + at.warp % 4 +

@@ -41,8 +41,9 @@ struct AttentionPlan {
   // [heads, score_bias_row], null without a bias of scores. Distance 0 is in the middle.
   const float* score_bias;
   int64_t score_bias_row;
-  // f32 [heads, 2 * rows]: the sums of each item's gradients of scores for each distance of key and
-  // query, 2 * length - 1 of a sequence from 2 * its first row on. Null if they are not computed.
+  // f32 [heads, 2 * rows]: the gradients of scores, summed over each item for each distance of key
+  // and query. A sequence has 2 * length - 1 distances. They begin at 2 * its first row. Null if
+  // they are not computed.
   float* score_bias_sums = nullptr;
 
   // The first key of a tile is a multiple of it, as the words of dropout's bits are.
@@ -128,7 +129,7 @@ struct AttentionPlace {
     return {from / AttentionPlan::kKeysBefore * AttentionPlan::kKeysBefore,
             std::min(keys, begin + queries + window)};
   }
-  // Those of one query, counted from the tile's first key.
+  // The keys of one query, counted from the tile's first key.
   KeyRange keys_of_query(int64_t query, const KeyRange& tile) const {
     return {std::max(tile.begin, query - window) - tile.begin,
             std::min(tile.end, query + window + 1) - tile.begin};

@@ -127,7 +127,7 @@ inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
 
 // Starts copying `count` rows of a tile, `stride` elements apart. The tile's other rows are zeroed.
 // All `kThreads` threads of the block take part. Addresses within a tile are computed in 32
-// bits, which a third of the instructions suffices for.
+// bits, which takes a third of the instructions that 64 bits take.
 template <int kThreads, class Tile, typename T>
 __device__ void start_load(Tile& tile, const T* from, uint32_t stride, int count) {
   constexpr int kPieces = Tile::kHead / 8;

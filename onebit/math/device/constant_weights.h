@@ -8,9 +8,9 @@
 
 namespace onebit {
 
-// While it lives, the memory it was given keeps its contents between calls of changed(). Copies (on
-// a CPU, for every direction in which the weights are multiplied as large as that memory) are freed
-// with it. On CUDA devices it has no effect. The context must outlive it.
+// While it lives, the memory it was given keeps its contents between calls of changed(). On a CPU
+// it owns packed copies of the weights, one for every direction in which they are multiplied. Each
+// is as large as the weights. On CUDA devices it has no effect. The context must outlive it.
 class ConstantWeights {
  public:
   ConstantWeights() = default;

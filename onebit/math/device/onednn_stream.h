@@ -35,7 +35,7 @@ class PackedWeights {
  private:
   using Address = const std::byte*;
   struct Copy {
-    // Of a square matrix and its transpose, which start at one address, the layouts are equal.
+    // A square matrix and its transpose start at one address, and their layouts are equal.
     dnnl::memory::desc plain, layout;
     Buffer values;
     bool current = false;

@@ -1,5 +1,5 @@
 // One matrix product by cuBLASLt, with its epilogue. The algorithm is chosen once per kind of
-// product (cublas_product.h) and kept by the stream.
+// product and kept by the stream.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class CublasHandle {
 
 class CublasProblem {
  public:
-  // `vector` as in cublas_product.h.
+  // `vector`: as for the product itself.
   CublasProblem(const MatrixProduct& product, void* vector);
 
   cublasStatus_t run(CudaStream& cuda, const cublasLtMatmulAlgo_t& algorithm) const;
@@ -87,8 +87,8 @@ struct TokenRange {
 TokenRange tokens_around(int64_t tokens);
 
 // Chooses for products with these numbers of tokens that otherwise equal this one. Empty if
-// cuBLASLt cannot compute them. Measures, and so waits for the device. `vector` as in
-// cublas_product.h.
+// cuBLASLt cannot compute them. Measures, and so waits for the device. `vector`: as for
+// the product itself.
 std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& cuda, const MatrixProduct& product,
                                                      void* vector, TokenRange tokens);
 

@@ -6,7 +6,7 @@
 //   on_device::layer_norm(context, arguments);
 //
 // Arguments have been checked before a half receives them. Profiles also observe every operation
-// here (kernels/device_switch.h).
+// here.
 #pragma once
 
 #include <string_view>

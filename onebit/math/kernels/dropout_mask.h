@@ -101,8 +101,8 @@ struct DropoutLanes {
 // Bit i of the result: whether lane i is kept.
 ONEBIT_HOST_DEVICE inline uint32_t kept_lanes(const DropoutLanes& lanes,
                                               const DropoutComparison& threshold) {
-  // Of the bits compared so far, from the lowest up: whether number >= threshold. Where the next
-  // bit of the threshold is 1, the number's bit must be 1, too. Where it is 0, it suffices.
+  // Says of the bits compared so far, from the lowest up, whether number >= threshold. Where the
+  // next bit of the threshold is 1, the number's bit must be 1, too. Where it is 0, it suffices.
   uint32_t kept = ~0u;
   for (int bit = 0; bit < 8; ++bit) {
     kept = majority(lanes.partners[7 - bit], kept, threshold.is_zero[bit]);

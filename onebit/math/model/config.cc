@@ -233,7 +233,7 @@ void read_windows(Keys& section, EncoderConfig& config) {
   choices.window_theta = *window_theta;
 }
 
-// Without a model to start from the family, too.
+// Takes the sizes of a preset, and its family, too, if there is no model to start from.
 void take_preset(const std::string& preset_name, bool is_first, EncoderConfig& config) {
   const EncoderConfig sizes = preset(preset_name);
   if (is_first) config = sizes;

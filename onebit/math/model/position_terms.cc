@@ -14,7 +14,7 @@ int64_t score_bucket(int64_t distance, int64_t buckets, int64_t farthest) {
   const int64_t half = buckets / 2, near = half / 2;
   const int64_t first = distance > 0 ? half : 0, away = std::abs(distance);
   if (away < near) return first + away;
-  // In f32, as transformers computes it.
+  // transformers computes this in f32.
   const auto apart = static_cast<float>(near);
   const auto range =
       static_cast<float>(std::log(static_cast<double>(farthest) / static_cast<double>(near)));

@@ -44,7 +44,7 @@ __global__ void fill_with(T* to, int64_t count, float value) {
   store_eight(values, to + at, count - at);
 }
 
-// By value, so that nothing has to be copied to the device first.
+// A kernel gets this list by value, so that nothing has to be copied to the device first.
 struct RangeList {
   static constexpr int kMost = 128;
   Range range[kMost];

@@ -60,7 +60,8 @@ void residual_norm(Context&, const ResidualNorm&);
 // With g = grad_y + grad_y_extra:
 //   grad_sum = layer_norm'(g) + grad_sum_extra,  grad_residual = grad_sum,  grad_x =
 //   factor * dropout'(grad_sum)
-// Reads the norm's input `sum`, or, when that is empty, recovers it from y as in layer_norm.h.
+// Reads the norm's input `sum`, or, when that is empty, recovers it from y as the norm
+// without a residual does.
 struct ResidualNormBackward {
   NormKind kind = NormKind::kLayer;
   ConstView grad_y;        // [rows, hidden]

@@ -22,7 +22,7 @@ struct Parameters {
   }
 };
 
-// The mean of rows that have one that is not 0.
+// The means of the rows, or null for an RMS norm, which subtracts none.
 template <class A>
 float* mean_of(const A& a) {
   return a.kind == NormKind::kLayer ? const_cast<float*>(a.mean.template data<float>()) : nullptr;
@@ -155,8 +155,8 @@ __device__ void add_to(Eight& sum, const Eight& other) {
   for (int i = 0; i < kEight; ++i) sum.lane[i] += other.lane[i];
 }
 
-// What a thread needs of a row, in the order of rows. kWhole: its eight columns exist and are
-// aligned, and the next row is then loaded while this one is worked on.
+// Reads a thread's part of each row, in the order of rows. kWhole: the thread's eight columns exist
+// and are aligned. The next row is then loaded while this one is computed.
 template <bool kWhole, typename T>
 class RowReader {
  public:
@@ -226,7 +226,7 @@ __device__ void store(const Eight& from, T* to, int64_t count) {
 template <bool kWhole>
 constexpr int kBoundThreads = kWhole ? 512 : 672;
 
-// kWarps: of the block, 0 if the launch decides.
+// kWarps: the number of warps of the block, or 0 if the launch decides.
 template <bool kWhole, unsigned kWarps, typename T>
 __global__ void __launch_bounds__(kBoundThreads<kWhole>)
     residual_backward(ResidualBackward<T> a, int64_t hidden, DeviceRowBlocks blocks,
@@ -269,7 +269,7 @@ auto backward_for(const ResidualBackward<T>& a, int64_t hidden) {
       hidden % (kEight * kWarp) == 0 && are_aligned({a.grad_y, a.grad_y_extra, a.grad_sum_extra,
                                                      a.source.values(), a.grad_residual, a.grad_x});
   if (!whole) return residual_backward<false, 0, T>;
-  // Of f32 the known number of warps costs registers that have to be in memory then.
+  // In f32 a known number of warps needs more registers than there are, so that some are in memory.
   if constexpr (sizeof(T) == 2) {
     const int64_t warps = hidden / (kEight * kWarp);
     if (warps == 2) return residual_backward<true, 2, T>;

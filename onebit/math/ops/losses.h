@@ -29,8 +29,8 @@ struct CrossEntropy {
 };
 void cross_entropy(Context&, const CrossEntropy&);
 
-// Losses of rows with numeric targets: independent labels (present or absent) and regression. For
-// one class of several see losses.h. Logits f32, bf16 or f16. Arithmetic is f64.
+// Losses of rows with numeric targets: independent labels (present or absent) and regression.
+// CrossEntropy is for one class of several. Logits f32, bf16 or f16. Arithmetic is f64.
 
 // The loss of a column with logit x, target t and weight w:
 enum class LabelLossKind {
@@ -56,7 +56,7 @@ void label_loss(Context&, const LabelLoss&);
 
 // Every column is a separate prediction (SQuAD: 0 the start, 1 the end) with a softmax over the
 // rows of a sequence. A target counts from the first row of its sequence. kIgnoredTarget
-// (losses.h) gives loss 0 and gradient zero. On a CPU a target outside its sequence is an
+// gives loss 0 and gradient zero. On a CPU a target outside its sequence is an
 // error that names it, and nothing is written.
 struct SpanCrossEntropy {
   View logits;  // [rows, columns]  replaced by their gradient if write_gradient

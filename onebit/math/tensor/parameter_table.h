@@ -31,14 +31,15 @@ class StaleGradients {
   // from now on nothing is stale, and begin_update() has nothing to be zeroed.
   void leave_to_caller() { is_left_to_caller_ = true; }
 
-  // From here on what is covered is stale. The ranges that are not covered, of a buffer of this
-  // many elements: to be zeroed now.
+  // Makes every covered gradient stale. Returns the ranges that are not covered, in a buffer of
+  // this many elements. The caller zeroes them now.
   std::vector<Range> begin_update(int64_t size_elements);
 
-  // Whether the parameter's gradient is stale, thus to be overwritten, and not any more then.
+  // Whether the parameter's gradient is stale, so that the caller overwrites it. It is no longer
+  // stale afterwards.
   bool take(int parameter);
-  // The stale ranges that begin in `within`, which is whole parameters: to be zeroed, as no pass
-  // has written them. Not stale any more then.
+  // The stale ranges that begin in `within`, which holds whole parameters. No pass has written
+  // them, so the caller zeroes them. They are no longer stale afterwards.
   std::vector<Range> take(Range within);
 
  private:

@@ -7,8 +7,8 @@
 // The exact momentum comes from the workers' signs. A worker has sent all its gradients except its
 // residual r_t, so that momentum is longer or shorter than the gradients' by (1 - beta1) times the
 // mean over workers of d_t = r_t - q_(t-1), where q_t = beta1 q_(t-1) + (1 - beta1) r_t. A rank
-// knows d of its own gradients alone, and computes it for the elements that it owns. Workers are
-// alike and their residuals independent, so the square of u without signs is in expectation
+// knows only the d of its own gradients, and computes it for the elements that it owns. Workers are
+// alike and their residuals are independent, so the square of u without signs is in expectation
 // |u|^2 + 2 <u, c d> + |c d|^2 / sources, with c = (1 - beta1) momentum_factor.
 #pragma once
 
@@ -39,10 +39,9 @@ struct OnebitLambSquares {
   ConstView momentum;  // f32 [owned elements]
   ConstView residual;  // f32 [elements of the share]  r (empty: nothing is coded)
   View mean_residual;  // f32 [owned elements]  q, updated (empty like `residual`)
-  // f64 [tensors, kLambSums]  overwritten: the squares of values, the squares of u =
-  // momentum_factor
-  // momentum + weight_decay value, and what turns these into squares without signs. 0 without
-  // parts.
+  // f64 [tensors, kLambSums]  overwritten: the squares of values, the squares of
+  // u = momentum_factor momentum + weight_decay value, and what turns these into squares without
+  // signs. 0 for a tensor without parts.
   View sums;
   std::span<const LambTensor> tensors;  // consecutive from 0 to elements, none empty
   std::span<const LambPart> parts;      // in the order of `begin`, none empty

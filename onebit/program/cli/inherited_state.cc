@@ -11,6 +11,7 @@
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/ground/base/signal_actions.h"
 #include "onebit/training/commands/usage.h"
 
 namespace onebit::cli {
@@ -18,17 +19,15 @@ namespace onebit::cli {
 namespace {
 
 struct Inherited {
-  int number;
   bool is_known;
   struct sigaction action;
 };
 
-constinit std::array<Inherited, 4> inherited = {
-    {{SIGHUP, false, {}}, {SIGINT, false, {}}, {SIGTERM, false, {}}, {SIGUSR1, false, {}}}};
+constinit std::array<Inherited, kEndingSignals.size()> inherited{};
 
 void record_signals(int, char**, char**) {
-  for (Inherited& one : inherited) {
-    one.is_known = ::sigaction(one.number, nullptr, &one.action) == 0;
+  for (size_t i = 0; i < inherited.size(); ++i) {
+    inherited[i].is_known = ::sigaction(kEndingSignals[i], nullptr, &inherited[i].action) == 0;
   }
 }
 
@@ -40,8 +39,8 @@ void record_signals(int, char**, char**) {
 }  // namespace
 
 void restore_inherited_signals() {
-  for (const Inherited& one : inherited) {
-    if (one.is_known) ::sigaction(one.number, &one.action, nullptr);
+  for (size_t i = 0; i < inherited.size(); ++i) {
+    if (inherited[i].is_known) ::sigaction(kEndingSignals[i], &inherited[i].action, nullptr);
   }
 }
 

@@ -6,9 +6,8 @@ namespace onebit::cli {
 
 // What the program was started to do on a signal, whatever its libraries think of it.
 
-// Undoes what libraries do about SIGHUP, SIGINT, SIGTERM and SIGUSR1 when they are loaded. Open MPI
-// 5 loads UCX, which handles SIGHUP (it then logs more) even where it is ignored: a closed terminal
-// would not end `onebit prepare`, and would end a run under `nohup`.
+// Undoes what libraries that are linked or preloaded did about kEndingSignals when they were
+// loaded. KeptSignalActions does so for libraries that are loaded later.
 void restore_inherited_signals();
 
 // Opens descriptors 0 to 2 where they are closed (`2>&-`), so that no file of a run gets one of

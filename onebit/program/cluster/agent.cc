@@ -1,7 +1,6 @@
 #include "onebit/program/cluster/agent.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/program/cluster/network_addresses.h"
 
@@ -22,20 +22,6 @@ constexpr int64_t kMoreFiles = 960;   // for mpirun, which inherits the limit
 constexpr int64_t kMorePerHost = 9;
 
 }  // namespace
-
-int64_t raise_open_files(int64_t wanted) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  const auto allowed = [](rlim_t value) {
-    constexpr auto kMost = int64_t{1} << 40;  // RLIM_INFINITY is more than an int64_t
-    return value > static_cast<rlim_t>(kMost) ? kMost : static_cast<int64_t>(value);
-  };
-  if (allowed(limit.rlim_cur) >= wanted) return allowed(limit.rlim_cur);
-  rlimit raised = limit;
-  raised.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(wanted));
-  if (::setrlimit(RLIMIT_NOFILE, &raised) != 0) return allowed(limit.rlim_cur);
-  return allowed(raised.rlim_cur);
-}
 
 void raise_open_files_for(int64_t hosts) {
   const int64_t needed = kOwnFiles + kFilesPerHost * hosts;

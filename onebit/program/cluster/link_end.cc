@@ -11,6 +11,7 @@
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/machine.h"
 #include "onebit/program/cluster/agent.h"
 #include "onebit/program/cluster/link_client.h"
 #include "onebit/program/cluster/link_server.h"

@@ -11,9 +11,9 @@
 
 namespace onebit::cluster {
 
-// The protocol between the launcher (link_check.h) and the link ends that it starts on hosts
-// (link_end.h): one JSON object per line. Other lines, which a shell's start-up files may print
-// before, are ignored. An empty one shows an end that the launcher is there.
+// The protocol between the launcher (link_check.h) and the link ends that it starts on hosts: one
+// JSON object per line. Other lines, which a shell's start-up files may print before, are ignored.
+// An empty line shows a link end that the launcher is still there.
 
 // Where a host listens.
 struct LinkPlace {
@@ -65,8 +65,8 @@ struct LinkEndOptions {
   std::vector<PortRange> ranges = {};
 };
 
-// Serves the protocol of link_end.h on standard input and output until the launcher closes the
-// input. Returns the exit status.
+// Serves this protocol on standard input and output until the launcher closes the input. Returns
+// the exit status.
 int serve_link_end(const LinkEndOptions& options);
 
 }  // namespace onebit::cluster

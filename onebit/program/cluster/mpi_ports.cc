@@ -31,7 +31,7 @@ int port_in(std::string_view text, const std::string& name, const std::string& w
   return *port;
 }
 
-// Parses "41000-41999" and "41000:41999", of a list the first range.
+// Parses "41000-41999" and "41000:41999". Of a list it takes the first range.
 PortRange range_in(const Variable& variable, const std::string& name, const char* use) {
   const std::string whole = variable(name);
   if (whole.empty()) return {.use = use};

@@ -1,5 +1,5 @@
-// Starts the ranks of an attempt on their hosts without MPI: they connect by TCP. The counterpart
-// on each host is tcp_start.h.
+// Starts the ranks of an attempt on their hosts without MPI: they connect by TCP. The launcher
+// calls start_over_tcp(), and the process that it starts on each host calls run_host_ranks().
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@
 
 namespace onebit::cluster {
 
-// The ranks of one host that TCP connects: a process that starts them, and ends them when the
-// launcher's end of its input closes. It says one line, where ranks may meet if rank 0 is here, and
-// is told the rest in one line of JSON, so that no variable stands in a command line.
+// The process on a host starts the ranks there, and ends them when the launcher's end of its input
+// closes. It prints one line: where ranks may meet if rank 0 is on this host. Then it reads
+// everything else from one line of JSON, so that no variable is part of a command line.
 
 // What the launcher tells a host.
 struct HostRanks {
@@ -37,7 +37,7 @@ struct MeetingPlace {
 std::string line_of(const HostRanks& ranks);
 std::optional<HostRanks> parse_host_ranks(std::string_view line);
 std::string line_of(const MeetingPlace& place);
-// Empty if the line is another one, such as a greeting of the host.
+// Empty if the line is another one, for example a greeting of the host.
 std::optional<MeetingPlace> parse_meeting_place(std::string_view line);
 // A line that passes a signal on.
 std::string signal_line(int number);

@@ -43,8 +43,9 @@ struct ConvertSource {
   formats::EncoderShape shape;  // of another family than BERT: only its first and last member
 };
 
-// Whose names the tensors have, according to the config given or found in `folders`. BERT's without
-// one. Errors: an unknown model_type, a config of another family that cannot be read.
+// The family whose names the tensors have, according to the config given or found in `folders`, or
+// BERT without a config. Errors: an unknown model_type, a config of another family that cannot be
+// read.
 formats::ModelNames names_of_source(const ConvertOptions& options,
                                     const std::vector<Path>& folders);
 

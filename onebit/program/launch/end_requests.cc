@@ -23,7 +23,11 @@ EndRequests::EndRequests() : pipe_before_(::signal(SIGPIPE, SIG_IGN)) {
 }
 
 EndRequests::~EndRequests() {
+  count();
   ::close(descriptor_);
+  // Another hangup of the same terminal can still arrive. It must not change the status of this
+  // process.
+  if (hung_up_) ::signal(SIGHUP, SIG_IGN);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
   ::signal(SIGPIPE, pipe_before_);
 }

@@ -8,7 +8,7 @@
 namespace onebit::launch {
 
 // While an object exists, these signals are counted instead of ending the process, and SIGPIPE is
-// ignored.
+// ignored. After a SIGHUP this process ignores later ones to its end.
 class EndRequests {
  public:
   EndRequests();

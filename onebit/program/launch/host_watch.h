@@ -1,6 +1,5 @@
 // The watch: a process that the launcher keeps on every host during an attempt. It shows that the
-// host answers, and ends the attempt's processes there when the launcher requests it or is no
-// longer heard. Their protocol: host_watch.h.
+// host answers, and ends the attempt's processes there when the launcher requests it or is silent.
 #pragma once
 
 #include <optional>
@@ -12,8 +11,8 @@
 
 namespace onebit::launch {
 
-// The line protocol between the launcher (host_link.h) and its watch on a host (host_watch.h).
-// Other lines, which a shell's start-up files may print before, are ignored.
+// The line protocol between the launcher (host_link.h) and its watch on a host. Other lines, which
+// a shell's start-up files may print before, are ignored.
 
 // Each side writes at least this often, so that silence means that the other side is gone.
 inline constexpr double kBeatSeconds = 1;

@@ -73,10 +73,10 @@ inline constexpr const char* kRankVariable = "ONEBIT_RANK";  // in the rank's ow
 inline constexpr const char* kSlotsVariable = "ONEBIT_LAUNCH_SLOTS";
 
 // Runs `words` as rank `rank` and returns its exit status, 128 + N after signal N. The rank's lines
-// go to standard error (rank_guard.h), as do the lines that it writes to the descriptor given in
-// `events_variable`. Signals that request an end are forwarded. The rank is killed when the guard
-// is, and the guard ends both when its parent (mpirun, orted, slurmstepd) has gone: no rank
-// survives its launcher. Error: the program cannot be started.
+// go to standard error with their marks, and so do the lines that it writes to the descriptor given
+// in `events_variable`. Signals that request an end are forwarded. The rank is killed when the
+// guard is killed. When the guard's parent (mpirun, orted, slurmstepd) has gone, the guard ends the
+// rank and itself: no rank survives its launcher. Error: the program cannot be started.
 int run_guarded(const cluster::Words& words, int rank, const std::string& events_variable);
 
 }  // namespace onebit::launch

@@ -56,16 +56,27 @@ std::map<int64_t, double> ready_from(const ParameterTable& table, const Place& s
 }  // namespace
 
 RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type) {
-  // One layer more, or as many as attend to the whole sequence once.
+  // The further layers are of one or two kinds: with a window, and without.
   const int64_t period = config.model.choices.full_attention_every;
+  const int64_t layers = config.model.layers, full = (layers - 1) / period;
   const PassParts one = count(context, config, type, 1);
-  const PassParts more = count(context, config, type, 1 + period);
-  const auto further = static_cast<double>(config.model.layers - 1);
+  RecipeWork work{.one_layer = one, .layer_forward = {}, .layer_backward = {}};
+  if (layers == 1) return work;
+  const auto further = static_cast<double>(layers - 1);
   const double computed = config.drop().mean_layers(0, config.engine.run.steps) - 1;
-  const double share = (further > 0 ? computed / further : 1) / static_cast<double>(period);
-  return {.one_layer = one,
-          .layer_forward = share * (more.forward - one.forward),
-          .layer_backward = share * (more.encoder - one.encoder)};
+  const auto add = [&](int64_t alike, const PassParts& with, const PassParts& without) {
+    const double share = computed / further * static_cast<double>(alike) / further;
+    work.layer_forward = work.layer_forward + share * (with.forward - without.forward);
+    work.layer_backward = work.layer_backward + share * (with.encoder - without.encoder);
+  };
+  const PassParts two = count(context, config, type, 2);
+  if (period == 1) {
+    add(layers - 1, two, one);
+    return work;
+  }
+  add(layers - 1 - full, two, one);
+  add(full, count(context, config, type, 1 + period), count(context, config, type, period));
+  return work;
 }
 
 costs::PassTimes pass_times(const RecipeWork& work, const costs::ComputingCosts& machine,

@@ -23,9 +23,10 @@ struct RecipeWork {
   costs::ByKind layer_forward, layer_backward;
 };
 
-// Counts the operations of the model with one layer and with two by running them
-// (kernels/device_switch.h). Every layer after the first does the same work. `type` is the type of
-// the matrix products, for which rates will be given. Runs a sequence twice. Nothing is timed.
+// Counts the operations of models of a few layers by running them (kernels/device_switch.h). Layers
+// after the first do the same work, or are of two kinds where some have a window. `type` is the
+// type of the matrix products, for which rates will be given. Runs a sequence two to four times.
+// Nothing is timed.
 RecipeWork count_work(Context& context, const pretrain::PretrainingConfig& config, DType type);
 
 // The times of one pass over `sequences` on a rank that has one of `host_parts` equal parts of the

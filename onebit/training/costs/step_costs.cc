@@ -125,7 +125,7 @@ double measure_packing(Context& context, const comm::Buckets& buckets, double wi
   };
   const double exchanging =
       work.seconds(context, comm::dense_stations(wire, communicator.world_size(), fill));
-  // As the engine does before it sends a bucket.
+  // The engine inspects a bucket before it sends it.
   const double inspecting = steady_seconds([&] { ops::all_finite(context, work.values(0)); });
   return exchanging + slowest(communicator, inspecting) *
                           static_cast<double>(buckets.max_elements()) /
@@ -136,7 +136,7 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
                            comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
   compress::CompressedAllReduce exchange(communicator, work.buckets(),
-                                         // As 1-bit Adam's.
+                                         // 1-bit Adam has these.
                                          {.owner_momentum = true, .keep_coded = true});
   const auto fill = [&](Context&, const comm::BucketInFlight& in_flight) {
     return compress::CompressedBucket{

@@ -10,7 +10,8 @@ namespace onebit::training {
 
 // During its lifetime, the first of these signals is recorded instead of ending the process. A
 // second one of its kind ends it, except SIGHUP: the kernel and the shell send several when a
-// terminal closes. SIGINT and SIGHUP keep being ignored if they were, as `nohup` starts a program.
+// terminal closes. After one, this process ignores later ones to its end. SIGINT and SIGHUP keep
+// being ignored if they were, as `nohup` starts a program.
 class Interruption {
  public:
   Interruption();

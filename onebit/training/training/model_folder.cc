@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 #include "onebit/data/formats/encoder_shape.h"
@@ -170,6 +172,21 @@ ModelDescription read_model_description(const Path& model_folder) {
           .answer_dropout = folder.config.answer_dropout};
 }
 
+namespace {
+
+// Reads a tensor that nobody will read again: pages of its file that have been copied would count
+// as the process's memory until the last tensor is read.
+void read_once(const formats::TensorSource& source, size_t index, std::span<float> to) {
+  if (source.entries()[index].dtype != DType::kF32) return source.read_f32(index, to);
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = source.bytes(index, scratch);
+  ONEBIT_INVARIANT(bytes.size() == to.size_bytes());
+  std::memcpy(to.data(), bytes.data(), bytes.size());
+  if (scratch.empty()) formats::drop_pages(bytes);
+}
+
+}  // namespace
+
 formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,
                                  const formats::MatchRules& rules) {
   if (const auto changed = formats::changed_files(model_folder); !changed.empty()) {
@@ -191,20 +208,25 @@ formats::MatchReport load_values(ParameterTable& table, const Path& model_folder
     log_debug("{}: in the file and not used here: {}", model_folder.string(),
               fmt::join(report.ignored, ", "));
   }
-  std::vector<float> values;
+  std::vector<float> staged;
   std::string damaged;
   for (const auto& entry : table.entries()) {
     const auto index = source->find(entry.name);
     const bool is_lacking =
         std::find(report.lacking.begin(), report.lacking.end(), entry.name) != report.lacking.end();
     if (!index || is_lacking) continue;
-    values.resize(static_cast<size_t>(entry.shape.elements()));
-    source->read_f32(*index, values);
+    const View to = table.value_of(entry);
+    std::span<float> values(to.data<float>(), static_cast<size_t>(to.elements()));
+    if (!to.device().is_cpu()) {
+      staged.resize(values.size());
+      values = staged;
+    }
+    read_once(*source, *index, values);
     if (damaged.empty() && !std::all_of(values.begin(), values.end(),
                                         [](float value) { return std::isfinite(value); })) {
       damaged = entry.name;
     }
-    copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
+    if (!to.device().is_cpu()) copy(to, ConstView::of(staged.data(), entry.shape));
   }
   if (!damaged.empty()) {
     log_warning("{}: {} contains values that are not finite, so the results will be meaningless",

@@ -48,16 +48,8 @@ void add_model(Rows& rows, Context& context, const StartFacts& facts,
                             shape.choices.norm_before ? "pre" : "post", shape.vocab_size)});
   rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
   rows.push_back({"compute", describe_compute(context, config)});
-  const int64_t head_size = shape.hidden_size / shape.heads;
-  if (!context.device().is_cpu() && !ops::attention_uses_tiles(compute, head_size)) {
-    rows.push_back(
-        {"attention",
-         fmt::format("plain kernel ({}), many times slower than on tensor "
-                     "cores: {}",
-                     compute == DType::kF32 ? "f32" : fmt::format("head size {}", head_size),
-                     compute == DType::kF32 ? "set bf16.enabled to true"
-                                            : "those are for heads of 32, 64 and 128 columns")});
-  }
+  const Rows attention = attention_rows(context.device(), compute, shape.hidden_size / shape.heads);
+  rows.insert(rows.end(), attention.begin(), attention.end());
 }
 
 // Returns the total bytes.
@@ -145,6 +137,15 @@ void add_forecast(Rows& rows, const costs::StepCosts& costs, const costs::StepFo
 }
 
 }  // namespace
+
+Rows attention_rows(Device device, DType compute, int64_t head_size) {
+  if (device.is_cpu() || ops::attention_uses_tiles(compute, head_size)) return {};
+  return {{"attention",
+           fmt::format("plain kernel ({}), many times slower than on tensor cores: {}",
+                       compute == DType::kF32 ? "f32" : fmt::format("head size {}", head_size),
+                       compute == DType::kF32 ? "set bf16.enabled to true"
+                                              : "those are for heads of 32, 64 and 128 columns")}};
+}
 
 StartTable start_table(Context& context, Session& run, comm::Communicator& communicator) {
   StartTable table;

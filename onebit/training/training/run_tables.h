@@ -22,6 +22,10 @@ struct StartTable {
 // measurements of link and compute (step_costs.h), which affect nothing else. Collective.
 StartTable start_table(Context& context, Session& run, comm::Communicator& communicator);
 
+// A row that says why attention on a CUDA device uses the kernel without tensor cores, and how to
+// change that. No row where it uses them, and on a CPU.
+Rows attention_rows(Device device, DType compute, int64_t head_size);
+
 // The table that is printed once when a run ends.
 
 // Steps, time and its parts, measured and expected time of a step and of all steps, memory, results

@@ -145,7 +145,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
         return loss
 
     def allreduce_gradients(self, bucket_size: int | None = None) -> None:
-        """Has no effect: gradients leave during the backward pass."""
+        """Has no effect: gradients are sent during the backward pass."""
 
     def step(self, lr_kwargs: dict[str, Any] | None = None) -> None:
         """Ends a micro-batch. After the last of a step it makes an update and sets the gradients to
@@ -238,9 +238,9 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                         client_state: dict[str, Any] | None = None, save_latest: bool = True,
                         exclude_frozen_parameters: bool = False) -> bool:
         """Writes a checkpoint into save_dir/tag ("global_step12" without a tag). A run that resumes
-        from it on as many ranks is the unbroken one to the bit, if it was written between two
-        steps: gradients are not in it. Errors: ranks give different tags, a name of client_state
-        is one of the engine's. Collective."""
+        from it on as many ranks equals the uninterrupted run bit for bit, if it was written between
+        two steps: gradients are not in it. Errors: ranks give different tags, a name of
+        client_state is one of the engine's. Collective."""
         name = f"global_step{self.global_steps}" if tag is None else checkpoints.name_of(tag)
         checkpoints.save(self, arguments.path(save_dir, "save_dir"), name,
                          {} if client_state is None else client_state,
@@ -254,7 +254,7 @@ class DeepSpeedEngine(EngineSettings, torch.nn.Module):
                         custom_load_fn: Callable[..., Any] | None = None
                         ) -> tuple[str | None, dict[str, Any] | None]:
         """Returns (path, client state), or (None, None) if load_dir has no checkpoint. On another
-        number of ranks, what was owed is divided among them, and the run goes on at the beginning
+        number of ranks the residuals are divided among them, and the run continues at the beginning
         of a step. Errors: the tag is missing, the state of a rank is missing, or it is DeepSpeed's.
         Collective."""
         for name, value in (("load_optimizer_states", load_optimizer_states),

@@ -23,7 +23,7 @@ class DeepSpeedOptimizer(EngineOptimizer):
 
     @property
     def optimizer(self) -> DeepSpeedOptimizer:
-        """Itself: DeepSpeed's has the optimizer inside one for fp16."""
+        """Returns itself. In DeepSpeed an optimizer for fp16 contains the optimizer."""
         return self
 
     def get_lamb_coeffs(self) -> list[float]:
@@ -61,7 +61,7 @@ FusedLamb = _named("Lamb")
 
 def optimizer_of(given: Any, parameters: Iterable[Any], config: DeepSpeedConfig) -> EngineOptimizer:
     """Returns the optimizer of initialize(optimizer=...), or of the config. Errors: neither is
-    there, or the script's averages nothing."""
+    there, or the script's optimizer averages nothing."""
     if given is None:
         if config.optimizer_name is None:
             raise _core.Error("there is no optimizer: the config needs a section `optimizer`")

@@ -30,7 +30,7 @@ class EngineSchedule:
         self._rates = [rate] * len(rates)
 
     def step(self, last_batch_iteration: int | None = None) -> None:
-        """Goes on to the rate of the next update."""
+        """Sets the rate of the next update."""
         self.last_batch_iteration = (self.last_batch_iteration + 1 if last_batch_iteration is None
                                      else last_batch_iteration)
         self._set()

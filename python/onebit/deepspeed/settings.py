@@ -63,7 +63,8 @@ class EngineSettings:
         return False
 
     def loss_scale(self) -> float:
-        """The config's constant scale, 0 for a dynamic one. optimizer.cur_scale is the present."""
+        """The config's constant scale, 0 for a dynamic one. optimizer.cur_scale is the present
+        scale."""
         return self._config.loss_scale
 
     def dynamic_loss_scale(self) -> bool:

@@ -14,7 +14,7 @@ from onebit import _core, arguments
 def ddp_hook(optimizer: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """A communication hook with which DistributedDataParallel averages nothing and leaves that to
     the optimizer: `model.register_comm_hook(optimizer, onebit.torch.ddp_hook)`, before the first
-    step. Gradients then leave in step(), not during the backward pass."""
+    step. Gradients are then sent in step(), not during the backward pass."""
     if not hasattr(optimizer, "_wait_for_step"):
         raise TypeError("optimizer must be one of onebit.torch, not "
                         f"{arguments.kind(optimizer)}: register_comm_hook(optimizer, ddp_hook)")

@@ -23,9 +23,9 @@ class EngineOptimizer(torch.optim.Optimizer):
     """An optimizer whose arithmetic and exchange are the engine's.
 
     The engine is made in the first step(), because it places the parameters in the order in which
-    the backward pass completes their gradients: what is complete leaves for the other ranks while
-    the pass goes on. From then on `p.data` and `p.grad` of 32-bit parameters are views of the
-    engine's two buffers.
+    the backward pass completes their gradients: complete gradients are sent to the other ranks
+    while the pass still runs. From then on `p.data` and `p.grad` of 32-bit parameters are views of
+    the engine's two buffers.
     """
 
     # torch.amp.GradScaler leaves it to such an optimizer whether an update is skipped.
@@ -42,11 +42,12 @@ class EngineOptimizer(torch.optim.Optimizer):
         ranks: _core.Ranks | None = None,
     ) -> None:
         """`recipe` has the keys of docs/recipe.md that the engine reads, at least `optimizer`.
-        `process_group` is one of torch.distributed, at first the default one. Without one there is
-        a single rank. `ranks_per_node` is how many ranks in a row exchange exact means before one
-        of them sends bits to other nodes, at first as many as are on one machine. `threads` is how
-        many cores the update uses, at first as many as torch's operations. Errors: a key that is
-        wrong, a parameter that cannot be trained, other parameters on another rank. Collective."""
+        `process_group` is a group of torch.distributed, by default its default group. Without a
+        group there is a single rank. `ranks_per_node` is how many ranks in a row exchange exact
+        means before one of them sends bits to other nodes, by default as many as are on one
+        machine. `threads` is how many cores the update uses, by default as many as torch's
+        operations. Errors: a key that is wrong, a parameter that cannot be trained, other
+        parameters on another rank. Collective."""
         own = arguments.mapping(recipe, "recipe")
         self._recipe: dict[str, Any] = json.loads(arguments.json_text(own, "recipe"))
         for section in ("optimizer", "run"):
@@ -102,9 +103,8 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     @property
     def accumulation(self) -> int:
-        """How many backward passes add to the gradients before each step(), at first 1. Gradients
-        leave in the last of them, as they do outside of no_sync(). Divide the losses by it
-        yourself."""
+        """How many backward passes add to the gradients before each step(), by default 1. Gradients
+        are sent in the last of them, as outside of no_sync(). Divide the losses by it yourself."""
         return self._accumulation
 
     @accumulation.setter
@@ -215,7 +215,7 @@ class EngineOptimizer(torch.optim.Optimizer):
         return self._passes[index] >= self._accumulation
 
     def _wait_for_step(self, what: str) -> None:
-        """From now on gradients leave in step(). Error: some have left already."""
+        """From now on gradients are sent in step(). Error: some have been sent already."""
         if self._flat is not None and not self._waits and self._flat.has_begun:
             raise _core.Error(
                 f"{what} changes gradients after the backward pass, and they are on their way to "
@@ -279,8 +279,8 @@ class EngineOptimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """torch's groups, and under "onebit" the engine's state of this rank: every rank saves its
-        own. Values are in the model's state_dict(), but for those of 16-bit parameters and 0/1
-        Adam's, which this has. Collective."""
+        own. Values are in the model's state_dict(). The values of 16-bit parameters and of 0/1 Adam
+        are here as well. Collective."""
         state = super().state_dict()
         state["param_groups"] = [
             {key: value for key, value in group.items() if key != "exp_avg_mask"}
@@ -303,8 +303,8 @@ class EngineOptimizer(torch.optim.Optimizer):
         return states.gathered(self.state_dict(), self._ranks)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        """Loads what state_dict() of the same rank has returned: the run then goes on to the bit.
-        For another number of ranks it takes a list of the states of all ranks, or what
+        """Loads what state_dict() of the same rank has returned: the run then continues bit for
+        bit. For another number of ranks it takes a list of the states of all ranks, or what
         full_state_dict() has returned. The model's values must have been loaded before. Errors: a
         rank's state is missing, or is of other parameters. Collective."""
         state = states.merged(state_dict)

@@ -27,7 +27,8 @@ class FlatParameters:
 
     A parameter of 32 bits and its gradient become views. The values of one of 16 bits are what
     rounding the engine's makes of them, and its gradient is copied when it is complete. What the
-    script writes into it counts, but for writes to its `.data`, of which torch keeps no count.
+    script writes into it counts, except what it writes to `.data`: torch keeps no count of such
+    writes.
 
     `order` has the index of every parameter in the order of the buffers. The engine takes
     gradients from the end of its buffer to the beginning, so the parameter whose gradient is
@@ -111,7 +112,7 @@ class FlatParameters:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the pass has begun whose gradients leave during it."""
+        """Whether a pass has begun during which gradients are sent."""
         return self._has_begun and self._is_awaited
 
     @property
@@ -139,7 +140,7 @@ class FlatParameters:
         return gradient.data_ptr() == self._views[index].data_ptr()
 
     def arrived(self, index: int, is_last: bool) -> None:
-        """A backward pass has completed this gradient. `is_last` is whether it leaves now."""
+        """A backward pass has completed this gradient. `is_last` is whether it is sent now."""
         parameter, view = self._parameters[index], self._views[index]
         gradient = parameter.grad
         if gradient is not view and not self._is_view(index, gradient):
@@ -175,7 +176,8 @@ class FlatParameters:
             self._sent_version = self._gradients._version
 
     def _collect(self) -> None:
-        """Takes gradients that have not left yet from where they are: none are zeros."""
+        """Takes gradients that have not been sent yet from where they are. A missing gradient is
+        zero."""
         for index, parameter in enumerate(self._parameters):
             view, gradient = self._views[index], parameter.grad
             if gradient is None:

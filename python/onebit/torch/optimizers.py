@@ -47,8 +47,8 @@ def _recipe(
     steps: int | None = None,
 ) -> dict[str, Any]:
     """The recipe of an optimizer. `clip` is "by_bucket" or "exact" (docs/optimizers.md), `overlap`
-    whether gradients leave during the backward pass, `bucket_mb` how many MiB leave at once, and
-    `steps` the number of updates of the whole run, which lets the engine warn of a warm-up that
+    whether gradients are sent during the backward pass, `bucket_mb` how many MiB are sent at once,
+    and `steps` the number of updates of the whole run, which lets the engine warn of a warm-up that
     would not end."""
     given = checked({"max_grad_norm": max_grad_norm, "clip": clip, "overlap": overlap,
                       "bucket_mb": bucket_mb})

@@ -13,10 +13,10 @@ from onebit import _core, arguments
 
 
 def ranks_of(process_group: Any = None) -> _core.Ranks:
-    """Returns the ranks of the group, at first the default one. A process without torch.distributed
-    is a single rank. Collective.
+    """Returns the ranks of the group, by default torch's default group. A process without
+    torch.distributed is a single rank. Collective.
 
-    The ranks exchange over TCP connections of onebit's own, so that messages leave during the
+    The ranks exchange over TCP connections of onebit's own, so that messages are sent during the
     backward pass without Python. torch's group only tells them where rank 0 is. GLOO_SOCKET_IFNAME
     chooses the network card. When a rank fails or ends, the others get PeerError. Errors: this rank
     is not in the group, there is a group without torch.distributed.
@@ -50,8 +50,9 @@ def ranks_of(process_group: Any = None) -> _core.Ranks:
 
 
 def _own_address() -> str:
-    """Returns where the others reach this rank: MASTER_ADDR on the rank 0 of all, which need not be
-    that of the group, and elsewhere the address that leads there."""
+    """Returns where the others reach this rank: MASTER_ADDR on rank 0 of all ranks, which may be
+    another than rank 0 of the group. On other ranks it is the address from which they reach rank
+    0."""
     master = os.environ.get("MASTER_ADDR", "")
     if dist.get_rank() == 0 and master:
         return master

@@ -1,4 +1,4 @@
-// The least a program of one's own does with the installed library: a context, a tensor, a loop.
+// The least that a user's program does with the installed library: a context, a tensor, a loop.
 #include <onebit/ground/base/philox.h>
 #include <onebit/math/device/context.h>
 #include <onebit/math/tensor/tensor.h>
