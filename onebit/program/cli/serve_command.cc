@@ -90,8 +90,8 @@ int run(const Arguments& given) {
   http.grace = std::chrono::seconds(given.grace_seconds);
   serve::HttpServer server(
       http, [&](const serve::HttpRequest& request) { return service.answer(request); },
-      [](const std::string& path, int status, const std::string& message) {
-        return serve::error_reply(path, status, message);
+      [&](const std::string& path, const serve::HttpError& error) {
+        return service.refuse(path, error);
       });
   if (!server.is_loopback() && service_options.key.empty()) {
     log_warning("everybody who reaches {} can use the models: give a key with --api-key-file",

@@ -26,6 +26,8 @@ KindForm form_of(ErrorKind kind) {
       return {"Timeout", 408};
     case ErrorKind::kPayload:
       return {"PayloadTooLarge", 413};
+    case ErrorKind::kMediaType:
+      return {"UnsupportedMediaType", 415};
     case ErrorKind::kValidation:
       return {"Validation", 422};
     case ErrorKind::kTokenizer:
@@ -34,6 +36,8 @@ KindForm form_of(ErrorKind kind) {
       return {"Backend", 424};
     case ErrorKind::kOverloaded:
       return {"Overloaded", 429};
+    case ErrorKind::kClientGone:
+      return {"ClientGone", 499};
     case ErrorKind::kUnhealthy:
       return {"Unhealthy", 503};
   }
@@ -44,16 +48,6 @@ bool is_openai_form(std::string_view path) {
   return path.starts_with("/v1/") || path == "/embeddings";
 }
 
-HttpReply reply_of(std::string_view path, KindForm form, const std::string& message) {
-  HttpReply reply{.status = form.status};
-  const std::string type(form.name);
-  reply.body = json_text(is_openai_form(path)
-                             ? Json{{"message", message}, {"code", form.status}, {"type", type}}
-                             : Json{{"error", message}, {"error_type", type}});
-  if (form.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return reply;
-}
-
 }  // namespace
 
 std::string_view name_of(ErrorKind kind) {
@@ -61,14 +55,30 @@ std::string_view name_of(ErrorKind kind) {
 }
 
 HttpReply error_reply(std::string_view path, const ApiError& error) {
-  return reply_of(path, form_of(error.kind()), error.what());
+  return error_reply(path, error, form_of(error.kind()).status);
 }
 
-HttpReply error_reply(std::string_view path, int status, const std::string& message) {
-  std::string_view name = "Validation";
-  if (status == 408) name = name_of(ErrorKind::kTimeout);
-  if (status == 413) name = name_of(ErrorKind::kPayload);
-  return reply_of(path, {name, status}, message);
+HttpReply error_reply(std::string_view path, const ApiError& error, int status) {
+  HttpReply reply{.status = status};
+  const std::string message = error.what(), type(name_of(error.kind()));
+  reply.body =
+      json_text(is_openai_form(path) ? Json{{"message", message}, {"code", status}, {"type", type}}
+                                     : Json{{"error", message}, {"error_type", type}});
+  if (status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return reply;
+}
+
+ApiError api_error_of(const HttpError& error) {
+  switch (error.status()) {
+    case 408:
+      return {ErrorKind::kTimeout, error.what()};
+    case 413:
+      return {ErrorKind::kPayload, error.what()};
+    case 415:
+      return {ErrorKind::kMediaType, error.what()};
+    default:
+      return {ErrorKind::kSyntax, error.what()};
+  }
 }
 
 }  // namespace onebit::serve

@@ -20,10 +20,12 @@ enum class ErrorKind {
   kMethod,        // 405
   kTimeout,       // 408
   kPayload,       // 413
+  kMediaType,     // 415
   kValidation,    // 422
   kTokenizer,     // 422
   kBackend,       // 424
   kOverloaded,    // 429
+  kClientGone,    // 499, which nobody reads
   kUnhealthy,     // 503
 };
 
@@ -43,7 +45,8 @@ std::string_view name_of(ErrorKind kind);
 
 // In the form of the endpoint `path`.
 HttpReply error_reply(std::string_view path, const ApiError& error);
-// The same for an error of HTTP itself, which has a status only.
-HttpReply error_reply(std::string_view path, int status, const std::string& message);
+// The same with another status, and the kind that comes closest to an error of HTTP itself.
+HttpReply error_reply(std::string_view path, const ApiError& error, int status);
+ApiError api_error_of(const HttpError& error);
 
 }  // namespace onebit::serve

@@ -61,10 +61,12 @@ class ClassifierEndpoints : public Endpoints {
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
-  std::string answer(const HttpRequest& request, const RequestBody& body,
+  std::string_view main_path() const override { return is_reranker() ? "/rerank" : "/predict"; }
+
+  std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
-    if (request.path == "/predict") return predict(request, body, figures);
-    const bool is_cohere = request.path == "/v1/rerank" || body.find("documents") != nullptr;
+    if (path == "/predict") return predict(request, body, figures);
+    const bool is_cohere = path == "/v1/rerank" || body.find("documents") != nullptr;
     return rerank(request, body, is_cohere, figures);
   }
 

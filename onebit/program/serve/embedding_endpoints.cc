@@ -52,10 +52,12 @@ class EmbeddingEndpoints : public Endpoints {
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
-  std::string answer(const HttpRequest& request, const RequestBody& body,
+  std::string_view main_path() const override { return "/embed"; }
+
+  std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
-    if (request.path == "/embed") return embed(request, body, figures);
-    if (request.path == "/similarity") return similarity(request, body, figures);
+    if (path == "/embed") return embed(request, body, figures);
+    if (path == "/similarity") return similarity(request, body, figures);
     return openai(request, body, figures);
   }
 

@@ -84,9 +84,10 @@ class Endpoints {
   virtual Json model_type() const = 0;  // of /info
   virtual int64_t max_sequence_length() const = 0;
   virtual bool has(std::string_view path) const = 0;
-  // The JSON text of the reply. Throws ApiError and ClientGone.
-  virtual std::string answer(const HttpRequest& request, const RequestBody& body,
-                             CallFigures& figures) = 0;
+  virtual std::string_view main_path() const = 0;  // which `POST /` means
+  // The JSON text of the reply of an endpoint that it has. Throws ApiError and ClientGone.
+  virtual std::string answer(std::string_view path, const HttpRequest& request,
+                             const RequestBody& body, CallFigures& figures) = 0;
   virtual Tokenizers& tokenizers() = 0;
   virtual ModelLane& lane() = 0;
 };

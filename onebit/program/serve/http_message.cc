@@ -11,11 +11,17 @@
 namespace onebit::serve {
 namespace {
 
-constexpr size_t kLongestLine = 256;  // of a chunk's size, and of a trailer
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_control(char c) {
+  return (c >= 0 && c < ' ') || c == 0x7F;
+}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   });
 }
@@ -33,15 +39,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-// Lines end with CR LF. A lone LF is accepted, as RFC 9112 allows.
-std::string_view next_line(std::string_view& text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
 // The path of a target, which may be a whole URL (as proxies write it).
 std::string path_of(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -51,26 +48,10 @@ std::string path_of(std::string_view target) {
     if (target.empty()) target = "/";
   }
   if (!target.starts_with('/') && target != "*") throw HttpError(400, "the target is not a path");
+  if (std::any_of(target.begin(), target.end(), [](char c) { return c == ' ' || is_control(c); })) {
+    throw HttpError(400, "the target contains blanks or control characters");
+  }
   return std::string(target.substr(0, target.find_first_of("?#")));
-}
-
-void add_header(std::string_view line, HttpRequest& request) {
-  const size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-    throw HttpError(400, "a header has no name");
-  }
-  const std::string_view value = trimmed(line.substr(colon + 1));
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7F; };
-  if (std::any_of(value.begin(), value.end(), is_control)) {
-    throw HttpError(400, "a header contains control characters");
-  }
-  request.headers.emplace_back(lower_case(line.substr(0, colon)), std::string(value));
-}
-
-bool keeps_alive(const HttpRequest& request, bool is_old) {
-  const std::string wish = lower_case(request.header("connection").value_or(""));
-  if (wish.find("close") != std::string::npos) return false;
-  return !is_old || wish.find("keep-alive") != std::string::npos;
 }
 
 }  // namespace
@@ -98,8 +79,12 @@ std::string_view reason_phrase(int status) {
       return "Request Timeout";
     case 413:
       return "Content Too Large";
+    case 414:
+      return "URI Too Long";
     case 415:
       return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
     case 422:
       return "Unprocessable Content";
     case 424:
@@ -121,101 +106,192 @@ std::string_view reason_phrase(int status) {
   }
 }
 
-HttpRequest parse_head(std::string_view head) {
-  const std::string_view first = next_line(head);
-  const size_t method_end = std::min(first.find(' '), first.size());
-  const size_t target_end = std::max(first.rfind(' '), method_end);
-  const std::string_view version = first.substr(std::min(target_end + 1, first.size()));
-  HttpRequest request{.method = std::string(first.substr(0, method_end)), .path = ""};
-  if (!is_token(request.method) || target_end <= method_end + 1 || !version.starts_with("HTTP/")) {
+bool RequestReader::takes_continue() {
+  return std::exchange(expects_continue_, false);
+}
+
+HttpRequest RequestReader::take() {
+  HttpRequest request = std::move(request_);
+  *this = RequestReader(limits_);
+  return request;
+}
+
+size_t RequestReader::add(std::string_view bytes) {
+  const size_t all = bytes.size();
+  while (!bytes.empty() && state_ != State::kComplete) {
+    if (state_ == State::kBody || state_ == State::kData) {
+      take_data(bytes);
+    } else if (takes_line(bytes)) {
+      end_line();
+      line_.clear();
+    }
+  }
+  return all - bytes.size();
+}
+
+void RequestReader::count_head(size_t bytes) {
+  head_bytes_ += bytes;
+  if (head_bytes_ <= limits_.head_bytes) return;
+  if (state_ == State::kFirstLine) throw HttpError(414, "the request line is too long");
+  throw HttpError(431, fmt::format("the headers have more than {} bytes", limits_.head_bytes));
+}
+
+// Moves the bytes of a line to line_, without CR LF. False: its end is not there yet.
+bool RequestReader::takes_line(std::string_view& bytes) {
+  const size_t end = bytes.find('\n');
+  const std::string_view part = bytes.substr(0, end);
+  // The sizes of chunks and the ends of their lines are subtracted later.
+  count_head(part.size());
+  line_ += part;
+  bytes.remove_prefix(std::min(part.size() + 1, bytes.size()));
+  const size_t cr = line_.find('\r');
+  const bool is_whole = end != std::string_view::npos;
+  if (cr < line_.size() - 1 && cr != std::string::npos) {
+    throw HttpError(400, "a line contains CR without LF");
+  }
+  if (!is_whole) return false;
+  if (cr == std::string::npos) throw HttpError(400, "a line ends without CR");
+  line_.pop_back();
+  return true;
+}
+
+void RequestReader::take_data(std::string_view& bytes) {
+  const size_t part = std::min(left_, bytes.size());
+  request_.body.append(bytes.substr(0, part));
+  bytes.remove_prefix(part);
+  left_ -= part;
+  if (left_ > 0) return;
+  state_ = state_ == State::kBody ? State::kComplete : State::kDataEnd;
+}
+
+void RequestReader::end_line() {
+  switch (state_) {
+    case State::kFirstLine:
+      if (!line_.empty()) read_first_line();  // empty lines before a request are allowed
+      break;
+    case State::kHeaders:
+      if (line_.empty()) {
+        end_head();
+      } else {
+        read_header();
+      }
+      break;
+    case State::kSize:
+      read_chunk_size();
+      break;
+    case State::kDataEnd:
+      if (!line_.empty()) throw HttpError(400, "a chunk is longer than its size");
+      --head_bytes_;
+      state_ = State::kSize;
+      break;
+    case State::kTrailers:
+      if (line_.empty()) state_ = State::kComplete;
+      break;
+    case State::kBody:
+    case State::kData:
+    case State::kComplete:
+      break;
+  }
+}
+
+void RequestReader::read_first_line() {
+  const std::string_view line = line_;
+  const size_t method_end = std::min(line.find(' '), line.size());
+  const size_t target_end = std::max(std::min(line.rfind(' '), line.size()), method_end);
+  const std::string_view method = line.substr(0, method_end);
+  const std::string_view version = line.substr(std::min(target_end + 1, line.size()));
+  if (!is_token(method) || target_end <= method_end + 1 || !version.starts_with("HTTP/")) {
     throw HttpError(400, "this is not a request of HTTP");
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     throw HttpError(505, "only HTTP/1.1 and HTTP/1.0 are understood");
   }
-  const std::string_view target = first.substr(method_end + 1, target_end - method_end - 1);
-  if (target.find_first_of(" \t") != std::string_view::npos) {
-    throw HttpError(400, "the target contains blanks");
-  }
-  request.path = path_of(target);
-  while (!head.empty()) add_header(next_line(head), request);
-  const bool is_old = version == "HTTP/1.0";
-  if (!is_old && !request.header("host")) throw HttpError(400, "the header Host is missing");
-  request.keeps_alive = keeps_alive(request, is_old);
-  return request;
+  is_old_ = version == "HTTP/1.0";
+  request_.method = method;
+  request_.path = path_of(line.substr(method_end + 1, target_end - method_end - 1));
+  state_ = State::kHeaders;
 }
 
-BodyFraming body_framing(const HttpRequest& request, size_t most) {
-  const std::string_view compression = request.header("content-encoding").value_or("identity");
+void RequestReader::read_header() {
+  const std::string_view line = line_;
+  if (line.front() == ' ' || line.front() == '\t') {
+    throw HttpError(400, "a header is continued on the next line");
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    throw HttpError(400, "a header has no name");
+  }
+  const std::string_view value = trimmed(line.substr(colon + 1));
+  if (std::any_of(value.begin(), value.end(), [](char c) { return is_control(c) && c != '\t'; })) {
+    throw HttpError(400, "a header contains control characters");
+  }
+  if (request_.headers.size() >= limits_.headers) {
+    throw HttpError(431, fmt::format("there are more than {} headers", limits_.headers));
+  }
+  request_.headers.emplace_back(lower_case(line.substr(0, colon)), std::string(value));
+}
+
+void RequestReader::end_head() {
+  const auto hosts = std::count_if(request_.headers.begin(), request_.headers.end(),
+                                   [](const auto& header) { return header.first == "host"; });
+  if (hosts > 1 || (hosts == 0 && !is_old_))
+    throw HttpError(400, "a request needs one header Host");
+  const std::string wish = lower_case(request_.header("connection").value_or(""));
+  request_.keeps_alive = wish.find("close") == std::string::npos &&
+                         (!is_old_ || wish.find("keep-alive") != std::string::npos);
+  read_framing();
+  const std::optional<std::string_view> expected = request_.header("expect");
+  if (!expected || is_old_) return;
+  if (lower_case(*expected) != "100-continue") {
+    throw HttpError(417, "the only Expect that is understood is 100-continue");
+  }
+  expects_continue_ = state_ != State::kComplete;
+}
+
+// How the end of the body is found. A proxy in front must find the same end.
+void RequestReader::read_framing() {
+  const std::string_view compression = request_.header("content-encoding").value_or("identity");
   if (compression != "identity") throw HttpError(415, "compressed bodies are not understood");
-  std::optional<std::string_view> length;
-  bool is_chunked = false;
-  for (const auto& [name, value] : request.headers) {
-    if (name == "transfer-encoding") {
-      if (is_chunked || lower_case(value) != "chunked") {
-        throw HttpError(501, "the only Transfer-Encoding that is understood is chunked");
-      }
-      is_chunked = true;
-    } else if (name == "content-length") {
-      if (length && *length != value) throw HttpError(400, "there are two lengths of the body");
-      length = value;
+  std::optional<std::string_view> length, encoding;
+  for (const auto& [name, value] : request_.headers) {
+    if (name != "transfer-encoding" && name != "content-length") continue;
+    auto& place = name == "content-length" ? length : encoding;
+    if (place) throw HttpError(400, fmt::format("there are two headers {}", name));
+    place = value;
+  }
+  if (encoding) {
+    if (length) throw HttpError(400, "the body is chunked and has a Content-Length");
+    if (is_old_) throw HttpError(400, "HTTP/1.0 has no Transfer-Encoding");
+    if (lower_case(*encoding) != "chunked") {
+      throw HttpError(501, "the only Transfer-Encoding that is understood is chunked");
     }
-  }
-  if (is_chunked && length) throw HttpError(400, "the body is chunked and has a Content-Length");
-  if (is_chunked || !length) return {.is_chunked = is_chunked};
-  const bool has_digits_only =
-      !length->empty() &&
-      std::all_of(length->begin(), length->end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!has_digits_only) throw HttpError(400, "Content-Length is not a number");
-  const std::optional<size_t> size = whole_number<size_t>(*length);
-  if (!size || *size > most) {
-    throw HttpError(413, fmt::format("the body has {} bytes, the limit is {}", *length, most));
-  }
-  return {.size_bytes = *size};
-}
-
-void ChunkedBody::end_line() {
-  if (line_.ends_with('\r')) line_.pop_back();
-  if (state_ == State::kDataEnd) {
-    if (!line_.empty()) throw HttpError(400, "a chunk is longer than its size");
     state_ = State::kSize;
-  } else if (state_ == State::kTrailer) {
-    if (line_.empty()) state_ = State::kComplete;
-  } else {
-    const std::string_view digits = trimmed(std::string_view(line_).substr(0, line_.find(';')));
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, left_, 16);
-    if (digits.empty() || stop != end || error != std::errc()) {
-      throw HttpError(400, "the size of a chunk is not a number");
-    }
-    if (left_ > most_ - body_.size()) {
-      throw HttpError(413, fmt::format("the body has more than {} bytes", most_));
-    }
-    state_ = left_ == 0 ? State::kTrailer : State::kData;
+    return;
   }
-  line_.clear();
+  if (length && (length->empty() || !std::all_of(length->begin(), length->end(), is_digit))) {
+    throw HttpError(400, "Content-Length is not a number");
+  }
+  const std::optional<size_t> size = length ? whole_number<size_t>(*length) : size_t{0};
+  if (!size || *size > limits_.body_bytes) {
+    throw HttpError(
+        413, fmt::format("the body has {} bytes, the limit is {}", *length, limits_.body_bytes));
+  }
+  left_ = *size;
+  state_ = left_ == 0 ? State::kComplete : State::kBody;
 }
 
-size_t ChunkedBody::add(std::string_view bytes) {
-  size_t used = 0;
-  while (used < bytes.size() && state_ != State::kComplete) {
-    if (state_ == State::kData) {
-      const size_t part = std::min(left_, bytes.size() - used);
-      body_.append(bytes.substr(used, part));
-      used += part;
-      left_ -= part;
-      if (left_ == 0) state_ = State::kDataEnd;
-      continue;
-    }
-    const char c = bytes[used++];
-    if (c == '\n') {
-      end_line();
-    } else {
-      line_.push_back(c);
-      if (line_.size() > kLongestLine) throw HttpError(400, "a line of a chunk is too long");
-    }
+void RequestReader::read_chunk_size() {
+  const std::string_view digits = std::string_view(line_).substr(0, line_.find(';'));
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, left_, 16);
+  if (error == std::errc::invalid_argument || stop != end) {
+    throw HttpError(400, "the size of a chunk is not a number");
   }
-  return used;
+  if (error != std::errc() || left_ > limits_.body_bytes - request_.body.size()) {
+    throw HttpError(413, fmt::format("the body has more than {} bytes", limits_.body_bytes));
+  }
+  head_bytes_ -= digits.size() + 1;
+  state_ = left_ == 0 ? State::kTrailers : State::kData;
 }
 
 std::string reply_text(const HttpReply& reply, bool closes, bool has_body) {

@@ -1,10 +1,10 @@
-// Requests and replies of HTTP/1.1 (RFC 9112) as text, without sockets. Only what an interface of
-// JSON needs: no trailers, no ranges, no compression. onebit has this itself because Debian's
-// libcpp-httplib is only there as a library that needs OpenSSL and brotli (its Request has another
-// size without them), and because it has no answer for half a request.
+// Requests and replies of HTTP/1.1 (RFC 9112) as text, without sockets. docs/serve.md says why this
+// is onebit's own. Only what an interface of JSON needs: no trailers, no ranges, no compression.
+// What two servers may understand differently is refused.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -24,7 +24,7 @@ struct HttpRequest {
   // Whether the client has closed its connection. Empty: it has not.
   std::function<bool()> is_gone = {};
 
-  // The value of a header, or nothing. `name` is in lower case.
+  // The value of the first header of this name, or nothing. `name` is in lower case.
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
@@ -35,7 +35,7 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-// A request that is not HTTP, or that is refused before its body is read.
+// A request that is not HTTP, or that is refused before its body is complete.
 class HttpError : public std::exception {
  public:
   HttpError(int status, std::string message) : status_(status), message_(std::move(message)) {}
@@ -47,41 +47,62 @@ class HttpError : public std::exception {
   std::string message_;
 };
 
-// "Not Found"
-std::string_view reason_phrase(int status);
-
-// Parses the lines of a request up to and without its empty line. Throws HttpError: 400 for what is
-// not HTTP, 505 for another version.
-HttpRequest parse_head(std::string_view head);
-
-// How the body of a request is delimited.
-struct BodyFraming {
-  bool is_chunked = false;
-  size_t size_bytes = 0;  // if it is not chunked
+struct HttpLimits {
+  size_t head_bytes = size_t{32} << 10;  // of the request line, the headers, and what frames chunks
+  size_t headers = 100;
+  size_t body_bytes = 2'000'000;
 };
-// Errors: 400 for a length that is none or two that differ, 413 for one above `most`, 415 for a
-// compressed body, 501 for an encoding other than chunked.
-BodyFraming body_framing(const HttpRequest& request, size_t most);
 
-// Decodes a chunked body that arrives in pieces.
-class ChunkedBody {
+// Reads requests whose bytes arrive in pieces of any size. Lines end with CR LF.
+class RequestReader {
  public:
-  explicit ChunkedBody(size_t most) : most_(most) {}
-  // Returns the number of bytes of `bytes` that belong to the body: all of them until it is
-  // complete. Errors: 400, 413.
+  explicit RequestReader(const HttpLimits& limits) : limits_(limits) {}
+
+  // Returns how many of the bytes belong to the request: all of them until it is complete. Throws
+  // HttpError, after which the reader is of no use:
+  // - 400: not HTTP, or its end is not clear
+  // - 413, 414, 431: the body, the request line or the headers are longer than the limits
+  // - 415: a compressed body
+  // - 417: Expect, except 100-continue
+  // - 501: a Transfer-Encoding other than chunked
+  // - 505: another version than 1.0 and 1.1
   size_t add(std::string_view bytes);
+
+  // Whether there is a part of a request. Empty lines before it do not count.
+  bool is_begun() const { return state_ != State::kFirstLine || !line_.empty(); }
   bool is_complete() const { return state_ == State::kComplete; }
-  std::string take() { return std::move(body_); }
+  // Whether the client sends the body after "100 Continue". True once.
+  bool takes_continue();
+  // Empty until it is known.
+  const std::string& path() const { return request_.path; }
+  // The complete request. The next one begins.
+  HttpRequest take();
 
  private:
-  enum class State { kSize, kData, kDataEnd, kTrailer, kComplete };
-  void end_line();
+  enum class State { kFirstLine, kHeaders, kBody, kSize, kData, kDataEnd, kTrailers, kComplete };
 
-  size_t most_;
-  State state_ = State::kSize;
-  std::string body_, line_;
-  size_t left_ = 0;  // bytes of the chunk to come
+  bool takes_line(std::string_view& bytes);
+  void take_data(std::string_view& bytes);
+  void end_line();
+  void read_first_line();
+  void read_header();
+  void end_head();
+  void read_framing();
+  void read_chunk_size();
+  void count_head(size_t bytes);
+
+  HttpLimits limits_;
+  State state_ = State::kFirstLine;
+  HttpRequest request_;
+  bool is_old_ = false;  // HTTP/1.0
+  bool expects_continue_ = false;
+  std::string line_;
+  size_t head_bytes_ = 0;
+  size_t left_ = 0;  // bytes of the body, or of the chunk, to come
 };
+
+// "Not Found"
+std::string_view reason_phrase(int status);
 
 // The reply as it is sent. `closes`: the connection is closed behind it. `has_body`: false for the
 // answer to HEAD.

@@ -2,6 +2,7 @@
 
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -24,8 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostHeadBytes = size_t{32} << 10;
-constexpr milliseconds kTurn{50};  // between two looks at whether the server is asked to stop
+constexpr milliseconds kLook{50};   // between two looks at whether the server is asked to stop
+constexpr milliseconds kTurn{500};  // between two looks of a connection at whether others wait
 // For how long a connection without a request stays open after stop: a client that has just got an
 // answer may have sent its next request.
 constexpr milliseconds kLastRequest{500};
@@ -53,50 +55,55 @@ Socket listen_on(const std::string& host, int port) {
 
 enum class Arrival { kBytes, kSilence, kClosed };
 
+// What all connections are told.
+struct Signals {
+  Socket stop{::eventfd(0, EFD_CLOEXEC)};  // readable from stop on
+  std::atomic<bool> stops = false;
+  std::atomic<bool> is_crowded = false;  // others wait for a connection to end
+};
+
 // One client. Every wait has an end.
 class Connection {
  public:
-  Connection(int descriptor, const HttpServerOptions& options, const std::atomic<bool>& stops)
-      : descriptor_(descriptor), options_(options), stops_(stops) {}
+  Connection(int descriptor, const HttpServerOptions& options, const Signals& signals)
+      : descriptor_(descriptor),
+        options_(options),
+        signals_(signals),
+        reader_({.body_bytes = options.max_body_bytes}) {}
 
   // Waits for the first byte of a request. False: there is none.
   bool wait_for_request() {
-    if (!buffer_.empty()) return true;
     Clock::time_point end = Clock::now() + options_.idle;
     for (;;) {
-      if (stops_) end = std::min(end, Clock::now() + kLastRequest);
-      if (is_readable(std::min(kTurn, left(end))))
-        return receive(milliseconds{0}) == Arrival::kBytes;
-      if (Clock::now() >= end) return false;
+      reader_takes();
+      if (reader_.is_begun()) return true;
+      if (signals_.stops) end = std::min(end, Clock::now() + kLastRequest);
+      const Arrival arrival = receive(std::min(kTurn, left(end)), !signals_.stops);
+      if (arrival == Arrival::kClosed) return false;
+      if (arrival == Arrival::kBytes) continue;
+      if (Clock::now() >= end || signals_.is_crowded) return false;
     }
   }
 
-  // Reads the rest of the request. Throws HttpError. False: the client has gone.
-  bool read_request(HttpRequest& request) {
+  // Reads the rest of the request. Throws HttpError. Nothing: the client has gone.
+  std::optional<HttpRequest> read_request() {
     const Clock::time_point end = Clock::now() + options_.whole_request;
-    size_t searched = 0, head_end, next;
-    // Empty lines before a request are allowed.
-    for (;;) {
-      const size_t begin = std::min(buffer_.find_first_not_of("\r\n"), buffer_.size());
-      buffer_.erase(0, begin);
-      searched -= std::min(searched, begin);
-      if (find_head_end(searched, head_end, next)) break;
-      searched = buffer_.size() - std::min<size_t>(buffer_.size(), 3);
-      if (buffer_.size() > kMostHeadBytes) throw HttpError(431, "the headers are too long");
-      if (!receive_until(end)) return false;
+    while (!reader_.is_complete()) {
+      if (reader_.takes_continue() && !send("HTTP/1.1 100 Continue\r\n\r\n")) return std::nullopt;
+      const milliseconds limit = std::min(options_.silence, left(end));
+      const Arrival arrival = receive(std::max(milliseconds{1}, limit), false);
+      if (arrival == Arrival::kSilence || Clock::now() >= end) {
+        throw HttpError(408, "the request has not arrived as a whole");
+      }
+      if (arrival == Arrival::kClosed) return std::nullopt;
+      reader_takes();
     }
-    request = parse_head(std::string_view(buffer_).substr(0, head_end));
-    buffer_.erase(0, next);
-    const BodyFraming framing = body_framing(request, options_.max_body_bytes);
-    const bool has_body = framing.is_chunked || framing.size_bytes > 0;
-    if (has_body && request.header("expect").value_or("") == "100-continue" &&
-        !send("HTTP/1.1 100 Continue\r\n\r\n")) {
-      return false;
-    }
-    return framing.is_chunked ? read_chunks(request, end) : read_sized(request, framing, end);
+    return reader_.take();
   }
+  const std::string& path() const { return reader_.path(); }
 
   bool send(std::string_view text) {
+    const Clock::time_point end = Clock::now() + options_.whole_request;
     while (!text.empty()) {
       const ssize_t sent =
           ::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -104,7 +111,7 @@ class Connection {
         text.remove_prefix(static_cast<size_t>(sent));
       } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         return false;
-      } else if (!is_ready(POLLOUT, options_.silence)) {
+      } else if (!is_writable(std::min(options_.silence, left(end)))) {
         return false;
       }
     }
@@ -124,7 +131,7 @@ class Connection {
     size_t most = size_t{8} << 20;
     while (Clock::now() < end && most > 0) {
       buffer_.clear();
-      if (receive(left(end)) != Arrival::kBytes) return;
+      if (receive(left(end), false) != Arrival::kBytes) return;
       most -= std::min(most, buffer_.size());
     }
   }
@@ -134,14 +141,22 @@ class Connection {
     return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(end - Clock::now()));
   }
 
-  bool is_ready(short events, milliseconds limit) const {
-    pollfd one{.fd = descriptor_, .events = events, .revents = 0};
+  void reader_takes() { buffer_.erase(0, reader_.add(buffer_)); }
+
+  bool is_writable(milliseconds limit) const {
+    pollfd one{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
   }
-  bool is_readable(milliseconds limit) const { return is_ready(POLLIN, limit); }
 
-  Arrival receive(milliseconds limit) {
-    if (limit.count() > 0 && !is_readable(limit)) return Arrival::kSilence;
+  // `until_stop`: stop ends the wait, too.
+  Arrival receive(milliseconds limit, bool until_stop) {
+    std::array<pollfd, 2> both{pollfd{.fd = descriptor_, .events = POLLIN, .revents = 0},
+                               pollfd{.fd = signals_.stop.get(), .events = POLLIN, .revents = 0}};
+    const nfds_t watched = until_stop ? 2 : 1;
+    if (::poll(both.data(), watched, static_cast<int>(limit.count())) <= 0 ||
+        both[0].revents == 0) {
+      return Arrival::kSilence;
+    }
     std::array<char, 16384> bytes;
     const ssize_t count = ::recv(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Arrival::kSilence;
@@ -150,54 +165,11 @@ class Connection {
     return Arrival::kBytes;
   }
 
-  // More bytes of a request. False: the client has gone. Throws HttpError: it is silent.
-  bool receive_until(Clock::time_point end) {
-    const Arrival arrival =
-        receive(std::max(milliseconds{1}, std::min(options_.silence, left(end))));
-    if (arrival == Arrival::kSilence || Clock::now() >= end) {
-      throw HttpError(408, "the request has not arrived as a whole");
-    }
-    return arrival == Arrival::kBytes;
-  }
-
-  // The end of the head's last line, and the begin of the body.
-  bool find_head_end(size_t from, size_t& head_end, size_t& next) const {
-    for (size_t at = buffer_.find('\n', from); at != std::string::npos;
-         at = buffer_.find('\n', at + 1)) {
-      size_t after = at + 1;
-      if (after < buffer_.size() && buffer_[after] == '\r') ++after;
-      if (after >= buffer_.size() || buffer_[after] != '\n') continue;
-      head_end = at;
-      next = after + 1;
-      return true;
-    }
-    return false;
-  }
-
-  bool read_sized(HttpRequest& request, const BodyFraming& framing, Clock::time_point end) {
-    while (buffer_.size() < framing.size_bytes) {
-      if (!receive_until(end)) return false;
-    }
-    request.body = buffer_.substr(0, framing.size_bytes);
-    buffer_.erase(0, framing.size_bytes);
-    return true;
-  }
-
-  bool read_chunks(HttpRequest& request, Clock::time_point end) {
-    ChunkedBody body(options_.max_body_bytes);
-    for (;;) {
-      buffer_.erase(0, body.add(buffer_));
-      if (body.is_complete()) break;
-      if (!receive_until(end)) return false;
-    }
-    request.body = body.take();
-    return true;
-  }
-
   int descriptor_;
   const HttpServerOptions& options_;
-  const std::atomic<bool>& stops_;
-  std::string buffer_;
+  const Signals& signals_;
+  RequestReader reader_;
+  std::string buffer_;  // bytes behind the request
 };
 
 }  // namespace
@@ -212,7 +184,7 @@ class HttpServer::Body {
         address_(transport::local_address(listener_)),
         url_("http://" + address_.text()) {}
   ~Body() {
-    stops_ = true;
+    stop();
     cut_all();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return open_.empty(); });
@@ -228,12 +200,14 @@ class HttpServer::Body {
   void serve(const std::function<bool()>& is_asked_to_stop, const std::function<void()>& stopping) {
     while (!is_asked_to_stop()) {
       pollfd one{.fd = listener_.get(), .events = POLLIN, .revents = 0};
-      if (!has_room() || ::poll(&one, 1, static_cast<int>(kTurn.count())) > 0) accept_all();
+      const bool is_asked = ::poll(&one, 1, static_cast<int>(kLook.count())) > 0;
+      signals_.is_crowded = is_asked && !has_room();
+      if (is_asked && !signals_.is_crowded) accept_all();
     }
     stopping();
     accept_all();
     listener_.close();
-    stops_ = true;
+    stop();
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, options_.grace, [&] { return open_.empty(); })) return;
     log_warning("{} connections have not ended in {} s: they are cut", open_.size(),
@@ -247,7 +221,7 @@ class HttpServer::Body {
   bool has_room() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(
-        lock, kTurn, [&] { return static_cast<int>(open_.size()) < options_.max_connections; });
+        lock, kLook, [&] { return static_cast<int>(open_.size()) < options_.max_connections; });
   }
 
   void accept_all() {
@@ -263,7 +237,7 @@ class HttpServer::Body {
   // Without descriptors or memory accept() fails at once, again and again.
   static void wait_if_exhausted(int error) {
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-      std::this_thread::sleep_for(kTurn);
+      std::this_thread::sleep_for(kLook);
     }
   }
 
@@ -278,18 +252,9 @@ class HttpServer::Body {
         run(std::move(socket));
       }).detach();
     } catch (const std::system_error&) {  // no more threads
-      forget(descriptor, [] {});
+      const std::lock_guard lock(mutex_);
+      open_.erase(descriptor);
     }
-  }
-
-  // `close` is called where cut_all() no longer knows the descriptor, which another connection may
-  // get at once.
-  template <typename Close>
-  void forget(int descriptor, const Close& close) {
-    const std::lock_guard lock(mutex_);
-    open_.erase(descriptor);
-    close();
-    changed_.notify_all();
   }
 
   void run(Socket socket) {
@@ -298,26 +263,34 @@ class HttpServer::Body {
     } catch (const std::exception& problem) {
       log_warning("a connection was closed: {}", failure_text(problem));
     }
-    forget(socket.get(), [&] { socket.close(); });
+    std::unique_lock lock(mutex_);
+    open_.erase(socket.get());
+    // cut_all() no longer knows the descriptor, which another connection may get at once.
+    socket.close();
+    std::notify_all_at_thread_exit(changed_, std::move(lock));
   }
 
   void talk(int descriptor) {
-    Connection connection(descriptor, options_, stops_);
-    while (connection.wait_for_request()) {
-      HttpRequest request;
-      try {
-        if (!connection.read_request(request)) return;
-      } catch (const HttpError& error) {
-        connection.send(
-            reply_text(refuse_(request.path, error.status(), error.what()), true, true));
-        return connection.drain();
+    Connection connection(descriptor, options_, signals_);
+    try {
+      while (connection.wait_for_request()) {
+        std::optional<HttpRequest> request = connection.read_request();
+        if (!request) return;
+        request->is_gone = [&] { return connection.is_gone(); };
+        const HttpReply reply = answer_(*request);
+        const bool closes = !request->keeps_alive || signals_.stops;
+        if (!connection.send(reply_text(reply, closes, request->method != "HEAD"))) return;
+        if (closes) return connection.drain();
       }
-      request.is_gone = [&] { return connection.is_gone(); };
-      const HttpReply reply = answer_(request);
-      const bool closes = !request.keeps_alive || stops_;
-      if (!connection.send(reply_text(reply, closes, request.method != "HEAD"))) return;
-      if (closes) return connection.drain();
+    } catch (const HttpError& error) {
+      const HttpReply reply = refuse_(connection.path(), error);
+      if (connection.send(reply_text(reply, true, true))) connection.drain();
     }
+  }
+
+  void stop() {
+    signals_.stops = true;
+    ::eventfd_write(signals_.stop.get(), 1);
   }
 
   void cut_all() {
@@ -331,7 +304,7 @@ class HttpServer::Body {
   Socket listener_;
   transport::TcpAddress address_;
   std::string url_;
-  std::atomic<bool> stops_ = false;
+  Signals signals_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> open_;  // descriptors of connections

@@ -29,7 +29,7 @@ class HttpServer {
   using Answer = std::function<HttpReply(const HttpRequest&)>;
   // The form of an error that is found before the request is complete. `path` is empty if it is not
   // known yet.
-  using Refuse = std::function<HttpReply(const std::string& path, int status, const std::string&)>;
+  using Refuse = std::function<HttpReply(const std::string& path, const HttpError& error)>;
 
   // Listens from now on. Both functions are called from many threads and must not throw. Errors: a
   // host that does not resolve or is another machine's, a port that is in use or privileged.

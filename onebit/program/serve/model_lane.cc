@@ -30,18 +30,27 @@ void ModelLane::compute_all(int threads) {
   for (;;) {
     const std::vector<Part> batch = queue_.take();
     if (batch.empty()) return;
-    std::string failure;
-    try {
-      compute_(batch);
-    } catch (const std::exception& problem) {
-      failure = failure_text(problem);
-      log_error("{}", failure);
-    }
     int64_t tokens = 0;
     for (const Part& part : batch) tokens += part.work->tokens(part.index);
     metrics_.count_batch(static_cast<int64_t>(batch.size()), tokens);
-    queue_.end(batch, failure);
+    const std::string failure = failure_of(batch);
+    if (failure.empty() || batch.size() == 1) {
+      queue_.end(batch, failure);
+      continue;
+    }
+    // One part must not fail the requests of others.
+    for (const Part& part : batch) queue_.end({&part, 1}, failure_of({&part, 1}));
   }
+}
+
+std::string ModelLane::failure_of(std::span<const Part> parts) const {
+  try {
+    compute_(parts);
+  } catch (const std::exception& problem) {
+    log_error("{}", failure_text(problem));
+    return failure_text(problem);
+  }
+  return "";
 }
 
 void ModelLane::run(const std::shared_ptr<Work>& work, const HttpRequest& request,

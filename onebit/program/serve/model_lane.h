@@ -26,7 +26,7 @@ struct ClientGone {};
 
 class ModelLane {
  public:
-  // Computes the parts of a batch. An exception is the failure of all of them.
+  // Computes the parts of a batch. After an exception it is called for each of them.
   using Compute = std::function<void(std::span<const Part>)>;
   // `threads` are the context's.
   ModelLane(const QueueLimits& limits, int threads, Metrics& metrics, Compute compute);
@@ -43,6 +43,7 @@ class ModelLane {
 
  private:
   void compute_all(int threads);
+  std::string failure_of(std::span<const Part> parts) const;
 
   int64_t most_requests_;
   WorkQueue queue_;

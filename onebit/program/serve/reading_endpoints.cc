@@ -78,11 +78,12 @@ class TaggerEndpoints : public Endpoints {
   std::string kind() const override { return "tagger"; }
   Json model_type() const override { return {{"tagger", {{"labels", predictor_.labels()}}}}; }
   int64_t max_sequence_length() const override { return predictor_.max_sequence_length(); }
-  bool has(std::string_view path) const override { return path == "/tag"; }
+  bool has(std::string_view path) const override { return path == main_path(); }
+  std::string_view main_path() const override { return "/tag"; }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
-  std::string answer(const HttpRequest& request, const RequestBody& body,
+  std::string answer(std::string_view /*path*/, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     const Stopwatch watch;
     bool is_list = true;
@@ -203,11 +204,12 @@ class AnswerEndpoints : public Endpoints {
   int64_t max_sequence_length() const override {
     return predictor_.description().config.max_positions;
   }
-  bool has(std::string_view path) const override { return path == "/answer"; }
+  bool has(std::string_view path) const override { return path == main_path(); }
+  std::string_view main_path() const override { return "/answer"; }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
-  std::string answer(const HttpRequest& request, const RequestBody& body,
+  std::string answer(std::string_view /*path*/, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     constexpr int64_t kMostAnswers = 20;
     const Stopwatch watch;
@@ -243,8 +245,14 @@ class AnswerEndpoints : public Endpoints {
     Json list = Json::array();
     for (size_t i = 0; i < std::min(work.top, answer.best.size()); ++i) {
       const auto& best = answer.best[i];
+      CharacterPlaces characters(work.context);
+      const int64_t start = characters.at(best.begin);
       list.push_back({{"answer", best.text},
                       {"score", best.probability},
+                      {"start", start},
+                      {"end", characters.at(best.end)},
+                      {"start_byte", best.begin},
+                      {"end_byte", best.end},
                       {"start_logit", best.start_logit},
                       {"end_logit", best.end_logit}});
     }
@@ -280,11 +288,12 @@ class FillEndpoints : public Endpoints {
     return {{"fill", {{"mask_token", tokenizers_.vocabulary().names().mask}}}};
   }
   int64_t max_sequence_length() const override { return filler_.model().config.max_positions; }
-  bool has(std::string_view path) const override { return path == "/fill"; }
+  bool has(std::string_view path) const override { return path == main_path(); }
+  std::string_view main_path() const override { return "/fill"; }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }
 
-  std::string answer(const HttpRequest& request, const RequestBody& body,
+  std::string answer(std::string_view /*path*/, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     constexpr int64_t kMostCandidates = 1000;
     const Stopwatch watch;

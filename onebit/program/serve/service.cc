@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include "onebit/data/text/utf8.h"
-#include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::serve {
@@ -15,13 +15,44 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kGetPaths = {"/",        "/info",      "/health", "/ping",
                                                        "/metrics", "/v1/models", "/models"};
-constexpr std::array<std::string_view, 12> kPostPaths = {
-    "/embed",     "/similarity", "/v1/embeddings", "/embeddings", "/predict",  "/rerank",
-    "/v1/rerank", "/tag",        "/answer",        "/fill",       "/tokenize", "/decode"};
+constexpr std::array<std::string_view, 13> kPostPaths = {
+    "/",          "/embed", "/similarity", "/v1/embeddings", "/embeddings", "/predict", "/rerank",
+    "/v1/rerank", "/tag",   "/answer",     "/fill",          "/tokenize",   "/decode"};
 
 template <typename Paths>
 bool is_among(const Paths& paths, std::string_view path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+bool may_ask(std::string_view path, std::string_view method) {
+  if (method == "POST") return is_among(kPostPaths, path);
+  return (method == "GET" || method == "HEAD") && is_among(kGetPaths, path);
+}
+
+// "GET, HEAD". Empty: there is no such path.
+std::string methods_of(std::string_view path) {
+  std::string methods = is_among(kGetPaths, path) ? "GET, HEAD" : "";
+  if (is_among(kPostPaths, path)) methods += methods.empty() ? "POST" : ", POST";
+  return methods;
+}
+
+void check_path(const HttpRequest& request) {
+  if (may_ask(request.path, request.method)) return;
+  const std::string methods = methods_of(request.path);
+  if (methods.empty()) {
+    throw ApiError(ErrorKind::kNotFound, fmt::format("there is no {}", request.path));
+  }
+  throw ApiError(ErrorKind::kMethod,
+                 fmt::format("{} takes {}, not {}", request.path, methods, request.method));
+}
+
+// Pages of other sites can make a browser send any body, but not with this type.
+void check_content_type(const HttpRequest& request) {
+  std::string type(request.header("content-type").value_or(""));
+  type.resize(std::min(type.find_first_of("; \t"), type.size()));
+  for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (type == "application/json") return;
+  throw ApiError(ErrorKind::kMediaType, "the header `Content-Type: application/json` is missing");
 }
 
 // Takes the same time wherever the first difference is.
@@ -148,15 +179,6 @@ int64_t Service::requests() const {
   return sum;
 }
 
-bool Service::is_known(const std::string& path, const std::string& method) const {
-  const bool is_get = is_among(kGetPaths, path), is_post = is_among(kPostPaths, path);
-  if (!is_get && !is_post) return false;
-  const bool asks = method == "GET" || method == "HEAD";
-  if (is_get ? asks : method == "POST") return true;
-  throw ApiError(ErrorKind::kMethod,
-                 fmt::format("{} takes {}, not {}", path, is_get ? "GET" : "POST", method));
-}
-
 void Service::check_key(const HttpRequest& request) const {
   constexpr std::string_view kScheme = "Bearer ";
   if (options_.key.empty() || request.path == "/health" || request.path == "/ping" ||
@@ -207,19 +229,18 @@ Json Service::models() const {
   return {{"object", "list"}, {"data", std::move(data)}};
 }
 
-std::optional<std::string> Service::answer_get(const std::string& path) {
+std::string Service::answer_get(const std::string& path) const {
   if (path == "/health" || path == "/ping") {
     if (stops_) throw ApiError(ErrorKind::kUnhealthy, "the server is about to end");
     return "";
   }
-  if (path == "/info") return json_text(info());
-  if (path == "/v1/models" || path == "/models") return json_text(models());
-  return std::nullopt;
+  return json_text(path == "/info" ? info() : models());
 }
 
 ServedModel& Service::model_for(const HttpRequest& request, const RequestBody& body) {
   const std::string name = body.text("model", "");
-  const bool is_general = request.path == "/tokenize" || request.path == "/decode";
+  const bool is_general =
+      request.path == "/tokenize" || request.path == "/decode" || request.path == "/";
   const auto answers = [&](const ServedModel& model) {
     return is_general || model.endpoints->has(request.path);
   };
@@ -250,50 +271,67 @@ std::string Service::answer_post(Call& call) {
   Tokenizers& tokenizers = model.endpoints->tokenizers();
   if (call.request.path == "/tokenize") return tokenize(tokenizers, body, most);
   if (call.request.path == "/decode") return decode(tokenizers, body, most);
-  return model.endpoints->answer(call.request, body, call.figures);
+  const std::string_view path =
+      call.request.path == "/" ? model.endpoints->main_path() : call.request.path;
+  return model.endpoints->answer(path, call.request, body, call.figures);
+}
+
+void Service::fill_reply(Call& call, HttpReply& reply) {
+  const std::string& path = call.request.path;
+  check_key(call.request);
+  check_path(call.request);
+  if (call.request.method == "POST") {
+    check_content_type(call.request);
+    reply.body = answer_post(call);
+    add_headers(call.figures, options_.device, call.watch.seconds(), reply);
+  } else if (path == "/metrics") {
+    reply.content_type = "text/plain; version=0.0.4";
+    reply.body = metrics_.text(requests());
+  } else if (path == "/") {
+    reply.content_type = "text/plain; charset=utf-8";
+    reply.body = fmt::format("onebit {}: POST to {}\n", options_.version,
+                             fmt::join(kPostPaths.begin() + 1, kPostPaths.end(), " "));
+  } else {
+    reply.body = answer_get(path);
+  }
+}
+
+HttpReply Service::refuse(const std::string& path, const HttpError& error) {
+  const ApiError api_error = api_error_of(error);
+  if (is_among(kPostPaths, path)) {
+    RequestRecord record;
+    record.path = path;
+    record.error = name_of(api_error.kind());
+    metrics_.count_request(record);
+  }
+  return error_reply(path, api_error, error.status());
 }
 
 HttpReply Service::answer(const HttpRequest& request) {
-  const Stopwatch watch;
   Call call{request};
   HttpReply reply;
   RequestRecord record;
-  record.path = is_among(kPostPaths, request.path) ? request.path : "";
-  try {
-    check_key(request);
-    if (!is_known(request.path, request.method)) {
-      throw ApiError(ErrorKind::kNotFound, fmt::format("there is no {}", request.path));
-    }
-    if (request.path == "/metrics") {
-      reply.content_type = "text/plain; version=0.0.4";
-      reply.body = metrics_.text(requests());
-    } else if (request.path == "/") {
-      reply.content_type = "text/plain; charset=utf-8";
-      reply.body =
-          fmt::format("onebit {}: POST to {}\n", options_.version, fmt::join(kPostPaths, " "));
-    } else if (auto text = answer_get(request.path)) {
-      reply.body = std::move(*text);
-    } else {
-      reply.body = answer_post(call);
-      add_headers(call.figures, options_.device, watch.seconds(), reply);
-    }
-  } catch (const ApiError& error) {
+  const auto refuse_as = [&](const ApiError& error) {
     record.error = name_of(error.kind());
     reply = error_reply(request.path, error);
+  };
+  try {
+    fill_reply(call, reply);
+  } catch (const ApiError& error) {
+    refuse_as(error);
     if (error.kind() == ErrorKind::kMethod) {
-      reply.headers.emplace_back("Allow", is_among(kGetPaths, request.path) ? "GET, HEAD" : "POST");
+      reply.headers.emplace_back("Allow", methods_of(request.path));
     }
   } catch (const ClientGone&) {
-    record.error = "ClientGone";
-    reply = error_reply(request.path, ApiError(ErrorKind::kTimeout, "the client has gone"));
+    refuse_as(ApiError(ErrorKind::kClientGone, "the client has gone"));
   } catch (const std::exception& problem) {
-    record.error = name_of(ErrorKind::kBackend);
-    reply = error_reply(request.path, ApiError(ErrorKind::kBackend, failure_text(problem)));
+    refuse_as(ApiError(ErrorKind::kBackend, failure_text(problem)));
   }
-  if (record.path.empty()) return reply;
+  if (request.method != "POST" || !is_among(kPostPaths, request.path)) return reply;
+  record.path = request.path;
   record.inputs = call.figures.inputs;
   record.tokens = call.figures.tokens;
-  record.seconds = watch.seconds();
+  record.seconds = call.watch.seconds();
   record.tokenization_seconds = call.figures.tokenization_seconds;
   record.queue_seconds = call.figures.queue_seconds;
   record.inference_seconds = call.figures.inference_seconds;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/ground/base/clock.h"
 #include "onebit/program/serve/endpoints.h"
 #include "onebit/program/serve/metrics.h"
 
@@ -44,6 +45,9 @@ class Service {
 
   // Called from any number of threads.
   HttpReply answer(const HttpRequest& request);
+  // The reply to a request that is not complete, and is refused with an HttpError. `path` is empty if
+  // it is not known yet. Called from any number of threads.
+  HttpReply refuse(const std::string& path, const HttpError& error);
   // GET /health says 503 from now on.
   void stop() { stops_ = true; }
   // Work that is not queued yet is refused from now on.
@@ -53,15 +57,16 @@ class Service {
   struct Call {
     const HttpRequest& request;
     CallFigures figures = {};
+    Stopwatch watch = {};
   };
 
-  std::optional<std::string> answer_get(const std::string& path);
+  std::string answer_get(const std::string& path) const;
   std::string answer_post(Call& call);
   ServedModel& model_for(const HttpRequest& request, const RequestBody& body);
   void check_key(const HttpRequest& request) const;
   Json info() const;
   Json models() const;
-  bool is_known(const std::string& path, const std::string& method) const;
+  void fill_reply(Call& call, HttpReply& reply);
   int64_t requests() const;
 
   ServiceOptions options_;

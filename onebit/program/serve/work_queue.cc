@@ -84,10 +84,10 @@ std::vector<Part> WorkQueue::next_batch() {
   return batch;
 }
 
-void WorkQueue::end(const std::vector<Part>& batch, const std::string& failure) {
+void WorkQueue::end(std::span<const Part> parts, const std::string& failure) {
   const std::lock_guard lock(mutex_);
   const auto now = Work::Clock::now();
-  for (const Part& part : batch) {
+  for (const Part& part : parts) {
     Work& work = *part.work;
     const std::lock_guard of_work(work.mutex_);
     if (work.failure_.empty()) work.failure_ = failure;

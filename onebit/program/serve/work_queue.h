@@ -10,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +79,8 @@ class WorkQueue {
   // Waits for work and returns the parts of the next batch. Empty: the queue is closed, and
   // everything has been taken. A part with more tokens than a batch is one of its own.
   std::vector<Part> take();
-  // The parts of a batch have ended, with a reason if they failed.
-  void end(const std::vector<Part>& batch, const std::string& failure);
+  // Parts of a batch have ended, with a reason if they failed.
+  void end(std::span<const Part> parts, const std::string& failure);
   // Nothing more can be pushed.
   void close();
 
