@@ -72,17 +72,18 @@ TEST(RequestReader, ReadsARequest) {
   EXPECT_TRUE(request.keeps_alive);
 }
 
-const std::string kChunked = "POST / HTTP/1.1\r\n" + kHost +
-                             "Transfer-Encoding: Chunked\r\n\r\n"
-                             "3\r\nabc\r\n00A;name=\"x\"\r\n\r\n\r\n567890\r\n0\r\nTrailer: x\r\n\r\n";
+const std::string kChunked =
+    "POST / HTTP/1.1\r\n" + kHost +
+    "Transfer-Encoding: Chunked\r\n\r\n"
+    "3\r\nabc\r\n00A;name=\"x\"\r\n\r\n\r\n567890\r\n0\r\nTrailer: x\r\n\r\n";
 
 TEST(RequestReader, ReadsChunks) {
   EXPECT_EQ(request_of(kChunked).body, "abc\r\n\r\n567890");
 }
 
 TEST(RequestReader, PiecesOfAnySizeAreTheSameRequests) {
-  const std::string text = kPost + "\r\n" + kChunked + "GET /health HTTP/1.1\r\n" + kHost + "\r\n" +
-                           kPost;
+  const std::string text =
+      kPost + "\r\n" + kChunked + "GET /health HTTP/1.1\r\n" + kHost + "\r\n" + kPost;
   for (size_t size = 1; size <= text.size(); ++size) {
     const std::vector<HttpRequest> requests = requests_of(text, size);
     ASSERT_EQ(requests.size(), 4u) << size;
@@ -121,8 +122,8 @@ TEST(RequestReader, TheTargetMayBeAWholeUrl) {
   const auto path = [](const std::string& target) {
     return request_of("GET " + target + " HTTP/1.1\r\n" + kHost + "\r\n").path;
   };
-  EXPECT_EQ(path("http://a:80/info?x"), "/info");
-  EXPECT_EQ(path("http://a"), "/");
+  EXPECT_EQ(path("http://127.0.0.1:80/info?x"), "/info");
+  EXPECT_EQ(path("http://127.0.0.1"), "/");
   EXPECT_EQ(path("/%2F#x"), "/%2F");
   EXPECT_EQ(path("*"), "*");
 }
@@ -162,9 +163,8 @@ TEST(RequestReader, RefusesWhatIsNotHttp) {
 }
 
 TEST(RequestReader, RefusesMalformedHeaders) {
-  for (const std::string header :
-       {"no colon", ": no name", "a b: c", "a : b", "a\t: b", "a: b\x01", "a: \x7F", " folded: x",
-        "\tfolded", "Host: another"}) {
+  for (const std::string header : {"no colon", ": no name", "a b: c", "a : b", "a\t: b", "a: b\x01",
+                                   "a: \x7F", " folded: x", "\tfolded", "Host: another"}) {
     EXPECT_EQ(status_of(with(header + "\r\n")), 400) << header;
   }
   EXPECT_EQ(status_of(with(std::string("a: b\0c\r\n", 8))), 400);
@@ -186,8 +186,8 @@ TEST(RequestReader, RefusesABodyWithoutAClearEnd) {
         "Content-Length : 1\r\n", "Content-Length: 1\n", "X: a\rContent-Length: 1\r\n"}) {
     EXPECT_EQ(status_of(with(headers, "a")), 400) << headers;
   }
-  for (const std::string encoding :
-       {"identity", "gzip, chunked", "chunked, identity", "xchunked", "chunked;x", "", "\"chunked\""}) {
+  for (const std::string encoding : {"identity", "gzip, chunked", "chunked, identity", "xchunked",
+                                     "chunked;x", "", "\"chunked\""}) {
     EXPECT_EQ(status_of(with("Transfer-Encoding: " + encoding + "\r\n")), 501) << encoding;
   }
   EXPECT_EQ(status_of("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
@@ -257,8 +257,8 @@ TEST(ReplyText, HasLengthAndHeaders) {
 }
 
 TEST(ReplyText, EveryStatusThatIsSentHasAPhrase) {
-  for (const int status : {200, 400, 401, 404, 405, 408, 413, 414, 415, 417, 422, 424, 429, 431, 501,
-                           503, 505}) {
+  for (const int status :
+       {200, 400, 401, 404, 405, 408, 413, 414, 415, 417, 422, 424, 429, 431, 501, 503, 505}) {
     EXPECT_NE(reason_phrase(status), "Unknown") << status;
   }
 }

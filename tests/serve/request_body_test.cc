@@ -89,7 +89,9 @@ TEST(RequestBody, MembersOfAnotherTypeAreRefused) {
       {"`w` is not a whole number", [](const RequestBody& read) { read.whole("w"); }},
       {"`big` is not a whole number", [](const RequestBody& read) { read.whole("big"); }},
       {"`c` is none of: left, right",
-       [](const RequestBody& read) { read.choice("c", {"left", "right"}); }},
+       [](const RequestBody& read) {
+         read.choice("c", {"left", "right"});
+       }},
       {"`o` is not an object", [](const RequestBody& read) { read.object("o"); }},
   };
   for (const auto& [words, read] : cases) expect_error("Validation", words, body, read);
@@ -129,7 +131,8 @@ TEST(RequestBody, WrongInputsAreRefused) {
       {"\"i\": [1, \"a\"]", {"Validation", "list of ids"}},
       {"\"i\": [1.5]", {"Validation", "list of ids"}},
       {"\"i\": [[\"a\"]]", {"Validation", "list of ids"}},
-      {"\"i\": [\"a\", \"b\", \"c\", \"d\"]", {"Validation", "4 inputs, which is more than the maximum of 3"}},
+      {"\"i\": [\"a\", \"b\", \"c\", \"d\"]",
+       {"Validation", "4 inputs, which is more than the maximum of 3"}},
   };
   for (const auto& [members, error] : cases) {
     expect_error(error.first, error.second, "{" + std::string(members) + "}",
@@ -139,10 +142,13 @@ TEST(RequestBody, WrongInputsAreRefused) {
 
 TEST(RequestBody, ReadsTexts) {
   EXPECT_THAT(RequestBody(R"({"i": ["a", "b"]})").texts("i", 3), ElementsAre("a", "b"));
-  const std::pair<const char*, const char*> cases[] = {
-      {"\"a\"", "Validation"}, {"[]", "Empty"},         {"[\"\"]", "Empty"},
-      {"[3]", "Validation"},   {"[[\"a\"]]", "Validation"}, {"{}", "Validation"},
-      {"[\"a\",\"a\",\"a\",\"a\"]", "Validation"}};
+  const std::pair<const char*, const char*> cases[] = {{"\"a\"", "Validation"},
+                                                       {"[]", "Empty"},
+                                                       {"[\"\"]", "Empty"},
+                                                       {"[3]", "Validation"},
+                                                       {"[[\"a\"]]", "Validation"},
+                                                       {"{}", "Validation"},
+                                                       {"[\"a\",\"a\",\"a\",\"a\"]", "Validation"}};
   for (const auto& [value, kind] : cases) {
     expect_error(kind, "`i`", "{\"i\": " + std::string(value) + "}",
                  [](const RequestBody& body) { body.texts("i", 3); });
@@ -163,18 +169,19 @@ TEST(RequestBody, ReadsSequences) {
   EXPECT_EQ(sequences("[\"a\"]"), "one: a");
   EXPECT_EQ(sequences("[\"a\", \"b\"]"), "one: a+b");
   EXPECT_EQ(sequences("[[\"a\"], [\"b\", \"c\"]]"), "list: a b+c");
-  const std::pair<const char*, const char*> cases[] = {{"3", "Validation"},
-                                                       {"{}", "Validation"},
-                                                       {"[]", "Empty"},
-                                                       {"\"\"", "Empty"},
-                                                       {"[\"a\", \"\"]", "Empty"},
-                                                       {"[\"a\", \"b\", \"c\"]", "Validation"},
-                                                       {"[\"a\", 3]", "Validation"},
-                                                       {"[[]]", "Empty"},
-                                                       {"[[\"a\", \"b\", \"c\"]]", "Validation"},
-                                                       {"[[\"a\"], [[\"b\"]]]", "Validation"},
-                                                       {"[[1], [2]]", "Validation"},
-                                                       {"[[\"a\"],[\"a\"],[\"a\"],[\"a\"]]", "Validation"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"3", "Validation"},
+      {"{}", "Validation"},
+      {"[]", "Empty"},
+      {"\"\"", "Empty"},
+      {"[\"a\", \"\"]", "Empty"},
+      {"[\"a\", \"b\", \"c\"]", "Validation"},
+      {"[\"a\", 3]", "Validation"},
+      {"[[]]", "Empty"},
+      {"[[\"a\", \"b\", \"c\"]]", "Validation"},
+      {"[[\"a\"], [[\"b\"]]]", "Validation"},
+      {"[[1], [2]]", "Validation"},
+      {"[[\"a\"],[\"a\"],[\"a\"],[\"a\"]]", "Validation"}};
   for (const auto& [value, kind] : cases) {
     expect_error(kind, "`i`", "{\"i\": " + std::string(value) + "}", [](const RequestBody& body) {
       bool is_list = false;

@@ -12,8 +12,8 @@
 namespace onebit::serve {
 namespace {
 
-using testing::ElementsAre;
 using std::chrono::milliseconds;
+using testing::ElementsAre;
 
 using Places = std::vector<std::pair<const Work*, size_t>>;
 
@@ -68,10 +68,8 @@ TEST(WorkQueue, RequestsShareABatchInTheirOrder) {
   WorkQueue queue(kHundred);
   const auto first = work_of({20, 20}), second = work_of({30}), third = work_of({10});
   for (const auto& work : {first, second, third}) queue.push(work);
-  EXPECT_EQ(places_of(queue.take()), (Places{{first.get(), 0},
-                                             {first.get(), 1},
-                                             {second.get(), 0},
-                                             {third.get(), 0}}));
+  EXPECT_EQ(places_of(queue.take()),
+            (Places{{first.get(), 0}, {first.get(), 1}, {second.get(), 0}, {third.get(), 0}}));
 }
 
 TEST(WorkQueue, ALongRequestLeavesHalfOfABatchToOthers) {
@@ -91,7 +89,8 @@ TEST(WorkQueue, ALongRequestLeavesHalfOfABatchToOthers) {
 TEST(WorkQueue, AQueryWaitsForOneBatchBehindAnyNumberOfLongRequests) {
   WorkQueue queue({.batch_tokens = 100, .batch_parts = 100, .requests = 100});
   std::vector<std::shared_ptr<Work>> stores;
-  for (int i = 0; i < 3; ++i) queue.push(stores.emplace_back(work_of(std::vector<int64_t>(1000, 10))));
+  for (int i = 0; i < 3; ++i)
+    queue.push(stores.emplace_back(work_of(std::vector<int64_t>(1000, 10))));
   for (int round = 0; round < 20; ++round) {
     queue.take();
     const auto query = work_of({10});

@@ -1,5 +1,3 @@
-#include "onebit/program/serve/classifier_endpoints.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <numeric>
 
 #include "onebit/apps/classify/classify_prediction.h"
-#include "onebit/ground/base/clock.h"
+#include "onebit/program/serve/endpoints.h"
 
 namespace onebit::serve {
 namespace {
@@ -93,9 +91,7 @@ class ClassifierEndpoints : public Endpoints {
           static_cast<int64_t>(input.first.size() + input.second.value_or("").size());
     }
     auto work = std::make_shared<SequenceWork>(std::move(sequences), predictor_.labels().size());
-    figures.inputs += static_cast<int64_t>(work->parts());
-    figures.tokens += work->all_tokens();
-    figures.tokenization_seconds += watch.seconds();
+    count(*work, static_cast<int64_t>(work->parts()), watch, figures);
     lane_.run(work, request, figures);
     for (const float value : work->results) {
       if (!std::isfinite(value)) {

@@ -1,5 +1,3 @@
-#include "onebit/program/serve/embedding_endpoints.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,9 @@
 #include <numeric>
 
 #include "onebit/apps/embed/text_encoder.h"
-#include "onebit/ground/base/clock.h"
+#include "onebit/ground/base/log.h"
 #include "onebit/ground/base/wording.h"
+#include "onebit/program/serve/endpoints.h"
 #include "onebit/program/serve/number_text.h"
 
 namespace onebit::serve {
@@ -38,7 +37,13 @@ class EmbeddingEndpoints : public Endpoints {
         tokenizers_(encoder_.model()),
         lane_(options.queue, context.threads(), metrics, [this](std::span<const Part> parts) {
           distribute(parts, encoder_.vectors_of_batch(batch_of(parts, tokenizers_.vocabulary())));
-        }) {}
+        }) {
+    if (encoder_.is_described()) return;
+    log_warning(
+        "{}: the folder does not define how text vectors are computed, so the model may not have "
+        "been trained for them; `onebit embed train --model {}` trains it",
+        folder.string(), folder.string());
+  }
 
   std::string kind() const override { return "embedding"; }
   Json model_type() const override {
@@ -168,9 +173,7 @@ class EmbeddingEndpoints : public Endpoints {
       figures.characters += static_cast<int64_t>(input.text.size());
     }
     const auto work = std::make_shared<SequenceWork>(std::move(sequences), hidden);
-    figures.inputs += static_cast<int64_t>(work->parts());
-    figures.tokens += work->all_tokens();
-    figures.tokenization_seconds += watch.seconds();
+    count(*work, static_cast<int64_t>(work->parts()), watch, figures);
     lane_.run(work, request, figures);
     Vectors vectors;
     for (size_t i = 0; i < work->parts(); ++i) {

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
+#include "onebit/data/formats/sentence_files.h"
 #include "onebit/math/model/head_names.h"
-#include "onebit/program/serve/classifier_endpoints.h"
-#include "onebit/program/serve/embedding_endpoints.h"
-#include "onebit/program/serve/reading_endpoints.h"
 
 namespace onebit::serve {
 
@@ -114,24 +112,25 @@ void distribute(std::span<const Part> parts, std::span<const float> results) {
   }
 }
 
+void count(const Work& work, int64_t inputs, const Stopwatch& watch, CallFigures& figures) {
+  figures.inputs += inputs;
+  figures.tokens += work.all_tokens();
+  figures.tokenization_seconds += watch.seconds();
+}
+
 std::unique_ptr<Endpoints> load_endpoints(Context& context, const Path& folder,
                                           const EndpointOptions& options, Metrics& metrics) {
   const Path model = training::find_model_folder(folder);
   const std::string architecture = training::read_model_description(model).architecture;
   const bool has_sentences = formats::read_sentence_files(model).has_value();
-  if (architecture == model::kClassifierArchitecture) {
-    return make_classifier_endpoints(context, folder, options, metrics);
-  }
-  if (architecture == model::kTaggerArchitecture) {
-    return make_tagger_endpoints(context, folder, options, metrics);
-  }
-  if (architecture == model::kAnswerArchitecture) {
-    return make_answer_endpoints(context, folder, options, metrics);
-  }
   const bool has_words = architecture == model::kPretrainingArchitecture ||
                          architecture == model::kMaskedWordArchitecture;
-  if (has_words && !has_sentences) return make_fill_endpoints(context, folder, options, metrics);
-  return make_embedding_endpoints(context, folder, options, metrics);
+  MakeEndpoints* make = make_embedding_endpoints;
+  if (architecture == model::kClassifierArchitecture) make = make_classifier_endpoints;
+  if (architecture == model::kTaggerArchitecture) make = make_tagger_endpoints;
+  if (architecture == model::kAnswerArchitecture) make = make_answer_endpoints;
+  if (has_words && !has_sentences) make = make_fill_endpoints;
+  return make(context, folder, options, metrics);
 }
 
 }  // namespace onebit::serve

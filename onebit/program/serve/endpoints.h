@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onebit/data/text/tokenizer.h"
+#include "onebit/ground/base/clock.h"
 #include "onebit/math/device/context.h"
 #include "onebit/program/serve/model_lane.h"
 #include "onebit/program/serve/request_body.h"
@@ -76,6 +77,9 @@ struct SequenceWork : Work {
 finetune::EncodedExamples batch_of(std::span<const Part> parts, const text::Vocabulary& vocabulary);
 void distribute(std::span<const Part> parts, std::span<const float> results);
 
+// Adds a work's tokens, and the time since its request's texts were there.
+void count(const Work& work, int64_t inputs, const Stopwatch& watch, CallFigures& figures);
+
 class Endpoints {
  public:
   virtual ~Endpoints() = default;
@@ -96,5 +100,11 @@ class Endpoints {
 // the program's commands for such models have.
 std::unique_ptr<Endpoints> load_endpoints(Context& context, const Path& folder,
                                           const EndpointOptions& options, Metrics& metrics);
+
+// The same for a model of a known kind.
+using MakeEndpoints = std::unique_ptr<Endpoints>(Context& context, const Path& folder,
+                                                 const EndpointOptions& options, Metrics& metrics);
+MakeEndpoints make_embedding_endpoints, make_classifier_endpoints, make_tagger_endpoints,
+    make_answer_endpoints, make_fill_endpoints;
 
 }  // namespace onebit::serve

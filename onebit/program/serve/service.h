@@ -45,8 +45,8 @@ class Service {
 
   // Called from any number of threads.
   HttpReply answer(const HttpRequest& request);
-  // The reply to a request that is not complete, and is refused with an HttpError. `path` is empty if
-  // it is not known yet. Called from any number of threads.
+  // The reply to a request that is refused before it is complete. `path` is empty if it is not
+  // known yet. Called from any number of threads.
   HttpReply refuse(const std::string& path, const HttpError& error);
   // GET /health says 503 from now on.
   void stop() { stops_ = true; }
