@@ -48,7 +48,7 @@ TESTS_OF_A_WHOLE = {
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.
 COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "classify", "tag",
-                  "embed")
+                  "embed", "serve")
 COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
@@ -78,6 +78,8 @@ COVERED_BY = {
     "tag/tag_config": "tag/tag_task_test",
     "tag/tag_prediction": "tag/tag_task_test",
     "tag/tag_command": "cli/tag_command_test",
+    "serve/character_places": "serve/tagger_endpoints_test",
+    "serve/endpoints": "serve/embedding_endpoints_test",
 }
 
 

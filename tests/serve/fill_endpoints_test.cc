@@ -26,6 +26,10 @@ TEST_F(FillService, FillGivesTokensForEveryMask) {
   }
   EXPECT_EQ(answer("/fill", R"({"inputs": ["a [MASK]", "[MASK]"]})").size(), 2u);
   expect_refusal("/fill", R"({"inputs": "a"})", 422, "Validation", "[MASK]");
+  std::string many;
+  for (int i = 0; i < 21; ++i) many += "[MASK] ";
+  expect_refusal("/fill", R"({"inputs": ")" + many + R"(", "top_k": 1000})", 422, "Validation",
+                 "20000 candidates");
   expect_refusal("/fill", R"({"inputs": "[MASK]", "top_k": 1001})", 422, "Validation", "`top_k`");
   expect_refusal("/fill", R"({"inputs": "[MASK])" + std::string(200, '.') + "\"}", 422,
                  "Validation", "less than 65 tokens");

@@ -53,6 +53,7 @@ TEST(Metrics, AreSamplesFromTheBeginning) {
 TEST(Metrics, AddUp) {
   Metrics metrics;
   const RequestRecord answered = {.path = "/embed",
+                                  .error = "",
                                   .inputs = 3,
                                   .tokens = 50,
                                   .seconds = 0.5,

@@ -48,7 +48,7 @@ class FillEndpoints : public Endpoints {
 
   std::string answer(std::string_view /*path*/, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
-    constexpr int64_t kMostCandidates = 1000;
+    constexpr int64_t kMostCandidates = 1000, kMostCandidatesOfAll = 20'000;
     const Stopwatch watch;
     const bool is_list = body.require("inputs").is_array();
     std::vector<std::string> texts = is_list
@@ -60,9 +60,15 @@ class FillEndpoints : public Endpoints {
                      fmt::format("`top_k` must be between 1 and {}", kMostCandidates));
     }
     std::vector<int64_t> tokens;
+    int64_t masks = 0;
     for (const std::string& text : texts) {
-      tokens.push_back(checked_tokens(text));
+      tokens.push_back(checked_tokens(text, masks));
       figures.characters += static_cast<int64_t>(text.size());
+    }
+    if (masks * top > kMostCandidatesOfAll) {
+      throw ApiError(ErrorKind::kValidation,
+                     fmt::format("`top_k` {} for {} masks is more than {} candidates in all", top,
+                                 masks, kMostCandidatesOfAll));
     }
     const auto work = std::make_shared<FillWork>(std::move(texts), std::move(tokens), top);
     count(*work, static_cast<int64_t>(work->parts()), watch, figures);
@@ -73,11 +79,13 @@ class FillEndpoints : public Endpoints {
   }
 
  private:
-  // Errors that the model would report for one text, and that must not fail a whole batch.
-  int64_t checked_tokens(const std::string& text) {
+  // Counts the masks. Errors that the model would report, too, after the request has waited.
+  int64_t checked_tokens(const std::string& text, int64_t& masks) {
     const text::Vocabulary& vocabulary = tokenizers_.vocabulary();
     const std::vector<int32_t> ids = tokenizers_.encode(text);
-    if (std::find(ids.begin(), ids.end(), vocabulary.mask_id()) == ids.end()) {
+    const auto own_masks = std::count(ids.begin(), ids.end(), vocabulary.mask_id());
+    masks += own_masks;
+    if (own_masks == 0) {
       throw ApiError(ErrorKind::kValidation,
                      fmt::format("`inputs` has no {0}: write {0} where a word is to be predicted",
                                  vocabulary.names().mask));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "onebit/apps/tag/encoded_sentences.h"
@@ -85,7 +86,8 @@ class TaggerEndpoints : public Endpoints {
   }
 
  private:
-  static constexpr int64_t kMostWords = 100'000;
+  // The size of the body limits them.
+  static constexpr int64_t kMostWords = std::numeric_limits<int64_t>::max();
 
   static tag::Sentence sentence_of(const std::vector<std::string>& words) {
     tag::Sentence sentence;
