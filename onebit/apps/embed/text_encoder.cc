@@ -78,10 +78,20 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
 }
 
 std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
-  const std::string wanted = options.prompt.value_or(files.default_prompt);
-  std::string prompt = options.prompt ? wanted : "";
-  for (const auto& [name, text] : files.prompts) {
-    if (name == wanted) prompt = text;
+  if (options.prompt) return prompt_text(files, *options.prompt);
+  const auto& prompts = files.prompts;
+  const bool has_default = std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
+    return prompt.first == files.default_prompt;
+  });
+  return has_default ? prompt_text(files, files.default_prompt) : "";
+}
+
+}  // namespace
+
+std::string prompt_text(const formats::SentenceFiles& files, const std::string& name) {
+  std::string prompt = name;
+  for (const auto& [known, text] : files.prompts) {
+    if (known == name) prompt = text;
   }
   require(
       prompt.empty() || files.pools_prompt,
@@ -89,8 +99,6 @@ std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOpti
       "the mean; onebit does not do that");
   return prompt;
 }
-
-}  // namespace
 
 formats::SentencePooling in_files(Pooling pooling) {
   return pooling == Pooling::kMean ? formats::SentencePooling::kMean

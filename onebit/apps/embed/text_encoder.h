@@ -37,6 +37,10 @@ void to_unit_length_backward(const UnitVectorBackward& call);
 formats::SentencePooling in_files(Pooling pooling);
 Pooling in_model(formats::SentencePooling pooling);
 
+// The text of a prompt: `name` is one of the folder's prompts, or the text itself. Error: the
+// model leaves the tokens of a prompt out of its pooling.
+std::string prompt_text(const formats::SentenceFiles& files, const std::string& name);
+
 // Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive. The ranks
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.

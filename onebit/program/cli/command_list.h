@@ -5,6 +5,7 @@
 
 #include "onebit/apps/pretrain/pretrain_command.h"
 #include "onebit/program/inspect/task_list.h"
+#include "onebit/program/search/search_command.h"
 #include "onebit/training/commands/command_line.h"
 
 namespace onebit::cli {
@@ -38,6 +39,7 @@ inline constexpr void (*kCommands[])(commands::Command program, commands::Action
     add_convert,
     pretrain::add_fill,
     add_tasks,
+    search::add_search,
     add_serve,
     add_tokenize,
     add_inspect,
