@@ -42,8 +42,8 @@ std::string copy_value(const std::string& text) {
 }
 
 int run(const Arguments& given) {
-  commands::require_separate_outputs({given.output}, {}, given.index);
   const Index index(given.index);
+  commands::require_separate_outputs({given.output}, index.files(), {});
   PartialFile file(given.output);
   for (int64_t row = 0; row < index.description().passages; ++row) {
     const Passage passage = index.passage(row);

@@ -182,6 +182,10 @@ Index::Index(const Path& folder)
   find_lines();
 }
 
+std::vector<Path> Index::files() const {
+  return {folder_ / kDescription, passages_.path(), vectors_.path(), folder_ / kScales};
+}
+
 void Index::find_lines() {
   const auto bytes = passages_.bytes();
   const auto* text = reinterpret_cast<const char*>(bytes.data());

@@ -67,6 +67,7 @@ class Index {
   explicit Index(const Path& folder);
 
   const IndexDescription& description() const { return description_; }
+  std::vector<Path> files() const;
   // The `most` passages whose vectors are nearest to `unit` [numbers], the nearest first. Of equals
   // the one that comes first in the index.
   std::vector<Found> nearest(std::span<const float> unit, int64_t most, int threads) const;

@@ -11,6 +11,7 @@
 #include "onebit/program/search/search_index.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/training/model_folder.h"
 
 namespace onebit::search {
 namespace {

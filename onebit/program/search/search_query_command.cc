@@ -14,6 +14,7 @@
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/model_options.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/training/model_folder.h"
 
 namespace onebit::search {
 namespace {
