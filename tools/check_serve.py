@@ -41,16 +41,21 @@ class Server:
     def __init__(self, given, *options):
         command = [given.program, "serve", "--model", f"{NAME}={given.model}", "--port", "0",
                    "--threads", "1", "--device", "cpu", "--compute", given.compute, *options]
-        self.begin = time.monotonic()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        for line in self.process.stdout:
+        begin = time.monotonic()
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
             found = re.match(r"serving on (http:.*:(\d+))$", line.strip())
             if found:
                 self.url, self.port = found[1], int(found[2])
                 break
         else:
             sys.exit(f"the server ended with {self.process.wait()}")
-        self.started = time.monotonic() - self.begin
+        self.started = time.monotonic() - begin
+        threading.Thread(target=self.show_log, daemon=True).start()
+
+    def show_log(self):
+        for line in self.process.stderr:
+            print("  server:", line.strip(), flush=True)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
