@@ -142,6 +142,7 @@ def check_values(name, found, wanted, most):
 
 
 def check_clients(given, texts):
+    from huggingface_hub import InferenceClient
     from langchain_huggingface import HuggingFaceEndpointEmbeddings
     from langchain_openai import OpenAIEmbeddings
     from llama_index.embeddings.text_embeddings_inference import TextEmbeddingsInference
@@ -171,7 +172,11 @@ def check_clients(given, texts):
             raise AssertionError(f"no {error.__name__}")
         except error as problem:
             print(f"  openai, {error.__name__}: {problem}")
-    chain = HuggingFaceEndpointEmbeddings(model=server.url)
+    client = InferenceClient(server.url)
+    check_values("huggingface_hub", client.feature_extraction(texts), wanted, most)
+    # Version 1 refuses addresses as `model`.
+    chain = HuggingFaceEndpointEmbeddings(model="any/model")
+    chain.client = client
     check_values("langchain-huggingface, documents", chain.embed_documents(texts), wanted, most)
     check_values("langchain-huggingface, query", [chain.embed_query(texts[0])], wanted[:1], most)
     chain = OpenAIEmbeddings(base_url=server.url + "/v1", api_key="none", model=NAME,
