@@ -283,6 +283,7 @@ class Load:
             time.sleep(choice.random() * 0.2)
             connection.kill()
             self.count("killed")
+            time.sleep(choice.random())
 
     def half(self, seed):
         choice = random.Random(seed)
