@@ -41,16 +41,21 @@ class Server:
     def __init__(self, given, *options):
         command = [given.program, "serve", "--model", f"{NAME}={given.model}", "--port", "0",
                    "--threads", "1", "--device", "cpu", "--compute", given.compute, *options]
-        self.begin = time.monotonic()
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        for line in self.process.stdout:
+        begin = time.monotonic()
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
             found = re.match(r"serving on (http:.*:(\d+))$", line.strip())
             if found:
                 self.url, self.port = found[1], int(found[2])
                 break
         else:
             sys.exit(f"the server ended with {self.process.wait()}")
-        self.started = time.monotonic() - self.begin
+        self.started = time.monotonic() - begin
+        threading.Thread(target=self.show_log, daemon=True).start()
+
+    def show_log(self):
+        for line in self.process.stderr:
+            print("  server:", line.strip(), flush=True)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -137,6 +142,7 @@ def check_values(name, found, wanted, most):
 
 
 def check_clients(given, texts):
+    from huggingface_hub import InferenceClient
     from langchain_huggingface import HuggingFaceEndpointEmbeddings
     from langchain_openai import OpenAIEmbeddings
     from llama_index.embeddings.text_embeddings_inference import TextEmbeddingsInference
@@ -166,7 +172,11 @@ def check_clients(given, texts):
             raise AssertionError(f"no {error.__name__}")
         except error as problem:
             print(f"  openai, {error.__name__}: {problem}")
-    chain = HuggingFaceEndpointEmbeddings(model=server.url)
+    client = InferenceClient(server.url)
+    check_values("huggingface_hub", client.feature_extraction(texts), wanted, most)
+    # Version 1 refuses addresses as `model`.
+    chain = HuggingFaceEndpointEmbeddings(model="any/model")
+    chain.client = client
     check_values("langchain-huggingface, documents", chain.embed_documents(texts), wanted, most)
     check_values("langchain-huggingface, query", [chain.embed_query(texts[0])], wanted[:1], most)
     chain = OpenAIEmbeddings(base_url=server.url + "/v1", api_key="none", model=NAME,
@@ -273,6 +283,7 @@ class Load:
             time.sleep(choice.random() * 0.2)
             connection.kill()
             self.count("killed")
+            time.sleep(choice.random())
 
     def half(self, seed):
         choice = random.Random(seed)

@@ -57,6 +57,24 @@ TEST_F(ClosedTerminal, EndsARunWithACheckpoint) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/latest"));
 }
 
+// Its map has pages without a file behind them: a read of them is the signal SIGBUS.
+class ShortenedStore : public ProgramFolder {};
+
+TEST_F(ShortenedStore, EndsARunWithTheNameOfTheFile) {
+  write_documents("text.txt", {"king", "bird", "river", "child"});
+  pretrain_bert("text.txt", 80, 1);
+  const Outcome outcome =
+      run("( ",
+          fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 --set "
+                      "run.steps=1000000 & pid=$!; "
+                      "until grep -q loss {}/metrics.jsonl || ! kill -0 $pid; do sleep 0.05; done; "
+                      ": >{}/tokens.bin; wait $pid; )",
+                      at("pretrain.json"), at("corpus"), at("run"), at("run"), at("corpus")));
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "error: " + at("corpus/tokens.bin") + ": became shorter"))
+      << outcome.output;
+}
+
 // A small BERT that has seen old text, and new text for it.
 class ContinuedProgram : public TrainingProgram {
  protected:

@@ -104,6 +104,17 @@ class ServeProgram : public ProgramFolder {
     const std::vector<std::string> words = {"king", "bird", "river", "child", "stone", "cloud"};
     write_documents("text.txt", words);
     pretrain_bert("text.txt", 80, 2);
+    std::string pairs = "anchor,positive\n";
+    for (int i = 0; i < 12; ++i) {
+      const std::string& word = words[static_cast<size_t>(i) % 6];
+      pairs += fmt::format("the {} was here {},the {}\n", word, i, word);
+    }
+    write("pairs.csv", pairs);
+    write("embed.json", R"({"task": "embed", "train_batch_size": 4,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
+        "data": {"max_sequence_length": 16}, "run": {"steps": 2}})");
+    expect_runs(fmt::format("embed train -m {} --train {} -r {} -o {} --device cpu --threads 1",
+                            at("bert"), at("pairs.csv"), at("embed.json"), at("search")));
   }
   void train_classifier() const {
     std::string rows = "text\tlabel\n";
@@ -127,8 +138,8 @@ class ServeProgram : public ProgramFolder {
 TEST_F(ServeProgram, GivesTheVectorsOfEmbedEncode) {
   write("texts.txt", "the king\nthe bird was here\nstone, and a cloud\n");
   expect_runs(fmt::format("embed encode -m {} -i {} -o {} --normalize --device cpu --threads 1",
-                          at("bert"), at("texts.txt"), at("v.jsonl")));
-  const Server server("-m search=" + at("bert"), log());
+                          at("search"), at("texts.txt"), at("v.jsonl")));
+  const Server server("-m search=" + at("search"), log());
   const Json vectors = json_of(server.ask(post_text(
       "/embed", R"({"inputs": ["the king", "the bird was here", "stone, and a cloud"]})")));
   const Json openai = json_of(server.ask(post_text(
@@ -151,7 +162,7 @@ TEST_F(ServeProgram, TwoModelsAndAKey) {
   train_classifier();
   write("key.txt", "a-secret\n");
   const Server server(
-      fmt::format("-m search={} -m {} --api-key-file {}", at("bert"), at("moods"), at("key.txt")),
+      fmt::format("-m search={} -m {} --api-key-file {}", at("search"), at("moods"), at("key.txt")),
       log());
   const std::string key = "Authorization: Bearer a-secret\r\n", body = R"({"inputs": "the king"})";
   EXPECT_EQ(server.ask(post_text("/embed", body)).status, 401);
@@ -174,7 +185,7 @@ TEST_F(ServeProgram, TwoModelsAndAKey) {
 }
 
 TEST_F(ServeProgram, WrongRequestsHaveTheirStatus) {
-  const Server server("--max-body 2048 --max-inputs 2 -m " + at("bert"), log());
+  const Server server("--max-body 2048 --max-inputs 2 -m " + at("search"), log());
   EXPECT_EQ(server.ask(post_text("/embed", std::string(2049, ' '))).status, 413);
   EXPECT_EQ(server.ask(post_text("/embed", R"({"inputs": ["a", "b", "c"]})")).status, 422);
   EXPECT_EQ(server.ask(post_text("/predict", R"({"inputs": "a"})")).status, 424);
@@ -189,7 +200,7 @@ TEST_F(ServeProgram, WrongRequestsHaveTheirStatus) {
 
 // Only one request may wait: of many at once, some are refused, and all others answered.
 TEST_F(ServeProgram, AFullQueueIs429) {
-  const Server server("--max-waiting 1 -m " + at("bert"), log());
+  const Server server("--max-waiting 1 -m " + at("search"), log());
   std::string inputs;
   for (int i = 0; i < 32; ++i)
     inputs += fmt::format("{}\"the king was here {}\"", i > 0 ? "," : "", i);
@@ -211,7 +222,7 @@ TEST_F(ServeProgram, AFullQueueIs429) {
 }
 
 TEST_F(ServeProgram, ClientsThatMisbehaveLeaveNothing) {
-  const Server server("-m " + at("bert"), log());
+  const Server server("-m " + at("search"), log());
   const std::string text = post_text("/embed", R"({"inputs": "the king"})");
   EXPECT_EQ(server.ask(text).status, 200);
   for (int i = 0; i < 50; ++i) {
@@ -233,7 +244,7 @@ TEST_F(ServeProgram, ClientsThatMisbehaveLeaveNothing) {
 
 TEST_F(ServeProgram, SigtermAnswersWhatHasArrivedAndEndsWithZero) {
   for (const int number : {SIGTERM, SIGINT}) {
-    Server server("-m " + at("bert"), log());
+    Server server("-m " + at("search"), log());
     std::string inputs;
     for (int i = 0; i < 32; ++i)
       inputs += fmt::format("{}\"the bird was here {}\"", i > 0 ? "," : "", i);
@@ -262,9 +273,9 @@ TEST_F(ServeProgram, WhatCannotBeServedIsOneError) {
     EXPECT_TRUE(contains(outcome.output, words)) << outcome.output;
     EXPECT_FALSE(contains(outcome.output, "serving on")) << outcome.output;
   };
-  const std::string model = "-m " + at("bert");
+  const std::string model = "-m " + at("search");
   expect_error("-m " + at("nothing"), at("nothing"));
-  expect_error(model + " -m " + at("x/../bert"), "--model NAME=FOLDER");
+  expect_error(model + " -m " + at("x/../search"), "--model NAME=FOLDER");
   expect_error(model + " --port 0 --host no-such-host.invalid", "no-such-host.invalid");
   write("empty.txt", "\n");
   expect_error(model + " --api-key-file " + at("empty.txt"), "one line");
@@ -274,7 +285,7 @@ TEST_F(ServeProgram, WhatCannotBeServedIsOneError) {
 }
 
 TEST_F(ServeProgram, WarnsIfEverybodyCanReachIt) {
-  const Server open("--host 0.0.0.0 -m " + at("bert"), log());
+  const Server open("--host 0.0.0.0 -m " + at("search"), log());
   EXPECT_TRUE(contains(log_text(), "--api-key-file")) << log_text();
   EXPECT_EQ(open.ask(get_text("/health")).status, 200);
 }

@@ -258,6 +258,8 @@ TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {
     EXPECT_NE(text.find("weight"), std::string::npos) << text;
     EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
     EXPECT_NE(text.find("step"), std::string::npos) << text;
+    // 0/1 Adam may have moved parameters by the others (zero_one_adam_test.cc).
+    EXPECT_NE(text.find("No value that is not finite has moved"), std::string::npos) << text;
   }
 }
 

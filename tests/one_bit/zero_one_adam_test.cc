@@ -141,6 +141,34 @@ TEST(ZeroOneAdam, ResumesOnOtherRanks) {
   }
 }
 
+// One rank has no exchange to come, which would send what the local updates have summed. Their
+// gradients change its momentum as much as they have changed the momenta of the ranks.
+TEST(ZeroOneAdam, OneRankTakesTheGradientsOfLocalUpdates) {
+  std::vector<std::vector<float>> of_ranks, of_one;
+  for (const float last : {1.0f, -1.0f}) {
+    // Update 24 is the last exchange.
+    const TrialOptions options{
+        .optimizer = recipe(),
+        .gradient = [last](int, int64_t step, int64_t) { return step <= 24 ? 1.0f : last; }};
+    const auto saved = on_ranks(2, options, [](Trial& trial) {
+      trial.steps(26);
+      EXPECT_EQ(local_updates(trial), 2);
+      return std::pair(trial.save(), trial.common_values());
+    });
+    of_ranks.push_back(saved[0].first.own_buffers.at("arrived"));
+    of_one.push_back(on_ranks(1, options, [&](Trial& trial) {
+      trial.load({saved[0].first, saved[1].first}, saved[0].second, 27);
+      return trial.save().replicated_buffers.at("momentum");
+    })[0]);
+  }
+  for (size_t i = 0; i < of_one[0].size(); ++i) {
+    const float changed = of_ranks[0][i] - of_ranks[1][i];
+    ASSERT_TRUE(i >= 96 || changed > 0.3f) << changed;
+    // Its sum weighs the two updates alike, and v changes between them a little.
+    ASSERT_NEAR(of_one[0][i] - of_one[1][i], changed, 1e-3f) << i;
+  }
+}
+
 TEST(ZeroOneAdam, WritesTheComputeCopy) {
   on_ranks(2, {.optimizer = recipe(), .compute = DType::kBF16}, [](Trial& trial) {
     const auto expect_copied = [&] {
@@ -220,6 +248,28 @@ TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
       for (const float value : ends[0]) ASSERT_TRUE(std::isfinite(value));
     }
   }
+}
+
+// In an exchange the finite entries of such a gradient move values with the earlier updates, the
+// others do not: it is the same whatever they are. 3e20 counts as infinite.
+TEST(ZeroOneAdam, WhatIsNotFiniteMovesNothing) {
+  std::vector<std::vector<float>> ends;
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 3e20f}) {
+    TrialOptions options{.optimizer = recipe()};
+    options.gradient = [bad](int rank, int64_t step, int64_t place) {
+      return step == 28 && rank == 1 && place == 5 ? bad : noisy_gradient(rank, step, place);
+    };
+    ends.push_back(on_ranks(2, options, [](Trial& trial) {
+      trial.steps(27);
+      const std::vector<float> before = trial.common_values();
+      EXPECT_FALSE(trial.step().applied);
+      EXPECT_NE(trial.common_values(), before);
+      return trial.common_values();
+    })[0]);
+  }
+  EXPECT_EQ(ends[1], ends[0]);
+  EXPECT_EQ(ends[2], ends[0]);
 }
 
 // Such an update has changed the momentum and the sum of each rank, which a checkpoint must keep:

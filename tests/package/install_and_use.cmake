@@ -7,12 +7,22 @@ function(must_succeed step)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${step} failed (${status}):\n${output}")
   endif()
+  set(output "${output}" PARENT_SCOPE)
 endfunction()
 
 must_succeed("installing" ${CMAKE_COMMAND} --install ${BUILD_FOLDER} --prefix ${WORK}/prefix)
 
 if(NOT EXISTS ${WORK}/prefix/share/doc/onebit/LICENSE)
   message(FATAL_ERROR "LICENSE is not installed")
+endif()
+
+# Not every machine with MPI has the library of its former C++ bindings.
+set(plugin ${WORK}/prefix/lib/onebit/libonebit_mpi.so)
+if(EXISTS ${plugin})
+  must_succeed("reading ${plugin}" readelf -d ${plugin})
+  if(NOT output MATCHES "libmpi" OR output MATCHES "libmpi_cxx")
+    message(FATAL_ERROR "${plugin} needs other libraries of MPI than libmpi:\n${output}")
+  endif()
 endif()
 
 # An installed header includes installed headers only.
@@ -38,3 +48,24 @@ must_succeed("looking for onebit without its libraries"
   ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${WORK} PKG_CONFIG_PATH=
   ${CMAKE_COMMAND} -S ${CONSUMER}/../optional -B ${WORK}/optional -G ${GENERATOR}
   -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_COMPILER=${COMPILER})
+
+# A newer compiler may warn of something new. That ends no build of a user, and the headers lie where
+# the user wants them.
+set(warnings ${WORK}/warnings)
+must_succeed("configuring a source that warns"
+  ${CMAKE_COMMAND} -S ${CONSUMER}/../warnings -B ${warnings} -G ${GENERATOR}
+  -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_INSTALL_INCLUDEDIR=headers
+  -D CMAKE_INSTALL_PREFIX=${warnings}/prefix)
+must_succeed("building a source that warns" ${CMAKE_COMMAND} --build ${warnings})
+must_succeed("installing flags" ${CMAKE_COMMAND} --install ${warnings})
+file(READ ${warnings}/prefix/flags.cmake flags)
+if(NOT flags MATCHES "_IMPORT_PREFIX}/headers\"")
+  message(FATAL_ERROR "the flags do not name the folder of installed headers:\n${flags}")
+endif()
+must_succeed("configuring with errors"
+  ${CMAKE_COMMAND} -D ONEBIT_WARNINGS_ARE_ERRORS=ON ${warnings})
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${warnings} RESULT_VARIABLE status
+                OUTPUT_QUIET ERROR_QUIET)
+if(status EQUAL 0)
+  message(FATAL_ERROR "the source that is to warn gives no warning")
+endif()

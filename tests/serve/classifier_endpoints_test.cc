@@ -22,7 +22,9 @@ TEST_F(ClassifierService, PredictGivesLabelsBySize) {
       const auto label =
           std::find(labels.begin(), labels.end(), found[i]["label"]) - labels.begin();
       EXPECT_NEAR(found[i]["score"].get<double>(), wanted[static_cast<size_t>(label)], 1e-6);
-      if (i > 0) EXPECT_LE(found[i]["score"].get<double>(), found[i - 1]["score"].get<double>());
+      if (i > 0) {
+        EXPECT_LE(found[i]["score"].get<double>(), found[i - 1]["score"].get<double>());
+      }
     }
   };
   const std::vector<float> logits = predictor.outputs({&example, 1}, false);
@@ -59,7 +61,9 @@ TEST_F(ClassifierService, RerankOrdersTexts) {
     const auto index = ranked[i]["index"].get<size_t>();
     EXPECT_NEAR(ranked[i]["score"].get<double>(), 1 / (1 + std::exp(-logits[index])), 1e-6);
     EXPECT_EQ(ranked[i]["text"], texts[index]);
-    if (i > 0) EXPECT_LE(ranked[i]["score"].get<double>(), ranked[i - 1]["score"].get<double>());
+    if (i > 0) {
+      EXPECT_LE(ranked[i]["score"].get<double>(), ranked[i - 1]["score"].get<double>());
+    }
   }
   const Json raw =
       answer("/rerank", R"({"query": "the king", "texts": ["a bird"], "raw_scores": true})");

@@ -13,7 +13,7 @@
 namespace onebit::serve {
 namespace {
 
-std::shared_ptr<Work> work_of(std::vector<int64_t> tokens) {
+std::shared_ptr<Work> lane_work(std::vector<int64_t> tokens) {
   return std::make_shared<Work>(std::move(tokens));
 }
 
@@ -65,7 +65,7 @@ TEST(ModelLane, ComputesEveryPart) {
     for (const Part& part : parts) computed.push_back(part.index);
   });
   CallFigures figures;
-  lane.run(work_of({40, 40, 40}), {}, figures);
+  lane.run(lane_work({40, 40, 40}), {}, figures);
   EXPECT_THAT(computed, testing::ElementsAre(0, 1, 2));
   EXPECT_GE(figures.inference_seconds, 0);
   EXPECT_THAT(metrics.text(0), testing::HasSubstr("te_batch_next_tokens_sum 120\n"));
@@ -75,7 +75,7 @@ TEST(ModelLane, ComputesEveryPart) {
 TEST(ModelLane, OnlyTheRequestThatFailsFails) {
   Door door;
   Metrics metrics;
-  const auto wrong = work_of({10}), right = work_of({10}), first = work_of({100});
+  const auto wrong = lane_work({10}), right = lane_work({10}), first = lane_work({100});
   ModelLane lane({.batch_tokens = 100, .batch_parts = 8, .requests = 8}, 1, metrics,
                  [&](std::span<const Part> parts) {
                    for (const Part& part : parts) {
@@ -100,10 +100,10 @@ TEST(ModelLane, RefusesMoreThanMayWait) {
   ModelLane lane(kLimits, 1, metrics, [&](std::span<const Part>) { door.pass(); });
   std::vector<std::thread> clients;
   for (int i = 0; i < 2; ++i) {
-    clients.emplace_back([&] { EXPECT_EQ(error_of(lane, work_of({10})), ""); });
+    clients.emplace_back([&] { EXPECT_EQ(error_of(lane, lane_work({10})), ""); });
   }
   while (lane.requests() < 2) std::this_thread::yield();
-  EXPECT_EQ(error_of(lane, work_of({10})),
+  EXPECT_EQ(error_of(lane, lane_work({10})),
             "Overloaded: the model is overloaded: 2 requests wait (--max-waiting)");
   door.open();
   for (std::thread& client : clients) client.join();
@@ -118,15 +118,15 @@ TEST(ModelLane, LeavesOutWhatNobodyWaitsFor) {
                    ++computed;
                    door.pass();
                  });
-  std::thread first([&] { EXPECT_EQ(error_of(lane, work_of({100})), ""); });
+  std::thread first([&] { EXPECT_EQ(error_of(lane, lane_work({100})), ""); });
   door.wait_until_reached();
   HttpRequest request;
   request.is_gone = [] { return true; };
-  EXPECT_EQ(error_of(lane, work_of({100, 100}), request), "gone");
+  EXPECT_EQ(error_of(lane, lane_work({100, 100}), request), "gone");
   EXPECT_EQ(lane.requests(), 1);
   door.open();
   first.join();
-  EXPECT_EQ(error_of(lane, work_of({100})), "");
+  EXPECT_EQ(error_of(lane, lane_work({100})), "");
   EXPECT_EQ(computed, 2);
 }
 
@@ -134,7 +134,7 @@ TEST(ModelLane, RefusesWorkAfterClose) {
   Metrics metrics;
   ModelLane lane(kLimits, 1, metrics, [](std::span<const Part>) {});
   lane.close();
-  EXPECT_EQ(error_of(lane, work_of({10})), "Unhealthy: the server is about to end");
+  EXPECT_EQ(error_of(lane, lane_work({10})), "Unhealthy: the server is about to end");
 }
 
 }  // namespace

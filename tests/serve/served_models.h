@@ -89,7 +89,8 @@ class ServiceTest : public testing::Test {
     const bool is_openai = error.contains("code");
     EXPECT_EQ(is_openai, path.starts_with("/v1/")) << reply.body;
     EXPECT_EQ(error.at(is_openai ? "type" : "error_type"), type) << path << " " << body;
-    EXPECT_THAT(error.at(is_openai ? "message" : "error").get<std::string>(), HasSubstr(words));
+    EXPECT_THAT(error.at(is_openai ? "message" : "error").get<std::string>(),
+                testing::HasSubstr(words));
   }
 
   TemporaryFolder folder_;

@@ -116,6 +116,9 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(spans("[{\"start\": 0, \"end\": 3}]"), HasSubstr("\"label\""));
   EXPECT_THAT(spans("[[0, 8, \"X\"], [4, 11, \"Y\"]]"),
               HasSubstr("the entities X and Y share the word \"York\""));
+  EXPECT_THAT(
+      error_of("{\"text\": \"トヨタソニー\", \"entities\": [[0, 3, \"X\"], [3, 6, \"Y\"]]}"),
+      HasSubstr("in a script without spaces, give words and tags instead of the text"));
   EXPECT_THAT(error_of("{\"text\": \"a\"}"),
               HasSubstr("has a text and no `entities`; it has text; name the list of entities"));
   EXPECT_THAT(error_of("{\"text\": \"a\", \"label\": []}", {.entities = "spans"}),

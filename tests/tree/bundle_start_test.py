@@ -1,5 +1,5 @@
-"""The bundle's starter finds the machine's CUDA libraries, or reports which are missing. A loader
-that prints its arguments replaces the C library's."""
+"""The bundle's starter finds the machine's CUDA libraries, or reports which are missing. It and
+./run work through links. A loader that prints its arguments replaces the C library's."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-STARTER = Path(__file__).resolve().parents[2] / "tools" / "shell" / "bundle_start.sh"
+ROOT = Path(__file__).resolve().parents[2]
+STARTER = ROOT / "tools" / "shell" / "bundle_start.sh"
 LIBRARY = "libcublasLt.so.99"  # a version that no machine has
 
 
@@ -41,6 +42,23 @@ class BundleStart(unittest.TestCase):
         link.symlink_to(self.bundle / "start")
         done = subprocess.run([str(link), "program"], text=True, capture_output=True, check=True)
         self.assertIn(f"{self.bundle}/bin/program", done.stdout)
+
+    def test_programs_of_the_bundle_through_links(self):
+        (self.bundle / "check").mkdir()
+        subprocess.run(["bash", "-euc", 'source tools/shell/bundle.sh; GPU_TESTS=(ops); '
+                        'write_starters "$0"', str(self.bundle)], cwd=ROOT, check=True)
+        for name, program in ("onebit", "onebit"), ("check/test_ops", "test_ops"):
+            link = self.folder / f"a link to {program}"
+            link.symlink_to(self.bundle / name)
+            done = subprocess.run([str(link)], text=True, capture_output=True, check=True)
+            self.assertIn(f"{self.bundle}/bin/{program}", done.stdout)
+
+    def test_run_through_a_link(self):
+        link = self.folder / "link"
+        link.symlink_to(ROOT / "run")
+        done = subprocess.run([str(link), "help"], text=True, capture_output=True, cwd=self.folder,
+                              check=True)
+        self.assertIn("Usage: ./run", done.stdout)
 
     def library_in(self, *parts):
         place = self.folder.joinpath(*parts)

@@ -50,6 +50,7 @@ void SquadPredictor::reserve(const batches::BatchBounds& bounds) {
 
 std::vector<float> SquadPredictor::logits_of_batch(std::span<const WindowOf> windows) {
   batches::Batch rows;
+  rows.clear();
   for (size_t i = 0; i < windows.size(); ++i) {
     const Features& features = *windows[i].features;
     features.append(features.windows()[windows[i].window], i, rows);

@@ -71,6 +71,7 @@ EncodeOptions TagPredictor::encode_options() const {
 
 std::vector<float> TagPredictor::outputs_of_batch(std::span<const WindowOf> windows) {
   batches::Batch rows;
+  rows.clear();
   for (size_t i = 0; i < windows.size(); ++i) {
     windows[i].sentences->append(windows[i].window, i, rows);
   }

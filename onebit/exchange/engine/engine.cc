@@ -339,8 +339,8 @@ void Engine::stop_not_finite(const optim::GradientNorm& norm) {
       text[0] == '\0' ? "the norm of the gradient is larger than 1e15"
                       : fmt::format("the first such entry is {} on rank {}", text.data(), root);
   fail(
-      "{} consecutive steps had a gradient that is not finite. At step {} {}. None of these "
-      "gradients has moved a parameter; lower the learning rate, turn on "
+      "{} consecutive steps had a gradient that is not finite. At step {} {}. No value that is not "
+      "finite has moved a parameter; lower the learning rate, turn on "
       "gradient_clipping, or inspect the data of this step (run.max_skipped_steps sets how many "
       "such steps end the run)",
       skipped_in_a_row_, completed_steps_ + 1, what);

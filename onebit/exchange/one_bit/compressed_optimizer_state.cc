@@ -70,6 +70,9 @@ void CompressedOptimizer::load_compressed(const ParameterTable& table, const Sta
   const std::vector<float> variances = topology_.gathered(variance());
   still_.restore(ConstView::of(variances.data(), {topology_.whole_elements()}));
   exchange_.load(reader, options_.adam.beta1);
+  if (local_ && alone()) {
+    local_->load_sums(reader, options_.adam.beta1, exchange_.owned_momentum());
+  }
   variance_sums_.load(reader);
   values_->load(reader);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "onebit/exchange/compress/sign_codec.h"
 #include "onebit/exchange/optim/compute_copy.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/ops/elementwise.h"
@@ -99,7 +100,7 @@ constexpr StateBuffer own_of_share(std::string_view name) {
           .kept = Kept::kOwn,
           .on_other_ranks = OnOtherRanks::kMean};
 }
-constexpr StateBuffer kOwnValues = own_of_share("own_values");
+constexpr StateBuffer kOwnValues = own_of_share("own_values"), kOwnSum = own_of_share("sum");
 
 }  // namespace
 
@@ -108,7 +109,7 @@ StateLayout LocalUpdates::layout(int sources, int64_t share_elements) {
   if (sources == 1) return {};
   return {own_of_share("arrived"),
           kOwnValues,
-          own_of_share("sum"),
+          kOwnSum,
           {.name = "swapped",
            .extent = Extent::kNumber,
            .numbers = std::min(share_elements, kSwappedElements)},
@@ -251,6 +252,21 @@ void LocalUpdates::load(Context& context, const ParameterTable& table, const Sta
   count_ = alone() ? 0 : count;
   if (!alone()) load_rates(state.at("rate_sum"));
   refresh_compute_copy(context, table);
+}
+
+void LocalUpdates::load_sums(const StateReader& reader, double beta1, View momentum) const {
+  if (reader.saved_world_size() == 1) return;
+  const auto count = reader.scalar("zero_one").at("local_updates").get<int64_t>();
+  if (count == 0) return;
+  std::vector<float> sums(static_cast<size_t>(momentum.elements())), moved(sums.size());
+  load_buffer(reader, kOwnSum, topology_, View::of(sums.data(), momentum.shape()));
+  const View host = View::of(moved.data(), momentum.shape());
+  copy(host, momentum);
+  const compress::MomentumStep step = compress::momentum_step(beta1, count);
+  for (size_t i = 0; i < moved.size(); ++i) {
+    moved[i] = static_cast<float>(step.beta * moved[i] + step.weight * sums[i]);
+  }
+  copy(momentum, host);
 }
 
 void LocalUpdates::load_rates(const Json& rate_sum) {

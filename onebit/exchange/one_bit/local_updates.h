@@ -129,6 +129,9 @@ class LocalUpdates {
   // For another number of sources, all continue from the mean of their values. The schedule is
   // where its options put it after `updates`. Collective.
   void load(Context&, const ParameterTable&, const StateReader&, bool compressed, int64_t updates);
+  // With one rank, which has no exchange to come: adds the means of the sums that were not sent to
+  // `momentum`, f32 [elements], as the exchange would.
+  void load_sums(const StateReader&, double beta1, View momentum) const;
 
   static StateLayout layout(int sources, int64_t share_elements);
 
