@@ -37,7 +37,7 @@ mark_as_advanced(ONEBIT_TESTS_FROM)
 set(ONEBIT_COMPILED_TESTS emulated_cuda emulated_backend compress kernels)
 # With the thread sanitizer, tests that start threads of their own are compiled, too.
 if(ONEBIT_SANITIZE MATCHES "thread")
-  list(APPEND ONEBIT_COMPILED_TESTS base batches comm)
+  list(APPEND ONEBIT_COMPILED_TESTS base batches comm serve)
 endif()
 function(onebit_take_test name)
   set(list ${ONEBIT_TESTS_FROM}/test-objects/${name}.txt)

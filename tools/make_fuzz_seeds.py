@@ -78,6 +78,17 @@ RECIPES = [
     b'{"a": "# , ] \\" //", "b": [[], {}]}',
 ]
 
+# The first byte is the size of the pieces.
+REQUESTS = [
+    b"\7POST /embed HTTP/1.1\r\nHost: a\r\nContent-Length: 15\r\n\r\n{\"inputs\": \"a\"}"
+    b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    b"\0POST /rerank HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"5;x=y\r\n{\"tex\r\nA\r\nts\": [\"a\"]\r\n1\r\n}\r\n0\r\nTrailer: x\r\n\r\n",
+    b'\0{"inputs": [["a", "b"], ["c"]], "truncate": true, "dimensions": 8, "encoding_format": "base64"}',
+    b'\0{"inputs": [[1, 2.0], [3]], "texts": ["a"], "truncate": null}',
+    b'\0{"inputs": {"source_sentence": "\\u00e9", "sentences": ["a"]}}',
+]
+
 
 class Call:
     """Pickles as a call of a function."""
@@ -236,7 +247,7 @@ def family_seeds():
 def text_seeds():
     """Yields files of texts, tags and settings."""
     for target, contents in (("sentences", SENTENCES), ("records", RECORDS),
-                             ("data_json", DATA_JSON), ("recipe", RECIPES)):
+                             ("data_json", DATA_JSON), ("recipe", RECIPES), ("request", REQUESTS)):
         for number, content in enumerate(contents):
             yield target, str(number), content
 

@@ -11,6 +11,7 @@ TESTS_OF_A_WHOLE = {
     "cli/classify_command_test": "the commands of an application as their user sees them",
     "cli/embed_command_test": "the commands of an application as their user sees them",
     "cli/pretrain_command_test": "the commands of an application as their user sees them",
+    "cli/search_command_test": "the commands of an application as their user sees them",
     "cli/squad_command_test": "the commands of an application as their user sees them",
     "cli/tag_command_test": "the commands of an application as their user sees them",
     "cli/network_test": "two ranks of the program over a slow link",
@@ -50,7 +51,7 @@ TESTS_OF_A_WHOLE = {
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.
 COVERED_FLOORS = ("text", "corpus", "samples", "batches", "squad", "records", "classify", "tag",
-                  "embed")
+                  "embed", "serve")
 COVERED_BY = {
     "corpus/store": "corpus/token_store_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
@@ -76,10 +77,13 @@ COVERED_BY = {
     "embed/embed_command": "cli/embed_command_test",
     "squad/squad_config": "squad/squad_task_test",
     "squad/squad_prediction": "squad/squad_task_test",
+    "search/search_command": "cli/search_command_test",
     "squad/squad_command": "cli/squad_command_test",
     "tag/tag_config": "tag/tag_task_test",
     "tag/tag_prediction": "tag/tag_task_test",
     "tag/tag_command": "cli/tag_command_test",
+    "serve/character_places": "serve/tagger_endpoints_test",
+    "serve/endpoints": "serve/embedding_endpoints_test",
 }
 
 

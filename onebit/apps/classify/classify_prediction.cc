@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/metrics/prediction_scores.h"
@@ -88,8 +89,10 @@ void require_head_of(Problem problem, size_t outputs, const Path& path) {
           path.string());
 }
 
-batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {.sequences = batch, .rows = batch * length, .longest = length};
+batches::BatchBounds bounds_of(const ClassifyPredictionOptions& options, int64_t length) {
+  return {.sequences = options.batch,
+          .rows = std::max(options.batch_tokens.value_or(options.batch * length), length),
+          .longest = length};
 }
 
 }  // namespace
@@ -117,9 +120,9 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
     : context_(context),
       options_(options),
       description_(finetune::describe_classifier(path, kKind)),
-      bounds_(bounds_of(options.batch,
-                        finetune::sequence_length(options.max_sequence_length,
-                                                  finetune::kUsualLength, description_, path))),
+      bounds_(bounds_of(
+          options, finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
+                                             description_, path))),
       labels_(finetune::labels_of(description_.classifier)),
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
@@ -139,6 +142,16 @@ std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example>
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
   return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
+}
+
+std::vector<float> ClassifyPredictor::outputs_of_batch(const finetune::EncodedExamples& examples) {
+  std::vector<uint32_t> all(static_cast<size_t>(examples.size()));
+  std::iota(all.begin(), all.end(), 0);
+  batches::Batch rows;
+  finetune::build_batch(examples, all, rows);
+  const Tensor outputs = model_.predict(context_, buffer_.upload(context_, rows));
+  const float* first = outputs.data<float>();
+  return {first, first + all.size() * labels_.size()};
 }
 
 int64_t ClassifyPredictor::for_each_output(finetune::ExampleReader& reader,

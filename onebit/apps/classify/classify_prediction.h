@@ -40,6 +40,8 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
 struct ClassifyPredictionOptions {
   std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   int64_t batch = 32;
+  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
 };
 
@@ -55,6 +57,10 @@ class ClassifyPredictor {
 
   // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
   std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
+  // The same of examples that are computed at once: at most options.batch of options.batch_tokens.
+  std::vector<float> outputs_of_batch(const finetune::EncodedExamples& examples);
+  const training::ModelDescription& model() const { return description_; }
+  int64_t max_sequence_length() const { return bounds_.longest; }
   // The number of examples so far that were truncated.
   int64_t cut() const { return cut_; }
   // Reads the examples of a file in parts of bounded size, and calls add(outputs) for each

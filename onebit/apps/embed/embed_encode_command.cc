@@ -1,15 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "onebit/apps/embed/embed_command.h"
+#include "onebit/apps/embed/encoding_progress.h"
 #include "onebit/apps/embed/vector_file.h"
-#include "onebit/ground/base/clock.h"
-#include "onebit/ground/base/log.h"
 #include "onebit/training/commands/device_option.h"
 #include "onebit/training/commands/output_files.h"
 #include "onebit/training/commands/usage.h"
@@ -25,37 +21,6 @@ struct Arguments {
   commands::DeviceOptions device;
 };
 
-// The progress of encoding: rewritten in place on a terminal, otherwise a line from time to time.
-class Progress {
- public:
-  void add(int64_t texts) {
-    texts_ += texts;
-    if (since_shown_.seconds() < (is_terminal_ ? 1 : 30)) return;
-    since_shown_.restart();
-    const std::string line = text();
-    if (is_terminal_) {
-      show(fmt::format("\r{}\033[K", line));
-      std::fflush(stderr);
-      is_open_ = true;
-    } else {
-      log_info("{}", line);
-    }
-  }
-  ~Progress() {
-    if (is_open_) show("\r\033[K");
-  }
-  std::string text() const {
-    return fmt::format("{} texts, {:.1f} per second", texts_,
-                       static_cast<double>(texts_) / std::max(since_start_.seconds(), 1e-9));
-  }
-
- private:
-  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
-  bool is_open_ = false;
-  int64_t texts_ = 0;
-  Stopwatch since_start_, since_shown_;
-};
-
 void read_format(Arguments& given) {
   if (given.format == "lines") given.layout.format = TextFormat::kLines;
   if (given.format == "tsv") given.layout.format = TextFormat::kTsv;
@@ -68,7 +33,7 @@ int run(Arguments& given) {
   const VectorFormat format = embed::vector_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
-  std::optional<Progress> progress;
+  std::optional<EncodingProgress> progress;
   TextEncoderOptions options = given.model.encoder(given.model.config());
   options.encoded = [&](int64_t texts) { progress->add(texts); };
   TextEncoder encoder(context, given.model.model, options);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
@@ -45,6 +46,13 @@ void to_unit_length_backward(const UnitVectorBackward& call) {
 
 namespace {
 
+void require_finite(std::span<const float> numbers) {
+  require(
+      std::all_of(numbers.begin(), numbers.end(), [](float value) { return std::isfinite(value); }),
+      "the model gives vectors with numbers that are not finite: its values are damaged, or "
+      "its training diverged");
+}
+
 constexpr int64_t kBatchesOfPart = 64;
 constexpr size_t kBytesOfPart = size_t{16} << 20;
 
@@ -70,10 +78,20 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
 }
 
 std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
-  const std::string wanted = options.prompt.value_or(files.default_prompt);
-  std::string prompt = options.prompt ? wanted : "";
-  for (const auto& [name, text] : files.prompts) {
-    if (name == wanted) prompt = text;
+  if (options.prompt) return prompt_text(files, *options.prompt);
+  const auto& prompts = files.prompts;
+  const bool has_default = std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
+    return prompt.first == files.default_prompt;
+  });
+  return has_default ? prompt_text(files, files.default_prompt) : "";
+}
+
+}  // namespace
+
+std::string prompt_text(const formats::SentenceFiles& files, const std::string& name) {
+  std::string prompt = name;
+  for (const auto& [known, text] : files.prompts) {
+    if (known == name) prompt = text;
   }
   require(
       prompt.empty() || files.pools_prompt,
@@ -81,8 +99,6 @@ std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOpti
       "the mean; onebit does not do that");
   return prompt;
 }
-
-}  // namespace
 
 formats::SentencePooling in_files(Pooling pooling) {
   return pooling == Pooling::kMean ? formats::SentencePooling::kMean
@@ -122,7 +138,8 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       batch_(options.batch),
       encoded_(options.encoded),
       bounds_{.sequences = batch_,
-              .rows = batch_ * made_.max_sequence_length,
+              .rows = std::max(options.batch_tokens.value_or(batch_ * made_.max_sequence_length),
+                               made_.max_sequence_length),
               .longest = made_.max_sequence_length},
       model_(description_.config, in_model(made_.pooling), table_),
       buffer_(context.device(), bounds_) {
@@ -159,15 +176,25 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
   const auto communicator = comm::make_single_rank();
   std::vector<float> all =
       encode_texts(context_, model_, encoded, batch_, buffer_, *communicator, encoded_);
-  require(std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }),
-          "the model gives vectors with numbers that are not finite: its values are damaged, or "
-          "its training diverged");
+  require_finite(all);
   if (!made_.normalize) return all;
   const auto numbers = static_cast<size_t>(hidden());
   for (size_t first = 0; first < all.size(); first += numbers) {
     to_unit_length(all.data() + first, hidden(), all.data() + first);
   }
   return all;
+}
+
+std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples& texts) {
+  std::vector<uint32_t> all(static_cast<size_t>(texts.size()));
+  std::iota(all.begin(), all.end(), 0);
+  batches::Batch rows;
+  finetune::build_batch(texts, all, rows);
+  const Tensor vectors = model_.encode(context_, buffer_.upload(context_, rows));
+  const float* first = vectors.data<float>();
+  const std::span<const float> numbers(first, all.size() * static_cast<size_t>(hidden()));
+  require_finite(numbers);
+  return {numbers.begin(), numbers.end()};
 }
 
 int64_t TextEncoder::for_each_vector(TextReader& reader,

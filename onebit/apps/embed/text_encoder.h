@@ -37,6 +37,10 @@ void to_unit_length_backward(const UnitVectorBackward& call);
 formats::SentencePooling in_files(Pooling pooling);
 Pooling in_model(formats::SentencePooling pooling);
 
+// The text of a prompt: `name` is one of the folder's prompts, or the text itself. Error: the
+// model leaves the tokens of a prompt out of its pooling.
+std::string prompt_text(const formats::SentenceFiles& files, const std::string& name);
+
 // Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive. The ranks
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.
@@ -55,6 +59,8 @@ struct TextEncoderOptions {
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
   int64_t batch = 32;
+  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;       // absent: the type of the device
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
 };
@@ -78,6 +84,11 @@ class TextEncoder {
 
   // f32 [texts, hidden]. Error: a number that is not finite.
   std::vector<float> vectors(std::span<const finetune::Example> texts);
+  // f32 [texts, hidden], not normalized, of texts that are computed at once: at most options.batch
+  // texts of options.batch_tokens. Error: as above.
+  std::vector<float> vectors_of_batch(const finetune::EncodedExamples& texts);
+  const training::ModelDescription& model() const { return description_; }
+  const formats::SentenceFiles& settings() const { return made_; }
   // The number of texts so far that were truncated.
   int64_t cut() const { return cut_; }
   // Reads the texts of a file in parts of bounded size, and calls add(vector) for each text, in

@@ -17,13 +17,13 @@ constexpr size_t kHeaderBytes = 256;
 
 // NumPy's format 1.0: magic, version, length of the rest, a dictionary, spaces and a line end
 // (numpy/lib/format.py).
-std::string numpy_header(int64_t count, int64_t numbers) {
+std::string numpy_header(const char* type, int64_t count, int64_t numbers) {
   const size_t rest = kHeaderBytes - 10;
   std::string header("\x93NUMPY\x01\x00", 8);
   header += static_cast<char>(rest & 0xFF);
   header += static_cast<char>(rest >> 8);
-  header += fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", count,
-                        numbers);
+  header += fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}", type,
+                        count, numbers);
   header.resize(kHeaderBytes - 1, ' ');
   return header + '\n';
 }
@@ -65,22 +65,32 @@ VectorFormat vector_format_of(const Path& path) {
 
 VectorFile::VectorFile(const Path& path, VectorFormat format, int64_t numbers)
     : format_(format), numbers_(numbers), file_(path) {
-  file_.write(header());
+  file_.write(vector_header(format_, count_, numbers_));
 }
 
-std::string VectorFile::header() const {
-  switch (format_) {
+std::string vector_header(VectorFormat format, int64_t count, int64_t numbers) {
+  switch (format) {
     case VectorFormat::kNumpy:
-      return numpy_header(count_, numbers_);
+      return numpy_header("<f4", count, numbers);
+    case VectorFormat::kNumpyInt8:
+      return numpy_header("|i1", count, numbers);
     case VectorFormat::kSafetensors:
-      return safetensors_header(count_, numbers_);
+      return safetensors_header(count, numbers);
     case VectorFormat::kJsonLines:
       return "";
   }
   return "";
 }
 
+void VectorFile::add(std::span<const int8_t> vector) {
+  ONEBIT_INVARIANT(format_ == VectorFormat::kNumpyInt8);
+  ONEBIT_INVARIANT(static_cast<int64_t>(vector.size()) == numbers_);
+  file_.write({reinterpret_cast<const char*>(vector.data()), vector.size_bytes()});
+  ++count_;
+}
+
 void VectorFile::add(std::span<const float> vector) {
+  ONEBIT_INVARIANT(format_ != VectorFormat::kNumpyInt8);
   ONEBIT_INVARIANT(static_cast<int64_t>(vector.size()) == numbers_);
   if (format_ == VectorFormat::kJsonLines) {
     file_.write(json_line(vector));
@@ -91,7 +101,7 @@ void VectorFile::add(std::span<const float> vector) {
 }
 
 void VectorFile::finish() {
-  file_.overwrite_start(header());
+  file_.overwrite_start(vector_header(format_, count_, numbers_));
   file_.finish();
 }
 

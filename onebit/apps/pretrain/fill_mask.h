@@ -29,6 +29,7 @@ class MaskFiller {
   // `path` is resolved by find_model_folder().
   MaskFiller(Context& context, const Path& path);
 
+  const training::ModelDescription& model() const { return description_; }
   // One entry per [MASK], in order. Errors: no [MASK] in the text, more tokens than positions.
   std::vector<FilledMask> fill(std::string_view text, int64_t candidates);
 

@@ -120,11 +120,21 @@ class TextOfSpan {
             "model has another tokenizer: use offsets");
   }
 
+  // Begin and end, in bytes.
+  std::pair<uint32_t, uint32_t> place_of(const Span& span) const {
+    if (span.window == nullptr || rule_ != AnswerText::kOffsets) return {};
+    return {features_.piece_at(*span.window, span.start)->begin,
+            features_.piece_at(*span.window, span.end)->end};
+  }
+
   std::string operator()(const Span& span) const {
     if (span.window == nullptr) return "";
+    if (rule_ == AnswerText::kOffsets) {
+      const auto [begin, end] = place_of(span);
+      return context_.substr(begin, end - begin);
+    }
     const ContextPiece& first = *features_.piece_at(*span.window, span.start);
     const ContextPiece& last = *features_.piece_at(*span.window, span.end);
-    if (rule_ == AnswerText::kOffsets) return context_.substr(first.begin, last.end - first.begin);
     return project_answer(rejoined(span), words_.joined(first.word, last.word), features_.casing());
   }
 
@@ -168,8 +178,12 @@ std::vector<AnswerCandidate> best_texts(const std::vector<Span>& spans, const Te
     if (static_cast<int64_t>(best.size()) >= options.n_best) break;
     std::string text = text_of(span);
     if (!seen.insert(text).second) continue;
-    best.push_back(
-        {.text = std::move(text), .start_logit = span.start_logit, .end_logit = span.end_logit});
+    const auto [begin, end] = text_of.place_of(span);
+    best.push_back({.text = std::move(text),
+                    .start_logit = span.start_logit,
+                    .end_logit = span.end_logit,
+                    .begin = begin,
+                    .end = end});
   }
   if (options.may_be_unanswerable && !seen.contains("")) {
     best.push_back({.start_logit = null.start_logit, .end_logit = null.end_logit});

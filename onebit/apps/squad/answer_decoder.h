@@ -68,6 +68,7 @@ struct DecodeOptions {
 struct AnswerCandidate {
   std::string text;
   double probability = 0, start_logit = 0, end_logit = 0;
+  uint32_t begin = 0, end = 0;  // bytes of the paragraph. Empty with AnswerText::kProjection
 };
 
 struct DecodedAnswer {

@@ -31,9 +31,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional
                                 finetune::heads_of_tokens(description_.config, model::kAnswerHead));
 }
 
-SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
-                                                 const SquadPredictionOptions& options,
-                                                 comm::Communicator& communicator) {
+FeatureOptions SquadPredictor::window_options(const SquadPredictionOptions& options) const {
   FeatureOptions wanted = options.features;
   wanted.use = Use::kPredict;
   wanted.threads = context_.threads();
@@ -42,8 +40,31 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
   require(wanted.max_sequence_length <= positions,
           "a sequence length of {} was requested, the model has {} positions",
           wanted.max_sequence_length, positions);
-  auto features =
-      std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, wanted);
+  return wanted;
+}
+
+void SquadPredictor::reserve(const batches::BatchBounds& bounds) {
+  model_.plan(context_, training::limits_of(bounds), {}, false);
+  buffer_.emplace(context_.device(), bounds);
+}
+
+std::vector<float> SquadPredictor::logits_of_batch(std::span<const WindowOf> windows) {
+  batches::Batch rows;
+  rows.clear();
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const Features& features = *windows[i].features;
+    features.append(features.windows()[windows[i].window], i, rows);
+  }
+  const Tensor logits = model_.predict(context_, buffer_->upload(context_, rows));
+  const float* first = logits.data<float>();
+  return {first, first + 2 * rows.rows()};
+}
+
+SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
+                                                 const SquadPredictionOptions& options,
+                                                 comm::Communicator& communicator) {
+  auto features = std::make_unique<Features>(dataset, description_.vocabulary, description_.casing,
+                                             window_options(options));
   const batches::BatchBounds bounds = bounds_of(*features, options.batch);
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);

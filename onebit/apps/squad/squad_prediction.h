@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,16 @@ class SquadPredictor {
   };
   Computed compute(const Dataset& dataset, const SquadPredictionOptions& options,
                    comm::Communicator& communicator);
+  // Windows as ask() takes them.
+  FeatureOptions window_options(const SquadPredictionOptions& options) const;
+  // Reserves memory for logits_of_batch(), until compute() or ask() is called.
+  void reserve(const batches::BatchBounds& bounds);
+  struct WindowOf {
+    const Features* features;
+    uint32_t window;
+  };
+  // f32 [tokens, 2]: the logits of windows that are computed at once, one after the other.
+  std::vector<float> logits_of_batch(std::span<const WindowOf> windows);
   // Answers one question on one text.
   DecodedAnswer ask(std::string_view context, std::string_view question,
                     const SquadPredictionOptions& options);
@@ -55,6 +66,7 @@ class SquadPredictor {
   ParameterTable table_;
   ConstantWeights weights_;
   QuestionAnsweringModel model_;
+  std::optional<training::DeviceBatchBuffer> buffer_;  // of reserve()
 };
 
 }  // namespace onebit::squad

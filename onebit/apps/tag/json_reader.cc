@@ -249,8 +249,8 @@ Entity JsonReader::words_of(const Span& span, const Sentence& sentence) {
           static_cast<size_t>(behind - sentence.words.begin()) - 1};
 }
 
-// Words in the text form end at white space and punctuation, and at added tokens.
-void JsonReader::split_text(Sentence& sentence) const {
+void split_text(const text::BasicTokenizer& splitter, const text::AddedTokenFinder* added_tokens,
+                Sentence& sentence) {
   std::vector<text::BasicWord> words;
   const auto add = [&](size_t begin, size_t end) {
     sentence.words.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
@@ -258,7 +258,7 @@ void JsonReader::split_text(Sentence& sentence) const {
   const auto split = [&](std::string_view part, const text::AddedTokenFinder::Normal* normal,
                          size_t at) {
     words.clear();
-    splitter_.split(part, words);
+    splitter.split(part, words);
     for (const text::BasicWord& word : words) {
       if (word.text.empty()) continue;
       const text::ByteRange range =
@@ -266,16 +266,16 @@ void JsonReader::split_text(Sentence& sentence) const {
       add(range.begin, range.end);
     }
   };
-  if (options_.added_tokens == nullptr) return split(sentence.text, nullptr, 0);
-  options_.added_tokens->split(sentence.text, split,
-                               [&](int32_t, size_t begin, size_t end) { add(begin, end); });
+  if (added_tokens == nullptr) return split(sentence.text, nullptr, 0);
+  added_tokens->split(sentence.text, split,
+                      [&](int32_t, size_t begin, size_t end) { add(begin, end); });
 }
 
 void JsonReader::take_text(const Json& object, Sentence& sentence) {
   const Json& given = value_of(object, options_.text);
   require(given.is_string(), "{}: `{}` is not a string", lines_.place(), options_.text);
   sentence.text = given.get<std::string>();
-  split_text(sentence);
+  split_text(splitter_, options_.added_tokens.get(), sentence);
   if (!options_.with_tags) return;
   std::vector<Entity> entities;
   for (const Span& span : spans_of(object, sentence.text)) {

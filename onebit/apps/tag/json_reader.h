@@ -20,6 +20,11 @@
 
 namespace onebit::tag {
 
+// Sets the words of sentence.text, which end at white space and punctuation, and at added tokens
+// (null: none). `splitter` is cased.
+void split_text(const text::BasicTokenizer& splitter, const text::AddedTokenFinder* added_tokens,
+                Sentence& sentence);
+
 class JsonReader : public SentenceReader {
  public:
   struct Options {
@@ -62,7 +67,6 @@ class JsonReader : public SentenceReader {
   std::vector<std::string> list_of(const Json& object, const std::string& key, bool are_tags);
   void take_words(const Json& object, Sentence& sentence);
   void take_text(const Json& object, Sentence& sentence);
-  void split_text(Sentence& sentence) const;
   std::vector<Span> spans_of(const Json& object, const std::string& text) const;
   Span span_of(const Json& one, const std::vector<uint32_t>& places) const;
   Entity words_of(const Span& span, const Sentence& sentence);

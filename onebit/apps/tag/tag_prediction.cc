@@ -1,5 +1,7 @@
 #include "onebit/apps/tag/tag_prediction.h"
 
+#include <algorithm>
+
 #include "onebit/apps/tag/encoded_sentences.h"
 #include "onebit/apps/tag/tag_config.h"
 #include "onebit/exchange/comm/thread_communicator.h"
@@ -19,11 +21,9 @@ constexpr finetune::ClassifierKind kKind = {
     .architecture = model::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
 
 // Every word has a piece, so that a sequence has no more words than pieces.
-batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {.sequences = batch,
-          .rows = batch * length,
-          .longest = length,
-          .labelled_rows = batch * length};
+batches::BatchBounds bounds_of(const TagPredictionOptions& options, int64_t length) {
+  const int64_t rows = std::max(options.batch_tokens.value_or(options.batch * length), length);
+  return {.sequences = options.batch, .rows = rows, .longest = length, .labelled_rows = rows};
 }
 
 }  // namespace
@@ -51,9 +51,9 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
     : context_(context),
       options_(options),
       description_(finetune::describe_classifier(path, kKind)),
-      bounds_(bounds_of(options.batch,
-                        finetune::sequence_length(options.max_sequence_length,
-                                                  finetune::kUsualLength, description_, path))),
+      bounds_(bounds_of(
+          options, finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
+                                             description_, path))),
       labels_(finetune::labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_) {
@@ -63,11 +63,26 @@ TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredicti
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
+EncodeOptions TagPredictor::encode_options() const {
+  return {.max_sequence_length = bounds_.longest,
+          .stride = stride_of(options_.stride, bounds_.longest),
+          .threads = context_.threads()};
+}
+
+std::vector<float> TagPredictor::outputs_of_batch(std::span<const WindowOf> windows) {
+  batches::Batch rows;
+  rows.clear();
+  for (size_t i = 0; i < windows.size(); ++i) {
+    windows[i].sentences->append(windows[i].window, i, rows);
+  }
+  const Tensor outputs = model_.predict(context_, buffer_.upload(context_, rows));
+  const float* first = outputs.data<float>();
+  return {first, first + static_cast<size_t>(rows.labelled()) * labels_.size()};
+}
+
 std::vector<float> TagPredictor::outputs(std::span<const Sentence> sentences) {
   const EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
-                                 {.max_sequence_length = bounds_.longest,
-                                  .stride = stride_of(options_.stride, bounds_.longest),
-                                  .threads = context_.threads()});
+                                 encode_options());
   split_ += encoded.split();
   cut_words_ += encoded.cut_words();
   const auto communicator = comm::make_single_rank();

@@ -28,6 +28,8 @@ struct TagPredictionOptions {
   std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   std::optional<int64_t> stride;               // absent: half of it
   int64_t batch = 32;
+  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
 };
 
@@ -39,6 +41,8 @@ class TagPredictor {
   TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
+  const training::ModelDescription& model() const { return description_; }
+  int64_t max_sequence_length() const { return bounds_.longest; }
   // The tokenizer's added tokens, for FileLayout. Null: none.
   std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
     return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
@@ -46,6 +50,14 @@ class TagPredictor {
 
   // The logits, f32 [words, labels], in the order of the sentences' words.
   std::vector<float> outputs(std::span<const Sentence> sentences);
+  EncodeOptions encode_options() const;
+  struct WindowOf {
+    const EncodedSentences* sentences;
+    uint32_t window;
+  };
+  // f32 [owned words, labels] of windows that are computed at once, one after the other: at most
+  // options.batch windows of options.batch_tokens.
+  std::vector<float> outputs_of_batch(std::span<const WindowOf> windows);
   // Numbers over the sentences so far: sentences that needed several sequences, and words whose
   // last pieces were left out.
   int64_t split() const { return split_; }

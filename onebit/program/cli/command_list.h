@@ -5,6 +5,7 @@
 
 #include "onebit/apps/pretrain/pretrain_command.h"
 #include "onebit/program/inspect/task_list.h"
+#include "onebit/program/search/search_command.h"
 #include "onebit/training/commands/command_line.h"
 
 namespace onebit::cli {
@@ -19,6 +20,7 @@ void add_doctor(commands::Command program, commands::Action& chosen);
 void add_launch(commands::Command program, commands::Action& chosen);
 void add_plan(commands::Command program, commands::Action& chosen);
 void add_host(commands::Command program, commands::Action& chosen);
+void add_serve(commands::Command program, commands::Action& chosen);
 
 // The groups of commands that tasks have, in the order of their list.
 inline void add_tasks(commands::Command program, commands::Action& chosen) {
@@ -37,6 +39,8 @@ inline constexpr void (*kCommands[])(commands::Command program, commands::Action
     add_convert,
     pretrain::add_fill,
     add_tasks,
+    search::add_search,
+    add_serve,
     add_tokenize,
     add_inspect,
     add_report,

@@ -41,8 +41,9 @@ bool same_file(const Path& one, const Path& other) {
 
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model) {
-  std::vector<Path> taken = inputs;
-  for (const Path& folder : {model, training::find_model_folder(model)}) {
+  std::vector<Path> taken = inputs, folders;
+  if (!model.empty()) folders = {model, training::find_model_folder(model)};
+  for (const Path& folder : folders) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
       if (is_of_model_or_run(file.path())) taken.push_back(file.path());
     }

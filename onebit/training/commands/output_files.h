@@ -8,7 +8,8 @@
 namespace onebit::commands {
 
 // `outputs` are files that will be written. Empty paths and devices are skipped. Errors: an output
-// is a folder, another output, one of `inputs`, or a file of the model or run in `model`.
+// is a folder, another output, one of `inputs`, or a file of the model or run in `model`,
+// which may be empty.
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model);
 

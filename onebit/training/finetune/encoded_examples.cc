@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/ground/base/error.h"
@@ -22,49 +23,70 @@ PartLengths cut_longest_first(PartLengths lengths, int64_t most) {
   return first_is_longer ? PartLengths{longer, shorter} : PartLengths{shorter, longer};
 }
 
+TokenSequence make_sequence(std::span<const int32_t> first,
+                            std::optional<std::span<const int32_t>> second,
+                            const text::Vocabulary& vocabulary, int64_t max_sequence_length,
+                            CutEnd cut_end) {
+  const int separators = vocabulary.pair_template().separators;
+  const int64_t special = second ? 2 + separators : 2;
+  require(max_sequence_length > special,
+          "a sequence length of {} leaves no room for text: {} tokens are special",
+          max_sequence_length, special);
+  const PartLengths whole = {static_cast<int64_t>(first.size()),
+                             second ? static_cast<int64_t>(second->size()) : 0};
+  const PartLengths kept = cut_longest_first(whole, max_sequence_length - special);
+  TokenSequence sequence;
+  sequence.is_cut = !(kept == whole);
+  sequence.tokens.reserve(static_cast<size_t>(kept.first + kept.second + special));
+  const auto add = [&](std::span<const int32_t> ids, int64_t count) {
+    const auto length = static_cast<size_t>(count);
+    const auto part = cut_end == CutEnd::kRight ? ids.first(length) : ids.last(length);
+    sequence.tokens.insert(sequence.tokens.end(), part.begin(), part.end());
+    sequence.tokens.push_back(vocabulary.sep_id());
+  };
+  sequence.tokens.push_back(vocabulary.cls_id());
+  add(first, kept.first);
+  for (int i = 1; second && i < separators; ++i) sequence.tokens.push_back(vocabulary.sep_id());
+  sequence.first_part = static_cast<int64_t>(sequence.tokens.size());
+  if (second) add(*second, kept.second);
+  return sequence;
+}
+
 EncodedExamples::EncodedExamples(std::span<const Example> examples,
                                  const std::shared_ptr<const text::Vocabulary>& vocabulary,
                                  text::Casing casing, const EncodeOptions& options)
-    : sequences_(examples.size()), lengths_(examples.size()) {
-  const text::PairTemplate& pair_template = vocabulary->pair_template();
-  second_segment_ = pair_template.second_segment;
-  const int64_t special = options.has_pairs ? 2 + pair_template.separators : 2;
-  require(options.max_sequence_length > special,
-          "a sequence length of {} leaves no room for text: {} tokens are special",
-          options.max_sequence_length, special);
-  const int64_t most = options.max_sequence_length - special;
-  const auto encode = [&](text::Tokenizer& tokenizer, const Example& example, Sequence& sequence) {
-    std::vector<int32_t> first, second;
-    tokenizer.encode(example.text, first);
-    if (options.has_pairs) tokenizer.encode(example.text_pair, second);
-    const PartLengths whole = {static_cast<int64_t>(first.size()),
-                               static_cast<int64_t>(second.size())};
-    const PartLengths kept = cut_longest_first(whole, most);
-    sequence.is_cut = !(kept == whole);
-    const auto add = [&](const std::vector<int32_t>& ids, int64_t count) {
-      sequence.tokens.insert(sequence.tokens.end(), ids.begin(), ids.begin() + count);
-      sequence.tokens.push_back(vocabulary->sep_id());
-    };
-    sequence.tokens.reserve(static_cast<size_t>(kept.first + kept.second + special));
-    sequence.tokens.push_back(vocabulary->cls_id());
-    add(first, kept.first);
-    for (int i = 1; options.has_pairs && i < pair_template.separators; ++i) {
-      sequence.tokens.push_back(vocabulary->sep_id());
-    }
-    sequence.first_part = static_cast<int64_t>(sequence.tokens.size());
-    if (options.has_pairs) add(second, kept.second);
-  };
-  parallel_for(options.threads, static_cast<int64_t>(examples.size()), 16,
-               [&](int64_t begin, int64_t end) {
-                 text::Tokenizer tokenizer(vocabulary, casing);
-                 for (int64_t i = begin; i < end; ++i) {
-                   const auto index = static_cast<size_t>(i);
-                   encode(tokenizer, examples[index], sequences_[index]);
-                 }
-               });
-  for (size_t i = 0; i < sequences_.size(); ++i) {
-    lengths_[i] = static_cast<int32_t>(sequences_[i].tokens.size());
-    cut_ += sequences_[i].is_cut ? 1 : 0;
+    : sequences_(examples.size()), second_segment_(vocabulary->pair_template().second_segment) {
+  parallel_for(
+      options.threads, static_cast<int64_t>(examples.size()), 16, [&](int64_t begin, int64_t end) {
+        text::Tokenizer tokenizer(vocabulary, casing);
+        std::vector<int32_t> first, second;
+        for (int64_t i = begin; i < end; ++i) {
+          const auto index = static_cast<size_t>(i);
+          first.clear();
+          second.clear();
+          tokenizer.encode(examples[index].text, first);
+          std::optional<std::span<const int32_t>> pair;
+          if (options.has_pairs) {
+            tokenizer.encode(examples[index].text_pair, second);
+            pair = second;
+          }
+          sequences_[index] = make_sequence(first, pair, *vocabulary, options.max_sequence_length);
+        }
+      });
+  count();
+}
+
+EncodedExamples::EncodedExamples(std::vector<TokenSequence> sequences,
+                                 const text::Vocabulary& vocabulary)
+    : sequences_(std::move(sequences)), second_segment_(vocabulary.pair_template().second_segment) {
+  count();
+}
+
+void EncodedExamples::count() {
+  lengths_.reserve(sequences_.size());
+  for (const TokenSequence& sequence : sequences_) {
+    lengths_.push_back(static_cast<int32_t>(sequence.tokens.size()));
+    cut_ += sequence.is_cut ? 1 : 0;
   }
 }
 
@@ -73,7 +95,7 @@ int64_t EncodedExamples::longest() const {
 }
 
 void EncodedExamples::append(uint32_t example, uint64_t sample, batches::Batch& batch) const {
-  const Sequence& sequence = sequences_[example];
+  const TokenSequence& sequence = sequences_[example];
   const int64_t first_row = batch.rows();
   batch.tokens.insert(batch.tokens.end(), sequence.tokens.begin(), sequence.tokens.end());
   batch.segments.resize(static_cast<size_t>(first_row + sequence.first_part), 0);

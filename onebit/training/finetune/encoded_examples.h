@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,23 @@ struct PartLengths {
 };
 PartLengths cut_longest_first(PartLengths lengths, int64_t most);
 
+// A text, or two, as a sequence.
+struct TokenSequence {
+  std::vector<int32_t> tokens;  // including the special ones
+  int64_t first_part = 0;       // of them, [CLS] and [SEP] included
+  bool is_cut = false;
+};
+
+// Which end of a text is left out where it is too long.
+enum class CutEnd { kRight, kLeft };
+
+// The sequence of at most `max_sequence_length` tokens for the ids of a text, or of two. Error: no
+// room for the special tokens.
+TokenSequence make_sequence(std::span<const int32_t> first,
+                            std::optional<std::span<const int32_t>> second,
+                            const text::Vocabulary& vocabulary, int64_t max_sequence_length,
+                            CutEnd cut_end = CutEnd::kRight);
+
 // Readable from any number of threads.
 class EncodedExamples {
  public:
@@ -38,6 +56,8 @@ class EncodedExamples {
   EncodedExamples(std::span<const Example> examples,
                   const std::shared_ptr<const text::Vocabulary>& vocabulary, text::Casing casing,
                   const EncodeOptions& options);
+  // Sequences of make_sequence() with this vocabulary.
+  EncodedExamples(std::vector<TokenSequence> sequences, const text::Vocabulary& vocabulary);
 
   int64_t size() const { return static_cast<int64_t>(sequences_.size()); }
   // Tokens of each sequence.
@@ -49,13 +69,9 @@ class EncodedExamples {
   void append(uint32_t example, uint64_t sample, batches::Batch& batch) const;
 
  private:
-  struct Sequence {
-    std::vector<int32_t> tokens;  // including the special ones
-    int64_t first_part = 0;       // of them, [CLS] and [SEP] included
-    bool is_cut = false;
-  };
+  void count();
 
-  std::vector<Sequence> sequences_;
+  std::vector<TokenSequence> sequences_;
   std::vector<int32_t> lengths_;
   int64_t cut_ = 0;
   int32_t second_segment_ = 1;

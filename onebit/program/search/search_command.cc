@@ -1,0 +1,31 @@
+#include "onebit/program/search/search_command.h"
+
+namespace onebit::search {
+
+void add_search(commands::Command program, commands::Action& chosen) {
+  const commands::Command search = program.add_subcommand(
+      "search", "Find the passages of your own texts that answer a query, by their vectors");
+  search.require_subcommand();
+  add_search_index(search, chosen);
+  add_search_query(search, chosen);
+  add_search_export(search, chosen);
+}
+
+std::string prompt_named(const formats::SentenceFiles& files,
+                         const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    for (const auto& [known, text] : files.prompts) {
+      if (known == name && !text.empty()) return embed::prompt_text(files, name);
+    }
+  }
+  return "";
+}
+
+std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& text) {
+  const finetune::Example example{.text = text, .text_pair = "", .label = {}};
+  std::vector<float> vector = encoder.vectors({&example, 1});
+  embed::to_unit_length(vector.data(), encoder.hidden(), vector.data());
+  return vector;
+}
+
+}  // namespace onebit::search

@@ -1,0 +1,214 @@
+#include "onebit/program/serve/service.h"
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "tests/base/message_of.h"
+#include "tests/serve/served_models.h"
+
+namespace onebit::serve {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+class ServedEncoder : public ServiceTest {
+ protected:
+  ServedEncoder() { serve_encoder(); }
+};
+
+TEST_F(ServedEncoder, TokenizeGivesPlacesInCharacters) {
+  const Json tokens = answer("/tokenize", R"({"inputs": "é king"})")[0];
+  EXPECT_EQ(tokens.front()["text"], "[CLS]");
+  EXPECT_TRUE(tokens.front()["start"].is_null());
+  EXPECT_EQ(tokens[1]["start"], 0);
+  EXPECT_EQ(tokens[1]["stop"], 1);
+  EXPECT_EQ(tokens[1]["text"], "é");
+  EXPECT_EQ(tokens[2]["start"], 2);
+  EXPECT_EQ(tokens[tokens.size() - 2]["stop"], 6);
+  const Json bare =
+      answer("/tokenize", R"({"inputs": ["é king"], "add_special_tokens": false})")[0];
+  EXPECT_EQ(bare.size(), tokens.size() - 2);
+  Json ids = Json::array();
+  for (const Json& token : tokens) ids.push_back(token["id"]);
+  EXPECT_EQ(answer("/decode", json_text({{"ids", ids}})), Json::array({"e king"}));
+  EXPECT_EQ(answer("/decode", json_text({{"ids", {ids, ids}}, {"skip_special_tokens", false}}))[1],
+            "[CLS] e king [SEP]");
+  expect_refusal("/decode", R"({"ids": "a"})", 422, "Validation", "`ids` is not a list of ids");
+  expect_refusal("/decode", R"({"ids": [1000000]})", 422, "Tokenizer", "not in the vocabulary");
+  expect_refusal("/tokenize", R"({"inputs": 3})", 422, "Validation", "`inputs`");
+}
+
+TEST_F(ServedEncoder, RefusesUnknownPathsMethodsAndTypes) {
+  expect_refusal("/nothing", "{}", 404, "NotFound", "there is no /nothing");
+  const HttpReply wrong = get("/embed");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_THAT(wrong.headers, Contains(Pair("Allow", "POST")));
+  EXPECT_EQ(ask("/health", "{}").status, 405);
+  EXPECT_THAT(ask("/health", "{}").headers, Contains(Pair("Allow", "GET, HEAD")));
+  EXPECT_EQ(service_->answer({.method = "DELETE", .path = "/"}).status, 405);
+  HttpRequest form = post("/embed", R"({"inputs": "a"})");
+  for (const char* type :
+       {"application/x-www-form-urlencoded", "text/plain", "application/jsonx", ""}) {
+    form.headers = {{"content-type", type}};
+    const HttpReply reply = service_->answer(form);
+    EXPECT_EQ(reply.status, 415) << type;
+    EXPECT_THAT(reply.body, HasSubstr("Content-Type: application/json"));
+  }
+  form.headers = {{"content-type", "Application/JSON;charset=UTF-8"}};
+  EXPECT_EQ(service_->answer(form).status, 200);
+}
+
+TEST_F(ServedEncoder, SaysWhatItServes) {
+  const Json info = json_of(get("/info"));
+  EXPECT_EQ(info["model_id"], "embed");
+  EXPECT_EQ(info["model_type"]["embedding"]["pooling"], "mean");
+  EXPECT_EQ(info["max_input_length"], 24);
+  EXPECT_EQ(info["max_client_batch_size"], 4);
+  EXPECT_EQ(info["version"], "1.2.3");
+  const Json models = json_of(get("/v1/models"));
+  EXPECT_EQ(models["data"][0]["id"], "embed");
+  EXPECT_EQ(models["data"][0]["object"], "model");
+  EXPECT_THAT(get("/").body, HasSubstr("/v1/embeddings"));
+}
+
+TEST_F(ServedEncoder, SaysHowLongItTook) {
+  const HttpReply reply = ask("/embed", R"({"inputs": "the king"})");
+  std::map<std::string, std::string> headers(reply.headers.begin(), reply.headers.end());
+  EXPECT_EQ(headers["x-compute-type"], "cpu");
+  EXPECT_EQ(headers["x-compute-characters"], "8");
+  for (const char* name : {"x-compute-time", "x-total-time", "x-tokenization-time", "x-queue-time",
+                           "x-inference-time"}) {
+    EXPECT_GE(std::stod(headers[name]), 0) << name;
+  }
+  EXPECT_GT(std::stoi(headers["x-compute-tokens"]), 2);
+}
+
+TEST_F(ServedEncoder, IsUnhealthyFromStopOn) {
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/ping").status, 200);
+  service_->stop();
+  EXPECT_EQ(get("/health").status, 503);
+  // What has arrived is answered, until the lanes close.
+  EXPECT_EQ(ask("/embed", R"({"inputs": "the king"})").status, 200);
+  service_->close();
+  expect_refusal("/embed", R"({"inputs": "the king"})", 503, "Unhealthy", "about to end");
+}
+
+TEST_F(ServedEncoder, CountsEveryRequestOnce) {
+  ask("/embed", R"({"inputs": ["a", "b"]})");
+  ask("/embed", R"({"inputs": ""})");
+  ask("/nothing", "{}");
+  get("/embed");
+  service_->refuse("/embed", HttpError(413, "too much"));
+  service_->refuse("", HttpError(400, "not HTTP"));
+  const std::string text = get("/metrics").body;
+  for (const char* line :
+       {"te_request_count{endpoint=\"/embed\"} 3\n", "te_request_success{endpoint=\"/embed\"} 1\n",
+        "te_request_failure{endpoint=\"/embed\",err=\"Empty\"} 1\n",
+        "te_request_failure{endpoint=\"/embed\",err=\"PayloadTooLarge\"} 1\n", "te_inputs 2\n",
+        "te_queue_size 0\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, testing::Not(HasSubstr("nothing")));
+}
+
+TEST_F(ServedEncoder, ErrorsOfHttpHaveTheFormOfTheirPath) {
+  const HttpReply openai = service_->refuse("/v1/embeddings", HttpError(413, "too much"));
+  EXPECT_EQ(openai.status, 413);
+  EXPECT_EQ(json_of(openai)["type"], "PayloadTooLarge");
+  EXPECT_EQ(json_of(service_->refuse("", HttpError(431, "x")))["error"], "x");
+  EXPECT_EQ(service_->refuse("", HttpError(431, "x")).status, 431);
+}
+
+TEST_F(ServedEncoder, AClientThatHasGoneIsNotAnswered) {
+  HttpRequest request = post("/embed", R"({"inputs": "the king"})");
+  request.is_gone = [] { return true; };
+  const HttpReply reply = service_->answer(request);
+  // It may be computed before anybody looks.
+  EXPECT_TRUE(reply.status == 200 || reply.status == 499) << reply.status;
+}
+
+TEST_F(ServiceTest, AKeyIsAskedForExceptForHealth) {
+  options_.key = "secret";
+  serve_encoder();
+  HttpRequest request = post("/embed", R"({"inputs": "a"})");
+  const auto status_with = [&](const std::string& value) {
+    request.headers = {{"content-type", "application/json"}};
+    if (!value.empty()) request.headers.emplace_back("authorization", value);
+    return service_->answer(request).status;
+  };
+  EXPECT_EQ(status_with("Bearer secret"), 200);
+  for (const char* value : {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets",
+                            "Basic secret", "Bearer  secret"}) {
+    EXPECT_EQ(status_with(value), 401) << value;
+  }
+  const HttpReply refused = get("/metrics");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_THAT(refused.headers, Contains(Pair("WWW-Authenticate", "Bearer")));
+  EXPECT_THAT(refused.body, testing::Not(HasSubstr("secret")));
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/nothing").status, 401);
+}
+
+TEST_F(ServiceTest, MoreRequestsThanMayWaitAreRefused) {
+  options_.endpoints.queue.requests = 1;
+  serve_encoder();
+  std::atomic<int> answered = 0, refused = 0;
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 8; ++client) {
+    clients.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        const HttpReply reply = ask("/embed", R"({"inputs": ["a", "b", "c", "d"]})");
+        if (reply.status == 429) {
+          EXPECT_EQ(json_of(reply)["error_type"], "Overloaded");
+          ++refused;
+        } else {
+          EXPECT_EQ(reply.status, 200) << reply.body;
+          ++answered;
+        }
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answered + refused, 160);
+  EXPECT_GT(answered, 0);
+}
+
+TEST_F(ServiceTest, SeveralModelsAnswerByNameOrByEndpoint) {
+  write_small_encoder(at("embed"));
+  write_small_classifier(at("moods"), {"sad", "glad"});
+  serve({"embed", "moods"});
+  EXPECT_EQ(answer("/embed", R"({"inputs": "a"})").size(), 1u);
+  EXPECT_EQ(answer("/predict", R"({"inputs": "a"})").size(), 2u);
+  EXPECT_EQ(answer("/predict", R"({"inputs": "a", "model": "moods"})").size(), 2u);
+  EXPECT_EQ(answer("/", R"({"inputs": "a", "model": "moods"})").size(), 2u);
+  EXPECT_EQ(answer("/", R"({"inputs": "a"})")[0].size(), 32u);
+  expect_refusal("/embed", R"({"inputs": "a", "model": "moods"})", 424, "Backend",
+                 "kind \"classifier\"");
+  expect_refusal("/embed", R"({"inputs": "a", "model": "x"})", 404, "NotFound", "embed, moods");
+  EXPECT_EQ(json_of(get("/v1/models"))["data"].size(), 2u);
+  EXPECT_EQ(json_of(get("/info"))["models"][1]["model_id"], "moods");
+}
+
+TEST(NamedFolders, HaveTheNameOfTheFolderOrTheGivenOne) {
+  const auto names = [](const std::vector<std::string>& given) {
+    std::vector<std::string> names;
+    for (const NamedFolder& one : named_folders(given)) {
+      names.push_back(one.name + ":" + one.folder.string());
+    }
+    return names;
+  };
+  EXPECT_THAT(names({"runs/search", "x=runs/y", "z/"}),
+              ElementsAre("search:runs/search", "x:runs/y", "z:z/"));
+  EXPECT_THAT(names({"a=b=c"}), ElementsAre("a:b=c"));
+  EXPECT_THAT(message_of([&] { names({"runs/a", "more/a"}); }), HasSubstr("--model NAME=FOLDER"));
+  EXPECT_THAT(message_of([&] { names({"=a"}); }), HasSubstr("NAME=FOLDER"));
+  EXPECT_THAT(message_of([&] { names({"a="}); }), HasSubstr("NAME=FOLDER"));
+}
+
+}  // namespace
+}  // namespace onebit::serve
