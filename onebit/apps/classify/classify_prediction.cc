@@ -89,7 +89,8 @@ void require_head_of(Problem problem, size_t outputs, const Path& path) {
 }
 
 batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {.sequences = batch, .rows = batch * length, .longest = length};
+  // upload_rounded() adds a sequence.
+  return {.sequences = batch + 1, .rows = batch * length, .longest = length};
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
   finetune::predict_items(examples.lengths(), batch, communicator, values_of,
                           [&](std::span<const uint32_t> items) {
                             finetune::build_batch(examples, items, rows);
-                            return model.predict(context, buffer.upload(context, rows));
+                            return model.predict(context, buffer.upload_rounded(context, rows));
                           });
   return all;
 }

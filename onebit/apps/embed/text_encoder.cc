@@ -104,13 +104,13 @@ std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
     return std::span(all).subspan(text * hidden, hidden);
   };
   batches::Batch rows;
-  finetune::predict_items(texts.lengths(), batch, communicator, values_of,
-                          [&](std::span<const uint32_t> items) {
-                            finetune::build_batch(texts, items, rows);
-                            Tensor vectors = model.encode(context, buffer.upload(context, rows));
-                            if (encoded) encoded(rows.sequences());
-                            return vectors;
-                          });
+  finetune::predict_items(
+      texts.lengths(), batch, communicator, values_of, [&](std::span<const uint32_t> items) {
+        finetune::build_batch(texts, items, rows);
+        Tensor vectors = model.encode(context, buffer.upload_rounded(context, rows));
+        if (encoded) encoded(rows.sequences());
+        return vectors;
+      });
   return all;
 }
 
@@ -121,7 +121,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       prompt_(prompt_of(made_, options)),
       batch_(options.batch),
       encoded_(options.encoded),
-      bounds_{.sequences = batch_,
+      bounds_{.sequences = batch_ + 1,  // upload_rounded() adds one
               .rows = batch_ * made_.max_sequence_length,
               .longest = made_.max_sequence_length},
       model_(description_.config, in_model(made_.pooling), table_),

@@ -17,7 +17,7 @@ SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const
       lengths_of(features), batch, communicator, [&](uint32_t window) { return logits.of(window); },
       [&](std::span<const uint32_t> windows) {
         squad::build_batch(features, windows, rows);
-        return model.predict(context, buffer.upload(context, rows));
+        return model.predict(context, buffer.upload_rounded(context, rows));
       });
   return logits;
 }
@@ -44,7 +44,8 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
           wanted.max_sequence_length, positions);
   auto features =
       std::make_unique<Features>(dataset, description_.vocabulary, description_.casing, wanted);
-  const batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  ++bounds.sequences;  // upload_rounded() adds one
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
   SpanLogits logits =

@@ -20,7 +20,7 @@ constexpr finetune::ClassifierKind kKind = {
 
 // Every word has a piece, so that a sequence has no more words than pieces.
 batches::BatchBounds bounds_of(int64_t batch, int64_t length) {
-  return {.sequences = batch,
+  return {.sequences = batch + 1,  // upload_rounded() adds one
           .rows = batch * length,
           .longest = length,
           .labelled_rows = batch * length};
@@ -42,7 +42,7 @@ std::vector<float> predict_words(Context& context, TaggingModel& model,
   finetune::predict_items(sentences.lengths(), batch, communicator, values_of,
                           [&](std::span<const uint32_t> items) {
                             tag::build_batch(sentences, items, rows);
-                            return model.predict(context, buffer.upload(context, rows));
+                            return model.predict(context, buffer.upload_rounded(context, rows));
                           });
   return all;
 }
