@@ -333,6 +333,30 @@ TEST_P(LinearTest, ConstantWeightsGiveTheSameBits) {
   }
 }
 
+// Products of any number of rows read nothing but the packed copy, when it is said so.
+TEST_P(LinearTest, APackedWeightNeedsItsOwnMemoryNoMore) {
+  constexpr int64_t kIn = 48, kOut = 80;
+  const Tensor weight = upload(random(kOut, kIn, 2));
+  const auto output = [&](int64_t rows) {
+    const Tensor x = upload(random(rows, kIn, 1)), y = zeros({rows, kOut});
+    linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
+    return to_cpu_f32(y.view());
+  };
+  EXPECT_FALSE(pack_constant_weight(context(), weight.view())) << "nobody promised anything";
+  const ConstantWeights promise(context(), weight.view().raw(), weight.view().size_bytes());
+  const std::vector<int64_t> sizes = {1, 2, 7, 31, 256, 300};
+  std::vector<Tensor> expected;
+  for (const int64_t rows : sizes) expected.push_back(output(rows));
+  if (pack_constant_weight(context(), weight.view())) fill(context(), weight.view(), -7);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Tensor y = output(sizes[i]);
+    EXPECT_EQ(std::memcmp(y.view().raw(), expected[i].view().raw(),
+                          static_cast<size_t>(y.view().size_bytes())),
+              0)
+        << sizes[i] << " rows";
+  }
+}
+
 TEST_P(LinearTest, NoRows) {
   const Tensor weight = upload(random(4, 3, 1)), x = zeros({0, 3}), y = zeros({0, 4});
   const Tensor grad_weight = zeros_f32({4, 3});

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "onebit/data/batches/batch.h"
 #include "onebit/ground/base/philox.h"
 #include "onebit/math/device/memory.h"
@@ -59,6 +61,56 @@ TEST(DeviceBatchBounds, AreCheckedOnTheCpu) {
   buffer.upload(there, batch);
   batch.row_labels = numbers(random, 4096);
   EXPECT_DEATH(buffer.upload(there, batch), "does not hold");
+}
+
+TEST(RowClass, IsAtMostSixteenRowsMoreAndOneOfFew) {
+  std::set<int64_t> classes;
+  for (int64_t rows = 1; rows <= 512; ++rows) {
+    const int64_t rounded = row_class(rows);
+    EXPECT_GE(rounded, rows);
+    EXPECT_LT(rounded - rows, 16);
+    EXPECT_EQ(row_class(rounded), rounded);
+    classes.insert(rounded);
+  }
+  EXPECT_LE(classes.size(), 64u);
+}
+
+// Sequences of 5 tokens, with numbers of their own.
+batches::Batch batch_of(int64_t sequences) {
+  batches::Batch batch;
+  batch.sequence_starts = {0};
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    const int64_t first_row = batch.rows();
+    batch.tokens.resize(static_cast<size_t>(first_row + 5), static_cast<int32_t>(100 + sequence));
+    batch.segments.resize(batch.tokens.size(), 0);
+    batch.end_sequence(first_row, static_cast<uint64_t>(sequence));
+  }
+  return batch;
+}
+
+TEST(DeviceBatchRounding, AddsASequenceWhereThereIsRoom) {
+  Context there = Context::cpu(1);
+  const auto rows_with = [&](const batches::BatchBounds& bounds, int64_t sequences) {
+    DeviceBatchBuffer buffer(there.device(), bounds);
+    batches::Batch batch = batch_of(sequences);
+    const batches::Batch before = batch;
+    const model::DeviceBatch placed = buffer.upload_rounded(there, batch);
+    EXPECT_EQ(placed.tokens.elements(), placed.positions.elements());
+    EXPECT_EQ(placed.sequence_starts.host.back(), placed.rows());
+    for (int64_t row = 0; row < before.rows(); ++row) {
+      EXPECT_EQ(placed.tokens.data<int32_t>()[row], before.tokens[static_cast<size_t>(row)]);
+    }
+    for (int64_t i = 0; i <= before.sequences(); ++i) {
+      EXPECT_EQ(placed.sequence_starts.host[static_cast<size_t>(i)],
+                before.sequence_starts[static_cast<size_t>(i)]);
+    }
+    return placed.rows();
+  };
+  EXPECT_EQ(rows_with({.sequences = 4, .rows = 64, .longest = 8}, 3), 16);
+  EXPECT_EQ(rows_with({.sequences = 3, .rows = 64, .longest = 8}, 3), 15) << "no more sequences";
+  EXPECT_EQ(rows_with({.sequences = 4, .rows = 15, .longest = 8}, 3), 15) << "no more rows";
+  EXPECT_EQ(rows_with({.sequences = 9, .rows = 64, .longest = 2}, 1), 5) << "too long a sequence";
+  EXPECT_EQ(rows_with({.sequences = 9, .rows = 64, .longest = 8}, 4), 20) << "a class by itself";
 }
 
 TEST_P(DeviceBatchTest, HasTheRowsAndTheirLabels) {

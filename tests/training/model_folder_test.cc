@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -151,6 +152,16 @@ bool clear_peak() {
   return command.good();
 }
 
+// Names of a BERT that a reader knows.
+const std::vector<std::string> kSomeNames = {"bert.embeddings.word_embeddings.weight",
+                                             "bert.embeddings.position_embeddings.weight",
+                                             "bert.embeddings.token_type_embeddings.weight",
+                                             "bert.embeddings.LayerNorm.weight",
+                                             "bert.encoder.layer.0.attention.self.query.weight",
+                                             "bert.encoder.layer.0.attention.self.key.weight",
+                                             "bert.encoder.layer.0.attention.self.value.weight",
+                                             "bert.encoder.layer.0.attention.output.dense.weight"};
+
 // Pages of the file that have been copied, and staged tensors, would be memory beside the values.
 TEST_F(ModelFolderTest, LoadingNeedsLittleMemoryBesideTheValues) {
   constexpr int64_t kElements = int64_t{1} << 21;
@@ -158,25 +169,48 @@ TEST_F(ModelFolderTest, LoadingNeedsLittleMemoryBesideTheValues) {
   std::vector<float> values(kElements);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000);
   std::vector<formats::NamedTensor> tensors;
-  for (const char* name :
-       {"embeddings.word_embeddings", "embeddings.position_embeddings",
-        "embeddings.token_type_embeddings", "embeddings.LayerNorm",
-        "encoder.layer.0.attention.self.query", "encoder.layer.0.attention.self.key",
-        "encoder.layer.0.attention.self.value", "encoder.layer.0.attention.output.dense"}) {
-    const std::string whole = fmt::format("bert.{}.weight", name);
-    table.add({.name = whole, .shape = {kElements}});
-    tensors.emplace_back(whole, values.data(), Shape{kElements});
+  for (const std::string& name : kSomeNames) {
+    table.add({.name = name, .shape = {kElements}});
+    tensors.emplace_back(name, values.data(), Shape{kElements});
   }
   formats::write_safetensors(folder_ / "model.safetensors", tensors);
   table.allocate(Device{}, DType::kF32, TableUse::kInference);
   if (!clear_peak()) GTEST_SKIP() << "the kernel does not clear its record of the peak";
   const int64_t before = peak_bytes();
   load_values(table, folder_.path(), {.may_lack = {}, .may_ignore = {}});
-  // Beside the values there is one tensor of the file at most.
-  EXPECT_LE(peak_bytes() - before, 2 * kElements * 4);
+  // Beside the values, which nobody has touched before, there is one tensor of the file at most.
+  EXPECT_LE(peak_bytes() - before, (std::ssize(kSomeNames) + 2) * kElements * 4);
   for (const ParameterEntry& entry : table.entries()) {
     const float* read = table.value_of(entry).data<float>();
     EXPECT_TRUE(std::equal(values.begin(), values.end(), read)) << entry.name;
+  }
+}
+
+// Of a matrix that is only multiplied, predictions keep the copy that products read, in the type in
+// which they compute.
+TEST_F(ModelFolderTest, PredictionsHoldEachMatrixOnce) {
+  constexpr int64_t kRows = 1024, kColumns = 2048;
+  std::vector<float> values(kRows * kColumns);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1000);
+  std::vector<formats::NamedTensor> tensors;
+  for (const std::string& name : kSomeNames) {
+    tensors.emplace_back(name, values.data(), Shape{kRows, kColumns});
+  }
+  formats::write_safetensors(folder_ / "model.safetensors", tensors);
+  Context context = Context::cpu(1);
+  for (const DType compute : {DType::kF32, DType::kBF16}) {
+    ParameterTable table;
+    for (const std::string& name : kSomeNames) {
+      table.add({.name = name, .shape = {kRows, kColumns}, .only_multiplied = true});
+    }
+    if (!clear_peak()) GTEST_SKIP() << "the kernel does not clear its record of the peak";
+    const int64_t before = peak_bytes();
+    const auto weights = load_for_inference(context, table, compute, folder_.path(),
+                                            {.may_lack = {}, .may_ignore = {}});
+    const int64_t elements = kRows * kColumns;
+    EXPECT_LE(peak_bytes() - before,
+              std::ssize(kSomeNames) * elements * size_bytes_of(compute) + 4 * elements * 4)
+        << name_of(compute);
   }
 }
 

@@ -90,7 +90,7 @@ void require_head_of(Problem problem, size_t outputs, const Path& path) {
 }
 
 batches::BatchBounds bounds_of(const ClassifyPredictionOptions& options, int64_t length) {
-  return {.sequences = options.batch,
+  return {.sequences = options.batch + 1,  // upload_rounded() adds one
           .rows = std::max(options.batch_tokens.value_or(options.batch * length), length),
           .longest = length};
 }
@@ -110,7 +110,7 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
   finetune::predict_items(examples.lengths(), batch, communicator, values_of,
                           [&](std::span<const uint32_t> items) {
                             finetune::build_batch(examples, items, rows);
-                            return model.predict(context, buffer.upload(context, rows));
+                            return model.predict(context, buffer.upload_rounded(context, rows));
                           });
   return all;
 }
@@ -149,7 +149,7 @@ std::vector<float> ClassifyPredictor::outputs_of_batch(const finetune::EncodedEx
   std::iota(all.begin(), all.end(), 0);
   batches::Batch rows;
   finetune::build_batch(examples, all, rows);
-  const Tensor outputs = model_.predict(context_, buffer_.upload(context_, rows));
+  const Tensor outputs = model_.predict(context_, buffer_.upload_rounded(context_, rows));
   const float* first = outputs.data<float>();
   return {first, first + all.size() * labels_.size()};
 }

@@ -120,13 +120,13 @@ std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
     return std::span(all).subspan(text * hidden, hidden);
   };
   batches::Batch rows;
-  finetune::predict_items(texts.lengths(), batch, communicator, values_of,
-                          [&](std::span<const uint32_t> items) {
-                            finetune::build_batch(texts, items, rows);
-                            Tensor vectors = model.encode(context, buffer.upload(context, rows));
-                            if (encoded) encoded(rows.sequences());
-                            return vectors;
-                          });
+  finetune::predict_items(
+      texts.lengths(), batch, communicator, values_of, [&](std::span<const uint32_t> items) {
+        finetune::build_batch(texts, items, rows);
+        Tensor vectors = model.encode(context, buffer.upload_rounded(context, rows));
+        if (encoded) encoded(rows.sequences());
+        return vectors;
+      });
   return all;
 }
 
@@ -137,7 +137,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       prompt_(prompt_of(made_, options)),
       batch_(options.batch),
       encoded_(options.encoded),
-      bounds_{.sequences = batch_,
+      bounds_{.sequences = batch_ + 1,  // upload_rounded() adds one
               .rows = std::max(options.batch_tokens.value_or(batch_ * made_.max_sequence_length),
                                made_.max_sequence_length),
               .longest = made_.max_sequence_length},
@@ -190,7 +190,7 @@ std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples
   std::iota(all.begin(), all.end(), 0);
   batches::Batch rows;
   finetune::build_batch(texts, all, rows);
-  const Tensor vectors = model_.encode(context_, buffer_.upload(context_, rows));
+  const Tensor vectors = model_.encode(context_, buffer_.upload_rounded(context_, rows));
   const float* first = vectors.data<float>();
   const std::span<const float> numbers(first, all.size() * static_cast<size_t>(hidden()));
   require_finite(numbers);

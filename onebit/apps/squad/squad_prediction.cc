@@ -17,7 +17,7 @@ SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const
       lengths_of(features), batch, communicator, [&](uint32_t window) { return logits.of(window); },
       [&](std::span<const uint32_t> windows) {
         squad::build_batch(features, windows, rows);
-        return model.predict(context, buffer.upload(context, rows));
+        return model.predict(context, buffer.upload_rounded(context, rows));
       });
   return logits;
 }
@@ -43,7 +43,8 @@ FeatureOptions SquadPredictor::window_options(const SquadPredictionOptions& opti
   return wanted;
 }
 
-void SquadPredictor::reserve(const batches::BatchBounds& bounds) {
+void SquadPredictor::reserve(batches::BatchBounds bounds) {
+  ++bounds.sequences;  // upload_rounded() adds one
   model_.plan(context_, training::limits_of(bounds), {}, false);
   buffer_.emplace(context_.device(), bounds);
 }
@@ -55,9 +56,10 @@ std::vector<float> SquadPredictor::logits_of_batch(std::span<const WindowOf> win
     const Features& features = *windows[i].features;
     features.append(features.windows()[windows[i].window], i, rows);
   }
-  const Tensor logits = model_.predict(context_, buffer_->upload(context_, rows));
+  const int64_t asked = rows.rows();
+  const Tensor logits = model_.predict(context_, buffer_->upload_rounded(context_, rows));
   const float* first = logits.data<float>();
-  return {first, first + 2 * rows.rows()};
+  return {first, first + 2 * asked};
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
@@ -65,7 +67,8 @@ SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
                                                  comm::Communicator& communicator) {
   auto features = std::make_unique<Features>(dataset, description_.vocabulary, description_.casing,
                                              window_options(options));
-  const batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  batches::BatchBounds bounds = bounds_of(*features, options.batch);
+  ++bounds.sequences;  // upload_rounded() adds one
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
   SpanLogits logits =

@@ -49,7 +49,7 @@ class SquadPredictor {
   // Windows as ask() takes them.
   FeatureOptions window_options(const SquadPredictionOptions& options) const;
   // Reserves memory for logits_of_batch(), until compute() or ask() is called.
-  void reserve(const batches::BatchBounds& bounds);
+  void reserve(batches::BatchBounds bounds);
   struct WindowOf {
     const Features* features;
     uint32_t window;

@@ -23,7 +23,8 @@ constexpr finetune::ClassifierKind kKind = {
 // Every word has a piece, so that a sequence has no more words than pieces.
 batches::BatchBounds bounds_of(const TagPredictionOptions& options, int64_t length) {
   const int64_t rows = std::max(options.batch_tokens.value_or(options.batch * length), length);
-  return {.sequences = options.batch, .rows = rows, .longest = length, .labelled_rows = rows};
+  // upload_rounded() adds a sequence.
+  return {.sequences = options.batch + 1, .rows = rows, .longest = length, .labelled_rows = rows};
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ std::vector<float> predict_words(Context& context, TaggingModel& model,
   finetune::predict_items(sentences.lengths(), batch, communicator, values_of,
                           [&](std::span<const uint32_t> items) {
                             tag::build_batch(sentences, items, rows);
-                            return model.predict(context, buffer.upload(context, rows));
+                            return model.predict(context, buffer.upload_rounded(context, rows));
                           });
   return all;
 }
@@ -75,7 +76,7 @@ std::vector<float> TagPredictor::outputs_of_batch(std::span<const WindowOf> wind
   for (size_t i = 0; i < windows.size(); ++i) {
     windows[i].sentences->append(windows[i].window, i, rows);
   }
-  const Tensor outputs = model_.predict(context_, buffer_.upload(context_, rows));
+  const Tensor outputs = model_.predict(context_, buffer_.upload_rounded(context_, rows));
   const float* first = outputs.data<float>();
   return {first, first + static_cast<size_t>(rows.labelled()) * labels_.size()};
 }

@@ -22,9 +22,23 @@ void PackedWeights::add(const void* begin, const void* end) {
 }
 
 void PackedWeights::changed(const void* begin) {
-  for (auto& [weights, copies] : ranges_.at(static_cast<Address>(begin)).copies) {
+  Range& range = ranges_.at(static_cast<Address>(begin));
+  ONEBIT_INVARIANT(range.let_go.empty());
+  for (auto& [weights, copies] : range.copies) {
     for (Copy& copy : copies) copy.current = false;
   }
+}
+
+void PackedWeights::let_go(const void* begin, const void* end) {
+  Range& range = ranges_.at(range_of(begin)->first);
+  const std::vector<Copy>& copies = range.copies.at(static_cast<Address>(begin));
+  ONEBIT_INVARIANT(!copies.empty() && copies.front().current);
+  range.let_go[static_cast<Address>(begin)] = static_cast<Address>(end);
+}
+
+bool PackedWeights::is_let_go(const Range& range, Address weights) {
+  const auto after = range.let_go.upper_bound(weights);
+  return after != range.let_go.begin() && weights < std::prev(after)->second;
 }
 
 void PackedWeights::remove(const void* begin) {
@@ -47,7 +61,9 @@ bool PackedWeights::covers(const void* weights) const {
 void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain,
                             const dnnl::memory::desc& layout, dnnl::stream& stream) {
   const auto* address = static_cast<Address>(weights);
-  std::vector<Copy>& copies = ranges_.at(range_of(weights)->first).copies[address];
+  Range& range = ranges_.at(range_of(weights)->first);
+  const bool is_copy_alone = is_let_go(range, address);
+  std::vector<Copy>& copies = range.copies[address];
   auto copy = std::find_if(copies.begin(), copies.end(), [&](const Copy& known) {
     return known.plain == plain && known.layout == layout;
   });
@@ -56,7 +72,12 @@ void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain
     copy = std::prev(copies.end());
   }
   if (!copy->current) {
-    dnnl::memory from(plain, stream.get_engine(), const_cast<void*>(weights));
+    // A product with another number of rows may want another layout: it comes from the first copy.
+    ONEBIT_INVARIANT(!is_copy_alone || copies.front().plain == plain);
+    dnnl::memory from =
+        is_copy_alone
+            ? dnnl::memory(copies.front().layout, stream.get_engine(), copies.front().values.data())
+            : dnnl::memory(plain, stream.get_engine(), const_cast<void*>(weights));
     dnnl::memory to(layout, stream.get_engine(), copy->values.data());
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();

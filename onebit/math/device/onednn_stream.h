@@ -24,6 +24,10 @@ class PackedWeights {
   void add(const void* begin, const void* end);
   // The memory that starts at `begin` was overwritten: its copies are made anew when they are used.
   void changed(const void* begin);
+  // Nobody will write the weights again, and nobody but packed() will read them: of the memory in
+  // [begin, end), which has a current copy, only the address counts from now on. The promise of
+  // add() must last.
+  void let_go(const void* begin, const void* end);
   // Takes the promise back and drops the copies of these weights.
   void remove(const void* begin);
 
@@ -44,10 +48,12 @@ class PackedWeights {
     Address end;
     int users = 0;
     std::map<Address, std::vector<Copy>> copies;  // by the address of the weights
+    std::map<Address, Address> let_go = {};       // begin and end of weights
   };
   using Ranges = std::map<Address, Range>;  // by their begin
 
   Ranges::const_iterator range_of(const void* weights) const;
+  static bool is_let_go(const Range& range, Address weights);
 
   Ranges ranges_;
 };

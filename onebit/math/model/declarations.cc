@@ -21,7 +21,8 @@ LinearParameters declare_linear(ParameterTable& table, const std::string& name, 
                               .shape = {out, in},
                               .init = InitialValue::kNormal,
                               .init_stddev = stddev,
-                              .decay = true};
+                              .decay = true,
+                              .only_multiplied = true};
   ParameterDeclaration bias{.name = name + ".bias", .shape = {out}};
   for (const std::string& part : parts) {
     weight.parts.push_back(name + "." + part + ".weight");

@@ -26,6 +26,7 @@ namespace onebit::ops {
 // the epilogue. Without an epilogue, or with only a bias, it is always computed.
 ONEBIT_DEVICE_OP(bool, matrix_product, const kernels::MatrixProduct&);
 ONEBIT_DEVICE_OP(bool, bf16_is_native);
+ONEBIT_DEVICE_OP(bool, pack_constant_weight, const ConstView&);
 
 namespace {
 
@@ -162,6 +163,11 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
     column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
   }
   make(context, product);
+}
+
+bool pack_constant_weight(Context& context, ConstView weight) {
+  kernels::ArgumentCheck(context, "pack_constant_weight").leading("weight", weight, 2);
+  return on_device::pack_constant_weight(context, weight);
 }
 
 bool bf16_is_native(Context& context) {

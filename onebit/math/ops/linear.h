@@ -62,6 +62,12 @@ struct LinearBackwardWeight {
 };
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 
+// Packs a weight [out, in] that ConstantWeights covers (device/constant_weights.h) for linear() and
+// linear_activation(), now instead of in the first product. True: they read only the packed copy
+// from now on, and nothing else may read the weight or write it, so the caller may give its memory
+// back (memory::forget). False: products go on to read the weight itself.
+bool pack_constant_weight(Context&, ConstView weight);
+
 // Whether the device multiplies bf16 natively. If it does not (a CPU without AVX-512 BF16 or AMX),
 // linear widens bf16 operands into f32 scratch, multiplies in f32 and rounds the output: correct,
 // but no faster than f32. f16 is always widened on a CPU.

@@ -101,6 +101,12 @@ void run(Context& context, const MatrixProduct& p) {
   onednn.stream().wait();
 }
 
+// Whether this processor multiplies operands of the type without widening them.
+bool multiplies(Context& context, DType operands) {
+  return operands == DType::kF32 ||
+         (operands == DType::kBF16 && context.onednn().has_native_bf16());
+}
+
 // Widens operands that this processor cannot multiply (see bf16_is_native) into f32 scratch and
 // rounds the result afterwards.
 void widen_and_run(Context& context, const MatrixProduct& p) {
@@ -131,8 +137,7 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   ONEBIT_INVARIANT(p.epilogue == Epilogue::kNone || p.epilogue == Epilogue::kBias);
   if (p.m() == 0 || p.n() == 0) return true;
   const DType operands = p.a.dtype();
-  const bool native =
-      operands == DType::kF32 || (operands == DType::kBF16 && context.onednn().has_native_bf16());
+  const bool native = multiplies(context, operands);
   try {
     if (native) {
       run(context, p);
@@ -143,6 +148,24 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
     fail("oneDNN cannot multiply [{}, {}] by [{}, {}] in {}: {}", p.m(), p.k(), p.k(), p.n(),
          name_of(operands), error.message);
   }
+  return true;
+}
+
+bool pack_constant_weight(Context& context, const ConstView& weight) {
+  OnednnStream& onednn = context.onednn();
+  if (!multiplies(context, weight.dtype()) || !onednn.packed_weights().covers(weight.raw())) {
+    return false;
+  }
+  // oneDNN chooses the layout by the sizes of a product. The usual number of rows is large.
+  constexpr int64_t kRows = 256;
+  const MatrixProduct product{
+      .a = ConstView(nullptr, weight.dtype(), {kRows, weight.extent(1)}, Device{}),
+      .b = weight,
+      .b_transposed = true,
+      .c = View(nullptr, weight.dtype(), {kRows, weight.extent(0)}, Device{})};
+  if (packed_weights(onednn, product, prepare(onednn, product, true)) == weight.raw()) return false;
+  const auto* begin = static_cast<const std::byte*>(weight.raw());
+  onednn.packed_weights().let_go(begin, begin + weight.size_bytes());
   return true;
 }
 

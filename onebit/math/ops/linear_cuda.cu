@@ -174,4 +174,8 @@ bool bf16_is_native(Context&) {
   return true;
 }
 
+bool pack_constant_weight(Context&, const ConstView&) {
+  return false;
+}
+
 }  // namespace onebit::ops::cuda

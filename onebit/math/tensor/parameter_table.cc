@@ -105,11 +105,13 @@ int ParameterTable::add(ParameterDeclaration declaration) {
 void ParameterTable::allocate(Device device, DType compute, TableUse use) {
   device_ = device;
   compute_type_ = compute;
-  values_ = Tensor::zeros(device, DType::kF32, {size_elements_});
-  if (use == TableUse::kTraining) {
-    gradients_ = Tensor::zeros(device, DType::kF32, {size_elements_});
-  }
-  if (compute != DType::kF32) compute_values_ = Tensor::zeros(device, compute, {size_elements_});
+  const auto reserved = [&](DType type) {
+    return use == TableUse::kTraining ? Tensor::zeros(device, type, {size_elements_})
+                                      : Tensor(device, type, {size_elements_});
+  };
+  values_ = reserved(DType::kF32);
+  if (use == TableUse::kTraining) gradients_ = reserved(DType::kF32);
+  if (compute != DType::kF32) compute_values_ = reserved(compute);
 }
 
 int64_t ParameterTable::parameter_count() const {

@@ -64,6 +64,7 @@ struct ParameterDeclaration {
   bool decay = false;              // whether weight decay applies
   int group = 0;                   // optimizers may treat groups differently (optim/optimizer.h)
   bool lookup = false;             // a lookup table: rows may stay without any gradient for long
+  bool only_multiplied = false;    // a matrix that nothing but products reads (ops/linear.h)
   int64_t storage_rows = 0;        // 0: as in shape. More: padding rows of zeros, not in files
   std::vector<std::string> parts;  // file names of equal consecutive row groups
   std::vector<Range> held = {};    // elements, counted in the parameter, that stay as they are
@@ -99,8 +100,9 @@ class ParameterTable {
   // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
   int add(ParameterDeclaration declaration);
 
-  // Reserves zeroed values on `device`, gradients if the use is training, and compute copies unless
-  // `compute` is f32.
+  // Reserves values on `device`, gradients if the use is training, and compute copies unless
+  // `compute` is f32: zeroed for training. For inference they are not yet set, since memory that
+  // nobody has written costs nothing (training/model_folder.h fills what is read).
   void allocate(Device device, DType compute, TableUse use = TableUse::kTraining);
   // Draws initial values, which depend only on (seed, name, element).
   void initialize(uint64_t seed);

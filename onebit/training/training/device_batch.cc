@@ -1,6 +1,7 @@
 #include "onebit/training/training/device_batch.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -29,7 +30,7 @@ int64_t block_bytes(const batches::BatchBounds& bounds) {
 }  // namespace
 
 DeviceBatchBuffer::DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds)
-    : device_(device), size_bytes_(block_bytes(bounds)) {
+    : device_(device), bounds_(bounds), size_bytes_(block_bytes(bounds)) {
   if (device.is_cpu()) return;
   copies_ = Context::cuda(device.index);
   for (Slot& slot : slots_) {
@@ -84,6 +85,25 @@ model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const batches::Ba
       .sequence_values = placed(batch.sequence_values)};
   send(context);
   return on_device;
+}
+
+int64_t row_class(int64_t rows) {
+  const int64_t step = std::clamp<int64_t>(
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows))) / 16, 4, 16);
+  return (rows + step - 1) / step * step;
+}
+
+model::DeviceBatch DeviceBatchBuffer::upload_rounded(Context& context, batches::Batch& batch) {
+  const int64_t rows = batch.rows(), added = row_class(rows) - rows;
+  const bool has_room = batch.sequences() > 0 && batch.sequences() < bounds_.sequences &&
+                        rows + added <= bounds_.rows &&
+                        (bounds_.longest == 0 || added <= bounds_.longest);
+  if (device_.is_cpu() && added > 0 && has_room) {
+    batch.tokens.resize(static_cast<size_t>(rows + added), batch.tokens.front());
+    batch.segments.resize(batch.tokens.size(), 0);
+    batch.end_sequence(rows, 0);
+  }
+  return upload(context, batch);
 }
 
 model::BatchLimits limits_of(const batches::BatchBounds& bounds) {

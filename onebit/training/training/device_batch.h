@@ -25,6 +25,11 @@ class DeviceBatchBuffer {
   // batch lives unchanged. Waits for neither the copy nor the work.
   model::DeviceBatch upload(Context& context, const batches::Batch& batch);
 
+  // Uploads a batch for a prediction. On a CPU it first adds a sequence that nobody reads, if the
+  // bounds have room for it: products are then made for few numbers of rows (row_class), and each
+  // number costs the first batch that has it a primitive of oneDNN.
+  model::DeviceBatch upload_rounded(Context& context, batches::Batch& batch);
+
  private:
   struct Slot {
     Staging host;
@@ -37,12 +42,16 @@ class DeviceBatchBuffer {
   void send(Context& context);
 
   Device device_;
+  batches::BatchBounds bounds_;
   std::optional<Context> copies_;  // the stream of the copies
   std::array<Slot, 2> slots_;
   size_t turn_ = 0;         // the slot of the next batch
   int64_t size_bytes_ = 0;  // of a slot
   int64_t used_bytes_ = 0;  // of that slot
 };
+
+// The number of rows, not less than `rows`, to which upload_rounded() fills a batch: at most 16 more.
+int64_t row_class(int64_t rows);
 
 model::BatchLimits limits_of(const batches::BatchBounds& bounds);
 

@@ -93,8 +93,9 @@ DType usual_compute_type(Device device);
 
 // Allocates `table` to compute in `compute`, or without it in the device's usual type, which is
 // logged unless it is f32, and loads the values of every entry, as load_values()
-// does, and their compute copy. They must not change while the result lives, and the context must
-// outlive it.
+// does, in the form in which predictions read them: memory that they do not read is given back, so
+// table.values() is incomplete afterwards. The values must not change while the result lives, and
+// the context must outlive it.
 [[nodiscard]] ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                                  std::optional<DType> compute,
                                                  const Path& model_folder,
