@@ -2,9 +2,7 @@
 
 #include <map>
 #include <numbers>
-#include <utility>
 
-#include "onebit/math/device/constant_weights.h"
 #include "onebit/math/device/profile.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/reduce.h"
@@ -303,57 +301,6 @@ TEST_P(LinearTest, AddsToGradX) {
     const double tolerance = epsilon() * std::abs(wanted.data[i]) +
                              first_rounding * std::abs(added.data[i]) + error_of_sums(grad, weight);
     ASSERT_NEAR(got.data<float>()[i], wanted.data[i], tolerance) << "grad_x at " << i;
-  }
-}
-
-// Copies of constant weights give the bits of the weights themselves, and none outlives the
-// promise: the same memory then holds other weights.
-TEST_P(LinearTest, ConstantWeightsGiveTheSameBits) {
-  for (const auto& [rows, in, out] : kSizes) {
-    SCOPED_TRACE(testing::Message() << rows << " x " << in << " x " << out);
-    const Tensor x = upload(random(rows, in, 1)), weight = zeros({out, in});
-    const Shape shape{rows, out};
-    const auto output = [&] {
-      const Tensor y = zeros(shape);
-      linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
-      return to_cpu_f32(y.view());
-    };
-    for (const uint64_t stream : {2, 3}) {
-      copy(weight.view(), upload(random(out, in, stream)).view());
-      const Tensor plain = output();
-      ConstantWeights promise(context(), weight.view().raw(), weight.view().size_bytes());
-      const ConstantWeights moved = std::move(promise);
-      for (int call = 0; call < 2; ++call) {
-        const Tensor packed = output();
-        EXPECT_EQ(std::memcmp(packed.view().raw(), plain.view().raw(),
-                              static_cast<size_t>(plain.view().size_bytes())),
-                  0);
-      }
-    }
-  }
-}
-
-// Products of any number of rows read nothing but the packed copy, when it is said so.
-TEST_P(LinearTest, APackedWeightNeedsItsOwnMemoryNoMore) {
-  constexpr int64_t kIn = 48, kOut = 80;
-  const Tensor weight = upload(random(kOut, kIn, 2));
-  const auto output = [&](int64_t rows) {
-    const Tensor x = upload(random(rows, kIn, 1)), y = zeros({rows, kOut});
-    linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
-    return to_cpu_f32(y.view());
-  };
-  EXPECT_FALSE(pack_constant_weight(context(), weight.view())) << "nobody promised anything";
-  const ConstantWeights promise(context(), weight.view().raw(), weight.view().size_bytes());
-  const std::vector<int64_t> sizes = {1, 2, 7, 31, 256, 300};
-  std::vector<Tensor> expected;
-  for (const int64_t rows : sizes) expected.push_back(output(rows));
-  if (pack_constant_weight(context(), weight.view())) fill(context(), weight.view(), -7);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const Tensor y = output(sizes[i]);
-    EXPECT_EQ(std::memcmp(y.view().raw(), expected[i].view().raw(),
-                          static_cast<size_t>(y.view().size_bytes())),
-              0)
-        << sizes[i] << " rows";
   }
 }
 

@@ -50,7 +50,7 @@ class DeviceBatchBuffer {
   int64_t used_bytes_ = 0;  // of that slot
 };
 
-// The number of rows, not less than `rows`, to which upload_rounded() fills a batch: at most 16 more.
+// The number of rows to which upload_rounded() fills a batch of `rows`: less than 16 more.
 int64_t row_class(int64_t rows);
 
 model::BatchLimits limits_of(const batches::BatchBounds& bounds);
