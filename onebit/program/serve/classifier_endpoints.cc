@@ -11,8 +11,8 @@
 namespace onebit::serve {
 namespace {
 
-constexpr std::array<std::string_view, 1> kPaths = {"/predict"};
-constexpr std::array<std::string_view, 3> kRerankPaths = {"/predict", "/rerank", "/v1/rerank"};
+constexpr std::array<std::string_view, 1> kPredictPaths = {"/predict"};
+constexpr std::array<std::string_view, 3> kRerankerPaths = {"/predict", "/rerank", "/v1/rerank"};
 
 classify::ClassifyPredictionOptions predictor_options(const EndpointOptions& options) {
   return {.max_sequence_length = options.max_sequence_length,
@@ -53,7 +53,7 @@ class ClassifierEndpoints : public Endpoints {
   int64_t max_sequence_length() const override { return predictor_.max_sequence_length(); }
   bool has(std::string_view path) const override {
     const std::span<const std::string_view> paths =
-        is_reranker() ? std::span<const std::string_view>(kRerankPaths) : kPaths;
+        is_reranker() ? std::span<const std::string_view>(kRerankerPaths) : kPredictPaths;
     return std::find(paths.begin(), paths.end(), path) != paths.end();
   }
   Tokenizers& tokenizers() override { return tokenizers_; }

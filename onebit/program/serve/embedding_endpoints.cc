@@ -13,8 +13,8 @@
 namespace onebit::serve {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPaths = {"/embed", "/similarity", "/v1/embeddings",
-                                                    "/embeddings"};
+constexpr std::array<std::string_view, 4> kEmbeddingPaths = {"/embed", "/similarity",
+                                                             "/v1/embeddings", "/embeddings"};
 
 embed::TextEncoderOptions encoder_options(const EndpointOptions& options) {
   embed::TextEncoderOptions result;
@@ -52,7 +52,7 @@ class EmbeddingEndpoints : public Endpoints {
   }
   int64_t max_sequence_length() const override { return encoder_.settings().max_sequence_length; }
   bool has(std::string_view path) const override {
-    return std::find(kPaths.begin(), kPaths.end(), path) != kPaths.end();
+    return std::find(kEmbeddingPaths.begin(), kEmbeddingPaths.end(), path) != kEmbeddingPaths.end();
   }
   Tokenizers& tokenizers() override { return tokenizers_; }
   ModelLane& lane() override { return lane_; }

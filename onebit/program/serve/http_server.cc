@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -188,6 +188,8 @@ class HttpServer::Body {
     cut_all();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return open_.empty(); });
+    lock.unlock();
+    join_ended();
   }
 
   const std::string& url() const { return url_; }
@@ -203,6 +205,7 @@ class HttpServer::Body {
       const bool is_asked = ::poll(&one, 1, static_cast<int>(kLook.count())) > 0;
       signals_.is_crowded = is_asked && !has_room();
       if (is_asked && !signals_.is_crowded) accept_all();
+      join_ended();
     }
     stopping();
     accept_all();
@@ -217,6 +220,12 @@ class HttpServer::Body {
   }
 
  private:
+  struct Open {
+    int descriptor = -1;
+    std::thread thread;
+  };
+  using Place = std::list<Open>::iterator;
+
   // Waits a while for room if there is none: clients queue in the kernel meanwhile.
   bool has_room() {
     std::unique_lock lock(mutex_);
@@ -243,31 +252,38 @@ class HttpServer::Body {
 
   void start(Socket client) {
     const int descriptor = client.get();
-    {
-      const std::lock_guard lock(mutex_);
-      open_.insert(descriptor);
-    }
+    // The thread needs the lock to end, so it is in the list by then.
+    const std::lock_guard lock(mutex_);
+    const auto place = open_.emplace(open_.end());
+    place->descriptor = descriptor;
     try {
-      std::thread([this, socket = std::move(client)]() mutable {
-        run(std::move(socket));
-      }).detach();
+      place->thread = std::thread(
+          [this, place, socket = std::move(client)]() mutable { run(std::move(socket), place); });
     } catch (const std::system_error&) {  // no more threads
-      const std::lock_guard lock(mutex_);
-      open_.erase(descriptor);
+      open_.erase(place);
     }
   }
 
-  void run(Socket socket) {
+  void run(Socket socket, Place place) {
     try {
       talk(socket.get());
     } catch (const std::exception& problem) {
       log_warning("a connection was closed: {}", failure_text(problem));
     }
-    std::unique_lock lock(mutex_);
-    open_.erase(socket.get());
+    const std::lock_guard lock(mutex_);
     // cut_all() no longer knows the descriptor, which another connection may get at once.
+    ended_.splice(ended_.end(), open_, place);
     socket.close();
-    std::notify_all_at_thread_exit(changed_, std::move(lock));
+    changed_.notify_all();
+  }
+
+  void join_ended() {
+    std::list<Open> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      ended.swap(ended_);
+    }
+    for (Open& one : ended) one.thread.join();
   }
 
   void talk(int descriptor) {
@@ -295,7 +311,7 @@ class HttpServer::Body {
 
   void cut_all() {
     const std::lock_guard lock(mutex_);
-    for (const int descriptor : open_) ::shutdown(descriptor, SHUT_RDWR);
+    for (const Open& one : open_) ::shutdown(one.descriptor, SHUT_RDWR);
   }
 
   HttpServerOptions options_;
@@ -307,7 +323,7 @@ class HttpServer::Body {
   Signals signals_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<int> open_;  // descriptors of connections
+  std::list<Open> open_, ended_;  // connections, and those whose thread is to be joined
 };
 
 HttpServer::HttpServer(const HttpServerOptions& options, Answer answer, Refuse refuse)

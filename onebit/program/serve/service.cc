@@ -123,22 +123,22 @@ std::string decode(Tokenizers& tokenizers, const RequestBody& body, int64_t most
   return json_text(all);
 }
 
-std::string milliseconds(double seconds) {
+std::string in_milliseconds(double seconds) {
   return fmt::format("{:.3f}", seconds * 1e3);
 }
 
 void add_headers(const CallFigures& figures, const std::string& device, double seconds,
                  HttpReply& reply) {
-  reply.headers.insert(
-      reply.headers.end(),
-      {{"x-compute-type", device},
-       {"x-compute-time", milliseconds(figures.tokenization_seconds + figures.inference_seconds)},
-       {"x-compute-characters", std::to_string(figures.characters)},
-       {"x-compute-tokens", std::to_string(figures.tokens)},
-       {"x-total-time", milliseconds(seconds)},
-       {"x-tokenization-time", milliseconds(figures.tokenization_seconds)},
-       {"x-queue-time", milliseconds(figures.queue_seconds)},
-       {"x-inference-time", milliseconds(figures.inference_seconds)}});
+  reply.headers.insert(reply.headers.end(),
+                       {{"x-compute-type", device},
+                        {"x-compute-time",
+                         in_milliseconds(figures.tokenization_seconds + figures.inference_seconds)},
+                        {"x-compute-characters", std::to_string(figures.characters)},
+                        {"x-compute-tokens", std::to_string(figures.tokens)},
+                        {"x-total-time", in_milliseconds(seconds)},
+                        {"x-tokenization-time", in_milliseconds(figures.tokenization_seconds)},
+                        {"x-queue-time", in_milliseconds(figures.queue_seconds)},
+                        {"x-inference-time", in_milliseconds(figures.inference_seconds)}});
 }
 
 }  // namespace
