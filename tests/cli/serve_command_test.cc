@@ -40,7 +40,7 @@ class Server {
  public:
   // `arguments` are separated by blanks. Returns when it listens, or has ended.
   Server(const std::string& arguments, const Path& log) {
-    std::filesystem::remove(log);  // of an earlier server, with another port
+    std::filesystem::remove(log);  // of an earlier server
     const std::string command =
         fmt::format("exec {} serve --port 0 --threads 1 {} >{} 2>&1 </dev/null", ONEBIT_PROGRAM,
                     arguments, log.string());

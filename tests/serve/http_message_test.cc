@@ -9,9 +9,6 @@
 namespace onebit::serve {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 const std::string kHost = "Host: a\r\n";
 
 // The requests of a text that arrives in pieces of `size` bytes.

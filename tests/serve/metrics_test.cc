@@ -11,8 +11,6 @@
 namespace onebit::serve {
 namespace {
 
-using testing::HasSubstr;
-
 // The samples of a text in Prometheus's format, by name and labels. Every line must be one.
 std::map<std::string, double> samples_of(const std::string& text) {
   const std::regex sample(R"(([a-z_]+(\{[a-z]+="[^"\\]*"(,[a-z]+="[^"\\]*")*\})?) ([-+.0-9e]+))");

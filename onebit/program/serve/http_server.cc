@@ -109,11 +109,10 @@ class Connection {
           ::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) {
         text.remove_prefix(static_cast<size_t>(sent));
-      } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        return false;
-      } else if (!is_writable(std::min(options_.silence, left(end)))) {
-        return false;
+        continue;
       }
+      const bool is_broken = sent < 0 && errno != EAGAIN && errno != EINTR;
+      if (is_broken || !is_writable(std::min(options_.silence, left(end)))) return false;
     }
     return true;
   }
