@@ -22,7 +22,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 namespace files = std::filesystem;
 
