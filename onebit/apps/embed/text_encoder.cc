@@ -124,7 +124,7 @@ std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
       texts.lengths(), batch, communicator, values_of, [&](std::span<const uint32_t> items) {
         finetune::build_batch(texts, items, rows);
         Tensor vectors = model.encode(context, buffer.upload_rounded(context, rows));
-        if (encoded) encoded(rows.sequences());
+        if (encoded) encoded(static_cast<int64_t>(items.size()));
         return vectors;
       });
   return all;
