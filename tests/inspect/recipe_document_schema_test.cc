@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/recipe/key_rows.h"
 #include "onebit/ground/recipe/recipe.h"
@@ -48,7 +49,11 @@ const std::set<std::string> kJoined = {
 
 std::vector<std::string> errors_of(const Json& recipe, const inspect::TaskKind& task) {
   Keys keys(recipe, "r");
-  task.read(keys);
+  try {
+    task.read(keys);
+  } catch (const Error& error) {  // the recipe of another task
+    return {error.what()};
+  }
   return keys.errors();
 }
 

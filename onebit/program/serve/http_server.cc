@@ -206,6 +206,7 @@ class HttpServer::Body {
       if (is_asked && !signals_.is_crowded) accept_all();
       join_ended();
     }
+    signals_.stops = true;  // replies from now on end their connections
     stopping();
     accept_all();
     listener_.close();
