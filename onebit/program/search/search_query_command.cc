@@ -32,14 +32,15 @@ struct Arguments {
 embed::TextEncoder open_encoder(Context& context, const Path& model,
                                 const IndexDescription& description,
                                 const std::optional<DType>& compute) {
-  embed::TextEncoderOptions options;
-  options.max_sequence_length = description.max_sequence_length;
-  options.pooling = description.pooling == "mean" ? embed::Pooling::kMean : embed::Pooling::kFirst;
-  options.normalize = true;
-  options.prompt = "";
-  options.batch = 1;
-  options.compute = compute;
-  return {context, model, options};
+  const bool is_mean = description.pooling == "mean";
+  return {context,
+          model,
+          {.max_sequence_length = description.max_sequence_length,
+           .pooling = is_mean ? embed::Pooling::kMean : embed::Pooling::kFirst,
+           .normalize = true,
+           .prompt = std::string(),
+           .batch = 1,
+           .compute = compute}};
 }
 
 // Error: the model gives another vector of the probe than the model of the index did.

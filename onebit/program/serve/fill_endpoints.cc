@@ -74,7 +74,7 @@ class FillEndpoints : public Endpoints {
     count(*work, static_cast<int64_t>(work->parts()), watch, figures);
     lane_.run(work, request, figures);
     Json list = Json::array();
-    for (const auto& masks : work->masks) list.push_back(masks_json(masks));
+    for (const auto& of_text : work->masks) list.push_back(masks_json(of_text));
     return json_text(is_list ? list : list.front());
   }
 
