@@ -196,11 +196,11 @@ TEST_F(ServiceTest, SeveralModelsAnswerByNameOrByEndpoint) {
 
 TEST(NamedFolders, HaveTheNameOfTheFolderOrTheGivenOne) {
   const auto names = [](const std::vector<std::string>& given) {
-    std::vector<std::string> names;
+    std::vector<std::string> all;
     for (const NamedFolder& one : named_folders(given)) {
-      names.push_back(one.name + ":" + one.folder.string());
+      all.push_back(one.name + ":" + one.folder.string());
     }
-    return names;
+    return all;
   };
   EXPECT_THAT(names({"runs/search", "x=runs/y", "z/"}),
               ElementsAre("search:runs/search", "x:runs/y", "z:z/"));
