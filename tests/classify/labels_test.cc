@@ -9,6 +9,7 @@
 namespace onebit::classify {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -46,6 +47,42 @@ TEST(Labels, AnExampleWithoutAUsableLabelIsLeftOutWhereAsked) {
                               bad, kSingle);
               }),
               HasSubstr("t.jsonl:1: the label is a list; for several labels"));
+}
+
+// As names, they would make "0" and "1" the labels of nearly every example.
+TEST(Labels, MultiHotLabelsAreRefused) {
+  const TextFiles files;
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    return message_of([&] {
+      read_labelled(files.write(name, text), {.left_out = corpus::LeftOut::kBad}, kMany);
+    });
+  };
+  const auto of_lists = [&](const std::vector<const char*>& lists) {
+    std::string text;
+    for (const char* list : lists)
+      text += fmt::format(R"({{"text": "a", "label": {}}})"
+                          "\n",
+                          list);
+    return refused("t.jsonl", text);
+  };
+  EXPECT_THAT(of_lists({"[0, 1, 0]"}),
+              AllOf(HasSubstr("t.jsonl:1: the labels \"0\", \"1\", \"0\" repeat a label"),
+                    HasSubstr("Give the names of the labels that are present")));
+  EXPECT_THAT(of_lists({"[2]", "[1, 1]"}), HasSubstr("t.jsonl:2: "));
+  EXPECT_THAT(of_lists({R"(["yes", "no", "no"])"}), HasSubstr("repeat a label"));
+  for (const char* values : {"[0.0, 1.0]", "[true, false]", "[0, 0.5]", "[false]"}) {
+    EXPECT_THAT(of_lists({values}), HasSubstr("t.jsonl:1: the labels ")) << values;
+    EXPECT_THAT(of_lists({values}), HasSubstr("are no names")) << values;
+  }
+  // For two labels.
+  EXPECT_THAT(of_lists({"[0, 1]", "[1, 0]", "[0, 1]"}),
+              HasSubstr("t.jsonl:2: the labels \"1\", \"0\" are those of every example; is this"));
+  EXPECT_THAT(refused("t.tsv", "text\tlabel\na\t0,1,0\n"), HasSubstr("t.tsv:2: the labels"));
+  EXPECT_THAT(refused("t.tsv", "text\tlabel\na\t0,1\nb\t1,0\n"), HasSubstr("t.tsv:3: the labels"));
+  // Numbers of the labels that are present.
+  EXPECT_EQ(of_lists({"[0, 1]", "[1, 0]", "[0]"}), "(no error)");
+  EXPECT_EQ(of_lists({"[0, 1]", "[0, 1]"}), "(no error)");
+  EXPECT_EQ(of_lists({"[]", "[2, 0]", R"(["3.5", "true"])"}), "(no error)");
 }
 
 TEST(Labels, AreSortedAndNumbersByValue) {

@@ -59,6 +59,22 @@ const std::string& single_label(const finetune::Example& example, const std::str
   return example.label.text;
 }
 
+// Multi-hot labels, as transformers' models take them, would be names: "0" and "1" of every example.
+[[noreturn]] void refuse_values(const std::vector<std::string>& labels, const char* reason,
+                                const std::string& place) {
+  throw corpus::MisreadFile(fmt::format(
+      "{}: the labels {} {}; is this a value for each label (multi-hot)? Give the names of the "
+      "labels that are present, or their numbers: [\"b\"] or [1] for [0, 1, 0]",
+      place, listed(labels), reason));
+}
+
+void check_names_of_list(const std::vector<std::string>& labels, bool has_values,
+                         const std::string& place) {
+  if (has_values) refuse_values(labels, "are no names but true, false or fractions", place);
+  const std::unordered_set<std::string_view> different(labels.begin(), labels.end());
+  if (different.size() < labels.size()) refuse_values(labels, "repeat a label", place);
+}
+
 // The labels of one example, or none for an empty field.
 std::vector<std::string> label_list(const finetune::Example& example, const LabelFormat& format,
                                     const std::string& place) {
@@ -72,7 +88,23 @@ std::vector<std::string> label_list(const finetune::Example& example, const Labe
     }
   }
   for (const std::string& label : labels) check_name(label, place);
+  check_names_of_list(labels, example.label.has_values, place);
   return labels;
+}
+
+// Values for two labels need not repeat one: every example has a 0 and a 1, in both orders.
+void refuse_values_of_two(const finetune::Examples& examples, const LabelFormat& format) {
+  std::string place;
+  for (const finetune::Example& example : examples.all) {
+    const std::vector<std::string> labels =
+        label_list(example, format, place_of(examples, example));
+    if (labels == std::vector<std::string>{"1", "0"}) {
+      place = place_of(examples, example);
+    } else if (labels != std::vector<std::string>{"0", "1"}) {
+      return;
+    }
+  }
+  if (!place.empty()) refuse_values({"1", "0"}, "are those of every example", place);
 }
 
 float number_of(const finetune::Example& example, const std::string& place) {
@@ -135,20 +167,22 @@ std::optional<Problem> problem_named(std::string_view name) {
 
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format) {
-  return finetune::read_examples(path, layout,
-                                 [&](const finetune::Example& example, const std::string& place) {
-                                   switch (format.problem) {
-                                     case Problem::kSingleLabel:
-                                       single_label(example, place);
-                                       break;
-                                     case Problem::kMultiLabel:
-                                       label_list(example, format, place);
-                                       break;
-                                     case Problem::kRegression:
-                                       number_of(example, place);
-                                       break;
-                                   }
-                                 });
+  finetune::Examples examples = finetune::read_examples(
+      path, layout, [&](const finetune::Example& example, const std::string& place) {
+        switch (format.problem) {
+          case Problem::kSingleLabel:
+            single_label(example, place);
+            break;
+          case Problem::kMultiLabel:
+            label_list(example, format, place);
+            break;
+          case Problem::kRegression:
+            number_of(example, place);
+            break;
+        }
+      });
+  if (format.problem == Problem::kMultiLabel) refuse_values_of_two(examples, format);
+  return examples;
 }
 
 std::vector<std::string> find_labels(const finetune::Examples& examples,

@@ -30,7 +30,7 @@ struct LabelFormat {
 };
 
 // Reads a whole file of labelled texts. Errors: as for finetune::read_examples(), among them an
-// example whose label is empty or of another kind than `format` has.
+// example whose label is empty or of another kind than `format` has, and multi-hot labels.
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format);
 

@@ -121,7 +121,10 @@ Field field_of(const Json& value, const std::string& place, const std::string& k
           "{}: `{}` is {}; {}", place, key,
           value.is_array() ? "a list of other things" : "an object", kAllowed);
   Field field{.kind = Field::Kind::kList};
-  for (const Json& one : value) field.list.push_back(scalar_text(one));
+  for (const Json& one : value) {
+    field.list.push_back(scalar_text(one));
+    field.has_values |= one.is_boolean() || one.is_number_float();
+  }
   return field;
 }
 

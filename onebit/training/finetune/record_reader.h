@@ -31,6 +31,7 @@ struct Field {
   Kind kind = Kind::kText;
   std::string text = {};               // a number as in the file, but 3 for 3.0
   std::vector<std::string> list = {};  // of a JSON array of strings and numbers
+  bool has_values = false;             // list: one is true or false, or has a decimal point
 };
 
 struct RecordOptions {
