@@ -56,6 +56,35 @@ TEST(FileLines, CarriageReturnsAloneEndNoLine) {
 }
 
 // Lines that cross the blocks in which a file is read.
+TEST(FileLines, AFileThatIsShortenedWhileItIsReadIsAnError) {
+  const TextFiles files;
+  std::string text;
+  while (text.size() < (size_t{8} << 20)) text += "a line of some text\n";
+  for (const uint64_t left : {uint64_t{0}, uint64_t{100}, uint64_t{5} << 20}) {
+    const Path path = files.write("a.txt", text);
+    FileLines lines(path);
+    std::string line;
+    ASSERT_TRUE(lines.next(line));
+    std::filesystem::resize_file(path, left);
+    EXPECT_THAT(message_of([&] {
+                  while (lines.next(line)) {
+                  }
+                }),
+                HasSubstr(fmt::format("a.txt: was shortened while it was read: it had {} bytes",
+                                      text.size())))
+        << left;
+  }
+  // One that grows is read as far as it is there.
+  const Path path = files.write("a.txt", text);
+  FileLines lines(path);
+  std::string line;
+  uint64_t count = 0;
+  while (lines.next(line)) {
+    if (++count == 1) std::filesystem::resize_file(path, text.size() + 100);
+  }
+  EXPECT_GE(count, text.size() / 20);
+}
+
 TEST(FileLines, LongLines) {
   const TextFiles files;
   std::string text;

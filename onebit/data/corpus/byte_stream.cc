@@ -25,6 +25,7 @@ class PlainStream : public ByteStream {
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     require_call(descriptor_, "{}: cannot open", name_);
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    size_at_opening_ = regular_size();
   }
   ~PlainStream() override {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
@@ -65,8 +66,26 @@ class PlainStream : public ByteStream {
       if (result.failed() && result.error() == EINTR) continue;
       require_call(result, "{}: cannot read at byte {}", name_, consumed_bytes_);
       consumed_bytes_ += static_cast<uint64_t>(got);
+      if (got == 0) check_end();
       return static_cast<size_t>(got);
     }
+  }
+
+  // Pipes and standard input have none.
+  uint64_t regular_size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+    return static_cast<uint64_t>(status.st_size);
+  }
+
+  // A program that truncates and rewrites the file would otherwise take texts away in silence. File
+  // systems that state another size than they can read state it still.
+  void check_end() const {
+    if (consumed_bytes_ >= size_at_opening_) return;
+    require(regular_size() >= size_at_opening_,
+            "{}: was shortened while it was read: it had {} bytes when it was opened, and ended "
+            "after {}; do not change a file that is being read",
+            name_, size_at_opening_, consumed_bytes_);
   }
 
   std::string name_;
@@ -74,6 +93,7 @@ class PlainStream : public ByteStream {
   std::string peeked_;
   size_t peeked_used_ = 0;
   uint64_t consumed_bytes_ = 0;
+  uint64_t size_at_opening_ = 0;
 };
 
 constexpr size_t kMagicBytes = 10;

@@ -14,7 +14,7 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
   // Fills `buffer` with up to `size_bytes` bytes and returns their number, which is 0 only at the
-  // end. Errors: unreadable, damaged or truncated, with the path and the byte offset in the file.
+  // end. Errors: unreadable, damaged, truncated, shortened meanwhile, with path and byte offset.
   virtual size_t read(char* buffer, size_t size_bytes) = 0;
   // The number of bytes of the file on disk that have been consumed.
   virtual uint64_t consumed_bytes() const = 0;
