@@ -98,7 +98,9 @@ TEST(SampleChecker, RefusesWhatCannotBeAMask) {
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask[3] = 0; }),
               HasSubstr("input_mask has 1 at position 4, after a 0"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask[8] = 2; }),
-              HasSubstr("input_mask has 2 at position 8"));
+              HasSubstr("input_mask has 2 at position 8, and it must have only 1 (a token) and 0"));
+  EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask.assign(9, 2); }),
+              HasSubstr("input_mask has 2 at position 0, and it must have only 1 (a token) and 0"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask.assign(9, 0); }),
               HasSubstr("has 0 tokens"));
 }

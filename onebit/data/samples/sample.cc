@@ -34,9 +34,10 @@ int64_t SampleChecker::length_of(const PaddedSample& padded) const {
   require_same_size(padded, "input_mask", mask.size(), "input_ids", padded.input_ids.size());
   const auto end = std::find_if(mask.begin(), mask.end(), [](int64_t value) { return value != 1; });
   const auto other = std::find_if(end, mask.end(), [](int64_t value) { return value != 0; });
-  require(other == mask.end(),
-          "{}: input_mask has {} at position {}, after a 0: padding is allowed only at the end",
-          padded.place, other == mask.end() ? 0 : *other, std::distance(mask.begin(), other));
+  require(other == mask.end(), "{}: input_mask has {} at position {}, {}", padded.place,
+          other == mask.end() ? 0 : *other, std::distance(mask.begin(), other),
+          other != mask.end() && *other != 1 ? "and it must have only 1 (a token) and 0 (padding)"
+                                             : "after a 0: padding is allowed only at the end");
   return std::distance(mask.begin(), end);
 }
 
