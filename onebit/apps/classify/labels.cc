@@ -59,7 +59,7 @@ const std::string& single_label(const finetune::Example& example, const std::str
   return example.label.text;
 }
 
-// Multi-hot labels, as transformers' models take them, would be names: "0" and "1" of every example.
+// Multi-hot labels, as transformers takes them, would be names: "0" and "1" of every example.
 [[noreturn]] void refuse_values(const std::vector<std::string>& labels, const char* reason,
                                 const std::string& place) {
   throw corpus::MisreadFile(fmt::format(
