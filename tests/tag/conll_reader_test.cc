@@ -188,6 +188,26 @@ TEST(ConllReader, RowsWithAnEmptyWordAreLeftOut) {
               ElementsAre("a/O b/B-X", "c/O"));
 }
 
+TEST(ConllReader, AColumnThatNamesTheSentenceIsNotThatOfTheWords) {
+  const std::string text =
+      "Sentence #\tWord\tPOS\tTag\nSentence: 1\tThousands\tNNS\tO\n\tof\tIN\tO\n"
+      "\tLondon\tNNP\tB-geo\nSentence: 2\ta\tDT\tO\n";
+  EXPECT_THAT(
+      error_of(text, {.left_out = corpus::LeftOut::kBad, .fix = "give --tokens"}),
+      HasSubstr("f.conll:4: the first column is empty, as in the row before, so that it is "
+                "not that of the words; give --tokens, and write an empty line after each"));
+  const std::string separate =
+      "f.conll:5: a sentence begins according to the column \"Sentence #\", which is not read: "
+      "sentences are separated by empty lines";
+  EXPECT_THAT(error_of(text, {.tokens = "Word", .tags = "Tag"}), HasSubstr(separate));
+  std::string parted = text;
+  parted.insert(parted.find("Sentence: 2"), "\n");
+  EXPECT_THAT(shown(read(parted, {.tokens = "Word", .tags = "Tag"})),
+              ElementsAre("Thousands/O of/O London/B-geo", "a/O"));
+  // A word that is lost now and then.
+  EXPECT_THAT(shown(read("a\tX\tO\n\tX\tO\nb\tX\tO\n\tX\tO\n")), ElementsAre("a/O b/O"));
+}
+
 // Universal NER's files have rows of 3 and of 5 columns.
 TEST(ConllReader, RowsDifferBehindColumnsThatAreGivenByNumber) {
   const std::string text = "1\ta\tB-X\n2\tb\tO\t-\tname\n\n1\tc\tO\n";

@@ -130,6 +130,32 @@ void ConllReader::refuse_numbers(const Sentence& sentence) {
       name(), sentence.line, options_.fix);
 }
 
+// Spreadsheets name the sentence in the first column of its first row, and leave it empty in the
+// others: the file would be read as a few words.
+void ConllReader::refuse_gaps() {
+  if (is_default_column_ && last_is_empty_) {
+    throw corpus::MisreadFile(fmt::format(
+        "{}: the first column is empty, as in the row before, so that it is not that of the words; "
+        "{}, and write an empty line after each sentence",
+        place(), options_.fix));
+  }
+  last_is_empty_ = true;
+}
+
+// A column that numbers the sentences ends none.
+void ConllReader::refuse_sentence_column(const Sentence& sentence) {
+  if (!sentence_column_ || fields_.size() <= *sentence_column_) return;
+  const std::string_view value = corpus::stripped(fields_[*sentence_column_]);
+  if (sentence.words.empty()) {
+    sentence_value_ = value;
+  } else if (!value.empty() && value != sentence_value_) {
+    throw corpus::MisreadFile(
+        fmt::format("{}: a sentence begins according to the column \"{}\", which is not read: "
+                    "sentences are separated by empty lines; write one before each",
+                    place(), names_[*sentence_column_]));
+  }
+}
+
 // Returns false if the line ends a sentence.
 bool ConllReader::take_line(Sentence& sentence) {
   if (is_blank()) return false;
@@ -145,9 +171,12 @@ bool ConllReader::take_line(Sentence& sentence) {
   const std::string_view word = fields_[token_column_];
   if (word == kDocumentStart) return false;
   if (corpus::stripped(word).empty()) {
+    refuse_gaps();
     see(empty_words_);
     return true;
   }
+  last_is_empty_ = false;
+  refuse_sentence_column(sentence);
   require(sentence.text.size() + word.size() < kMaxSentenceBytes,
           "{}: the sentence is longer than 1 GiB: are there no empty lines between sentences?",
           place());
@@ -223,6 +252,12 @@ bool ConllReader::is_header() {
   if (needs_tags) check(options_.tags);
   if (!names_column(options_.tokens) && !names_column(options_.tags)) return false;
   names_.assign(fields_.begin(), fields_.end());
+  const auto sentences = std::find_if(names_.begin(), names_.end(), [](const std::string& column) {
+    return column.starts_with("Sentence") || column.starts_with("sentence");
+  });
+  if (sentences != names_.end() && *sentences != options_.tokens) {
+    sentence_column_ = static_cast<size_t>(sentences - names_.begin());
+  }
   return true;
 }
 
@@ -270,6 +305,7 @@ void ConllReader::choose_columns() {
                              : has_name("FORM")       ? "FORM"
                                                       : "1";
   is_first_column_ = options_.tokens.empty() && names_.empty() && columns_ > 2;
+  is_default_column_ = is_first_column_;
   token_column_ = column_of(tokens, "words");
   const auto is_number = [](const std::string& column) { return whole_number<size_t>(column); };
   may_differ_ =

@@ -8,12 +8,14 @@
 // - Lines with -DOCSTART- end a sentence and do not belong to one. Lines that begin with # before a
 //   sentence are comments in CoNLL-U (Plus), and elsewhere by the rule of comment_rule.h. In
 //   CoNLL-U multiword tokens and empty nodes, whose ID is "3-4" or "3.1", are left out.
-// - Rows with an empty word are left out and counted.
+// - Rows with an empty word are left out and counted. Two in succession in the first of several
+//   columns, which nobody chose, are an error: it is another column.
 // - Where tabs separate columns that are given by number, rows may have columns after these, and
 //   differ in them.
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +43,8 @@ class ConllReader : public SentenceReader {
   ConllReader(const Path& path, Options options);
 
   // Errors, with file:line: as for FileLines, a different number of columns than the first word
-  // has, a missing column, an empty tag, a line that may be a comment or a word.
+  // has, a missing column, an empty tag, a line that may be a comment or a word, a
+  // sentence that only a column tells from the one before.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   std::vector<std::string> notes() const override;
@@ -68,6 +71,8 @@ class ConllReader : public SentenceReader {
   bool is_comment_by_rule() const;
   void see(Seen& seen) const;
   void refuse_numbers(const Sentence& sentence);
+  void refuse_gaps();
+  void refuse_sentence_column(const Sentence& sentence);
   void split();
   void learn_columns();
   void choose_columns();
@@ -89,6 +94,9 @@ class ConllReader : public SentenceReader {
   bool has_comments_ = false, has_ids_ = false;
   bool has_columns_ = false;  // known after the first word
   bool has_tabs_ = false, may_differ_ = false, is_first_column_ = false;
+  bool is_default_column_ = false, last_is_empty_ = false;  // of the words
+  std::optional<size_t> sentence_column_;                   // says in which sentence a word is
+  std::string sentence_value_;
   size_t columns_ = 0, token_column_ = 0, tag_column_ = 0;
   uint64_t columns_line_ = 0;
   Seen comments_, empty_words_, other_columns_;
