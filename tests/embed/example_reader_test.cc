@@ -9,6 +9,7 @@
 namespace onebit::embed {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -64,11 +65,42 @@ TEST_F(EmbedExamples, ScoresAreDividedByTheirScale) {
       ElementsAre(0.5f));
 }
 
+// Without its score, a pair would be trained as two texts that match.
+TEST_F(EmbedExamples, ALabelIsAScore) {
+  for (const char* name : {"label", "labels", "scores"}) {
+    const Examples scored =
+        read("a.tsv", fmt::format("sentence1\tsentence2\t{}\na\tb\t1\nc\td\t0\n", name));
+    EXPECT_EQ(scored.kind, Kind::kScored) << name;
+    EXPECT_THAT(scored.scores, ElementsAre(1.0f, 0.0f)) << name;
+  }
+  const auto labelled = [&](const std::string& label, const FileLayout& layout = {}) {
+    return error(
+        "a.jsonl",
+        fmt::format(R"({{"premise": "a", "sentence1": "b", "sentence2": "c", "label": {}}})",
+                    label),
+        layout);
+  };
+  EXPECT_THAT(
+      labelled("\"neutral\""),
+      AllOf(HasSubstr("a.jsonl:1: `label` is \"neutral\"; a score must be a number. `label` "
+                      "is read as the score of the two texts"),
+            HasSubstr("if it is a class, keep the records whose texts match")));
+  EXPECT_THAT(labelled("true"), HasSubstr("a score must be a number"));
+  EXPECT_THAT(labelled("2"),
+              AllOf(HasSubstr("the score 2 is outside [-1, 1]"), HasSubstr("(--score-scale)"),
+                    HasSubstr("select another column with --score")));
+  EXPECT_EQ(labelled("2", {.score_scale = 2}), "(no error)");
+  // The other names are asked first.
+  EXPECT_THAT(read("a.tsv", "anchor\tpositive\tlabel\tscore\na\tb\tx\t0.5\n").scores,
+              ElementsAre(0.5f));
+  EXPECT_EQ(read("a.tsv", "anchor\tpositive\tnegative\tlabel\na\tb\tc\tx\n").kind, Kind::kTriplets);
+}
+
 TEST_F(EmbedExamples, ErrorsNameTheLine) {
   const std::string head = "anchor\tpositive\tscore\n";
   const std::string outside = error("a.tsv", head + "a\tb\t0.5\nc\td\t4\n");
   EXPECT_THAT(outside, HasSubstr("a.tsv:3: the score 4 is outside [-1, 1]"));
-  EXPECT_THAT(outside, HasSubstr("set data.score_scale to the greatest score"));
+  EXPECT_THAT(outside, HasSubstr("set data.score_scale (--score-scale) to the greatest score"));
   for (const char* score : {"x", "", "nan", "1e999", "0.5 "}) {
     EXPECT_THAT(error("a.tsv", head + "a\tb\t" + score + "\n"),
                 HasSubstr("a.tsv:2: `score` is \"" + std::string(score) + "\"; a score must be"))
@@ -91,7 +123,7 @@ TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {
 }
 
 TEST_F(EmbedExamples, LaterNegativesAndScoresAreNeverLost) {
-  for (const char* key : {"negative", "score", "similarity"}) {
+  for (const char* key : {"negative", "score", "similarity", "label"}) {
     EXPECT_THAT(
         error("a.jsonl", fmt::format("{{\"anchor\": \"a\", \"positive\": \"b\"}}\n"
                                      "{{\"anchor\": \"c\", \"positive\": \"d\", \"{}\": \"e\"}}\n",

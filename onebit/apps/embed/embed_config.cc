@@ -39,7 +39,8 @@ void read_columns(Keys& section, FileLayout& layout) {
   section.text("negative", columns.negative,
                {"column of a text that does not match the anchor", "negative, if present"});
   section.text("score", columns.score,
-               {"column of how similar the two texts are", "score or similarity, if present"});
+               {"column of how similar the two texts are",
+                "score, similarity, scores, label or labels, if present"});
   section.number("score_scale", layout.score_scale, above(0),
                  "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
   section.choice("header", columns.header,

@@ -20,8 +20,14 @@ const ColumnRole kAnchor = {"anchor, the first text",
 const ColumnRole kPositive = {"positive, the text that matches the anchor",
                               {"positive", "answer", "sentence2", "text_pair"}};
 const ColumnRole kNegative = {"negative", {"negative"}};
-const ColumnRole kScore = {"score", {"score", "similarity"}};
+// sentence-transformers takes the last three for a score, too. "label" is also what classes are
+// called, which read_score() refuses: the pairs would be trained as matching texts.
+const ColumnRole kScore = {"score", {"score", "similarity", "scores", "label", "labels"}};
 const ColumnRole kText = {"text", {"text", "sentence"}};
+
+bool is_label(const std::string& column) {
+  return column == "label" || column == "labels";
+}
 
 // A file with several negatives per anchor would train as pairs without any of them.
 void refuse_other_negatives(const finetune::RecordReader& reader, const std::string& fix) {
@@ -76,6 +82,8 @@ ChosenColumns choose_columns(finetune::RecordReader& reader, const Columns& colu
   if (chosen.negative.empty() && chosen.score.empty()) {
     chosen.negative = finder.find(kNegative);
     chosen.score = finder.find(kScore);
+    // A triplet says without a label which texts match.
+    if (!chosen.negative.empty() && is_label(chosen.score)) chosen.score.clear();
   }
   const bool are_found = columns.anchor.empty() && columns.positive.empty();
   if (are_found && chosen.negative.empty() && chosen.score.empty()) {
@@ -113,6 +121,15 @@ std::string take_text(const finetune::RecordReader& reader, Field& field,
   return std::move(field.text);
 }
 
+// Ends errors about a column that may have the classes of pairs ("entailment", 2).
+std::string label_fix(const std::string& column, const FileLayout& layout) {
+  if (!layout.columns.score.empty() || !is_label(column)) return "";
+  return fmt::format(
+      ". `{}` is read as the score of the two texts; if it is a class, keep the records whose "
+      "texts match, without this column, or select another column with --score",
+      column);
+}
+
 float read_score(const finetune::RecordReader& reader, const Field& field,
                  const std::string& column, const FileLayout& layout) {
   double score = 0;
@@ -120,14 +137,15 @@ float read_score(const finetune::RecordReader& reader, const Field& field,
   const auto [stop, error] = std::from_chars(field.text.data(), end, score);
   require(field.kind != Field::Kind::kList && error == std::errc() && stop == end &&
               std::isfinite(score),
-          "{}: `{}` is {}; a score must be a number", reader.place(), column,
-          field.kind == Field::Kind::kList ? "a list" : "\"" + field.text + "\"");
+          "{}: `{}` is {}; a score must be a number{}", reader.place(), column,
+          field.kind == Field::Kind::kList ? "a list" : "\"" + field.text + "\"",
+          label_fix(column, layout));
   const double scaled = score / layout.score_scale;
-  require(
-      std::abs(scaled) <= 1,
-      "{}: the score {} is outside [-{}, {}], and cosines go from -1 to 1; set data.score_scale "
-      "to the greatest score",
-      reader.place(), field.text, layout.score_scale, layout.score_scale);
+  require(std::abs(scaled) <= 1,
+          "{}: the score {} is outside [-{}, {}], and cosines go from -1 to 1; set "
+          "data.score_scale (--score-scale) to the greatest score{}",
+          reader.place(), field.text, layout.score_scale, layout.score_scale,
+          label_fix(column, layout));
   return static_cast<float>(scaled);
 }
 

@@ -26,7 +26,7 @@ int64_t parts_of(Kind kind);
 
 // Columns as ColumnFinder takes them. An empty one is found by its usual names: anchor, query,
 // question, sentence1 or text, then positive, answer, sentence2 or text_pair, then negative, if
-// present, and score or similarity, if present.
+// present, and score, similarity, scores, label or labels, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
