@@ -72,6 +72,20 @@ TEST_F(StreamsOfATraining, AFullOrClosedErrorOutputEndsNoRun) {
   }
 }
 
+// The signal of the limit would end the program with what it has written so far.
+TEST(StandardStreams, ALimitOnTheSizeOfFilesIsAnErrorThatLeavesNothing) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += fmt::format("a line of some text and {} more\n", i);
+  write_file_atomically(folder / "text.txt", text);
+  const Outcome outcome = run(
+      "ulimit -f 1; ", fmt::format("prepare --input {} --output {} --vocab-size 300 --format lines",
+                                   (folder / "text.txt").string(), (folder / "store").string()));
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "File too large")) << outcome.output;
+  EXPECT_EQ(folder.entries(), 1) << outcome.output;
+}
+
 // Starts the program, which waits for its standard input, and returns the name of the process.
 TEST(StandardStreams, TheProcessHasTheNameOfTheProgram) {
   const TemporaryFolder folder;

@@ -44,6 +44,10 @@ void restore_inherited_signals() {
   }
 }
 
+void ignore_file_size_signal() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
 void open_missing_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;

@@ -10,6 +10,10 @@ namespace onebit::cli {
 // loaded. KeptSignalActions does so for libraries that are loaded later.
 void restore_inherited_signals();
 
+// Ignores the signal of a limit on the size of files (`ulimit -f`), which would end the program and
+// leave half-written files: the write fails instead, and is reported. Started processes get it.
+void ignore_file_size_signal();
+
 // Opens descriptors 0 to 2 where they are closed (`2>&-`), so that no file of a run gets one of
 // these numbers and with it what is meant for the terminal. Reading from such a standard input and
 // writing to such an output fail, as they did before.

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   onebit::cli::restore_inherited_signals();
   onebit::cli::open_missing_streams();
   limit_spinning(argv);
+  onebit::cli::ignore_file_size_signal();
   // A program that was started as /proc/self/exe is called "exe".
   prctl(PR_SET_NAME, "onebit");
   return onebit::cli::status_with_output(run_program(argc, argv));

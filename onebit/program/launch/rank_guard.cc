@@ -238,7 +238,7 @@ class Guard {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != self) ::_exit(1);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
+    for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
     ::dup2(streams_[0].write, STDOUT_FILENO);
     ::dup2(streams_[1].write, STDERR_FILENO);
     ::fcntl(streams_[2].write, F_SETFD, 0);
