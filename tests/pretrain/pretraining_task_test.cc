@@ -99,6 +99,17 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
   }
 }
 
+TEST_F(PretrainingTest, AFinishedRunContinuesWithoutItsLatest) {
+  PretrainingOptions given = options("run");
+  train(given, 1);
+  given.resume = true;
+  for (const char* named : {"global_step99", ""}) {
+    write_file_atomically(given.output / "latest", named);
+    train(given, 1);
+    EXPECT_EQ(read_file(given.output / "latest"), "global_step12") << named;
+  }
+}
+
 TEST_F(PretrainingTest, ResumesFromATag) {
   PretrainingOptions given = options("run");
   train(given, 1);  // checkpoints at 5, 10 and 12

@@ -76,6 +76,7 @@ class TrainingLoop {
   int64_t completed_steps() const { return run_.engine().completed_steps(); }
 
   std::string prepare_folder();
+  void point_latest_at_resumed() const;
   std::string require_space() const;
   void warn_for_disks(const std::string& warning);
   void report_start();
@@ -134,11 +135,19 @@ std::string TrainingLoop::prepare_folder() {
   if (!run_.resumed() || has_steps_) {
     write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
   }
-  // The run continues from this checkpoint. The next one to be saved removes newer ones.
-  if (run_.resumed() && !options_.tag.empty()) {
-    checkpoint::CheckpointFolder(options_.output).point_latest_at(options_.tag);
-  }
+  if (run_.resumed()) point_latest_at_resumed();
   return warning;
+}
+
+// The run continues from this checkpoint. The next one to be saved removes newer ones. Nobody asked
+// for it where `latest` names one that does not exist, but a run without further steps saves none,
+// and its model is looked for by that name.
+void TrainingLoop::point_latest_at_resumed() const {
+  const checkpoint::CheckpointFolder folder(options_.output);
+  if (!options_.tag.empty()) return folder.point_latest_at(options_.tag);
+  const std::optional<std::string> named = folder.tag_in_latest();
+  const std::string resumed = checkpoint::tag_of_step(run_.engine().completed_steps());
+  if (named && !folder.holds(*named) && folder.holds(resumed)) folder.point_latest_at(resumed);
 }
 
 // Returns a warning, or nothing.
