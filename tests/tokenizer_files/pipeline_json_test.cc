@@ -69,6 +69,54 @@ TEST(PipelineJson, ReadsAnyBytes) {
   EXPECT_EQ(broken, replaced);
 }
 
+// CLIP's form: a word's first, further and last byte have other symbols. The pieces are those of
+// `tokenizers`.
+TEST(PipelineJson, BytesHaveSymbolsByTheirPlaceInTheWord) {
+  const auto pieces_of = [](const nlohmann::json& settings) {
+    Json json = {{"normalizer", nullptr},
+                 {"pre_tokenizer",
+                  {{"type", "ByteLevel"},
+                   {"add_prefix_space", false},
+                   {"trim_offsets", true},
+                   {"use_regex", true}}},
+                 {"model",
+                  {{"type", "BPE"},
+                   {"unk_token", "[UNK]"},
+                   {"vocab",
+                    {{"[UNK]", 0},
+                     {"a", 1},
+                     {"b", 2},
+                     {"a</w>", 3},
+                     {"b</w>", 4},
+                     {"ab</w>", 5},
+                     {"##a", 6},
+                     {"##b", 7},
+                     {"##b</w>", 8},
+                     {"ab", 9},
+                     {"a##", 10}}},
+                   {"merges", Json::array({"a b</w>"})}}}};
+    for (const auto& [key, value] : settings.items()) json["model"][key] = value;
+    const PipelineJson parsed = parse_pipeline(parse_json(json.dump(), "t.json"), "t.json");
+    text::Pipeline pipeline(parsed.rules, {}, parsed.vocabulary);
+    std::vector<text::Piece> pieces;
+    pipeline.encode_with_offsets("ab!aba", pieces);
+    const std::string all = listed(pieces);
+    pieces.clear();
+    pipeline.encode_with_offsets("zzb", pieces);
+    return all + " | " + listed(pieces);
+  };
+  EXPECT_EQ(pieces_of({{"end_of_word_suffix", "</w>"}}),
+            "5:0:2 0:2:3 1:3:4 2:4:5 3:5:6 | 0:0:1 0:1:2 4:2:3");
+  EXPECT_EQ(pieces_of({{"end_of_word_suffix", "</w>"}, {"fuse_unk", true}}),
+            "5:0:2 0:2:3 1:3:4 2:4:5 3:5:6 | 0:0:2 4:2:3");
+  EXPECT_EQ(pieces_of({{"continuing_subword_prefix", "##"}, {"merges", Json::array()}}),
+            "1:0:1 7:1:2 0:2:3 1:3:4 7:4:5 6:5:6 | 0:0:1 0:1:2 7:2:3");
+  EXPECT_THAT(message_of([&] {
+                pieces_of({{"byte_fallback", true}});
+              }),
+              HasSubstr("t.json: key `model`: `byte_fallback` is true after ByteLevel"));
+}
+
 Json bytes_json() {
   return read_json(kGolden / "bytes" / "tokenizer.json");
 }

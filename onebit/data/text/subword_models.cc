@@ -38,13 +38,7 @@ BytePairs::BytePairs(const std::vector<std::string>& tokens, const std::vector<M
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (!tokens[id].empty()) by_text[tokens[id]] = static_cast<int32_t>(id);
   }
-  byte_ids_.fill(-1);
-  for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
-    const auto value = static_cast<uint8_t>(byte);
-    const auto found = by_text.find(options_.has_byte_symbols ? byte_symbol(value)
-                                                              : fmt::format("<0x{:02X}>", byte));
-    if (found != by_text.end()) byte_ids_[byte] = found->second;
-  }
+  find_bytes(by_text);
   const int bits = std::bit_width(2 * merges.size() + 1);
   slots_.assign(size_t{1} << bits, Slot{kNoPair, kNoRule});
   shift_ = 64 - bits;
@@ -71,6 +65,25 @@ BytePairs::BytePairs(const std::vector<std::string>& tokens, const std::vector<M
   }
 }
 
+void BytePairs::find_bytes(const TokenIds& by_text) {
+  bool has_all = true;
+  for (size_t place = 0; place < byte_ids_.size(); ++place) {
+    const std::string prefix = (place & kContinues) != 0 ? options_.continuing_prefix : "";
+    const std::string suffix = (place & kEndsWord) != 0 ? options_.end_suffix : "";
+    for (size_t byte = 0; byte < byte_ids_[place].size(); ++byte) {
+      const auto value = static_cast<uint8_t>(byte);
+      const auto found =
+          by_text.find(options_.has_byte_symbols ? prefix + byte_symbol(value) + suffix
+                                                 : fmt::format("<0x{:02X}>", byte));
+      byte_ids_[place][byte] = found == by_text.end() ? -1 : found->second;
+      has_all = has_all && found != by_text.end();
+    }
+  }
+  require(has_all || !options_.has_byte_symbols || !options_.has_byte_fallback,
+          "`byte_fallback` is true after ByteLevel, and the vocabulary lacks symbols of bytes; "
+          "onebit's tokenizer does not write the bytes of a byte's symbol");
+}
+
 size_t BytePairs::slot_of(uint64_t pair) const {
   size_t i = static_cast<size_t>((pair * 0x9E3779B97F4A7C15u) >> shift_);
   while (slots_[i].pair != pair && slots_[i].pair != kNoPair) i = (i + 1) & (slots_.size() - 1);
@@ -95,13 +108,17 @@ std::optional<int32_t> BytePairs::id_of(std::string_view token) const {
 void BytePairs::add_symbols(std::string_view word, std::vector<Piece>& parts) const {
   const auto size = static_cast<uint32_t>(word.size());
   if (options_.has_byte_symbols) {
+    bool is_behind_unknown = false;
     for (uint32_t at = 0; at < size; ++at) {
-      const int32_t id = byte_ids_[static_cast<uint8_t>(word[at])];
-      if (id >= 0) {
-        parts.push_back({id, at, at + 1});
-      } else if (options_.unknown_id) {
-        parts.push_back({*options_.unknown_id, at, at + 1});
+      const size_t place = (at > 0 ? kContinues : 0) | (at + 1 == size ? kEndsWord : 0);
+      const int32_t id = byte_ids_[place][static_cast<uint8_t>(word[at])];
+      if (id < 0 && !options_.unknown_id) continue;
+      if (id < 0 && is_behind_unknown && options_.fuses_unknown) {
+        parts.back().end = at + 1;
+      } else {
+        parts.push_back({id < 0 ? *options_.unknown_id : id, at, at + 1});
       }
+      is_behind_unknown = id < 0;
     }
     return;
   }
@@ -128,7 +145,7 @@ void BytePairs::add_symbols(std::string_view word, std::vector<Piece>& parts) co
       add(*id, bytes);
       continue;
     }
-    const auto byte_id = [&](char byte) { return byte_ids_[static_cast<uint8_t>(byte)]; };
+    const auto byte_id = [&](char byte) { return byte_ids_[0][static_cast<uint8_t>(byte)]; };
     if (options_.has_byte_fallback &&
         std::all_of(symbol.begin(), symbol.end(), [&](char byte) { return byte_id(byte) >= 0; })) {
       for (const char byte : symbol) add(byte_id(byte), 1);
@@ -212,7 +229,7 @@ void BytePairs::split(std::string_view word, std::vector<Piece>& parts) const {
 bool BytePairs::cuts_before(std::string_view character, const std::vector<Merge>& merges) const {
   const bool has_all_bytes =
       options_.has_byte_fallback &&
-      std::none_of(byte_ids_.begin(), byte_ids_.end(), [](int32_t id) { return id < 0; });
+      std::none_of(byte_ids_[0].begin(), byte_ids_[0].end(), [](int32_t id) { return id < 0; });
   const bool fuses = options_.unknown_id && options_.fuses_unknown && !has_all_bytes;
   return !fuses && !options_.ignores_merges && options_.continuing_prefix.empty() &&
          options_.end_suffix.empty() &&

@@ -3,6 +3,7 @@
 // words of other rules than BERT's, which have a faster way (word_piece.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +56,10 @@ class BytePairs {
   static constexpr uint64_t kNoPair = ~uint64_t{0};
   static constexpr Rule kNoRule = {INT32_MAX, -1};
 
+  // Places of a byte in its word, which make its symbol another one.
+  static constexpr size_t kContinues = 1, kEndsWord = 2;
+
+  void find_bytes(const TokenIds& by_text);
   void add_rule(uint64_t pair, Rule rule);
   size_t slot_of(uint64_t pair) const;
   Rule rule_of(int32_t left, int32_t right) const;
@@ -65,8 +70,8 @@ class BytePairs {
   void merge_many(std::vector<Piece>& parts) const;
 
   Options options_;
-  TokenIds ids_;  // by text, or by bytes if the vocabulary writes bytes
-  ByteIds byte_ids_;
+  TokenIds ids_;                     // by text, or by bytes if the vocabulary writes bytes
+  std::array<ByteIds, 4> byte_ids_;  // by place
   std::vector<Slot> slots_;
   int shift_ = 0;
 };
