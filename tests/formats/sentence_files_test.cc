@@ -127,6 +127,24 @@ TEST_F(SentenceFilesTest, FoldersOfVersion6) {
   EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, 0);
 }
 
+// Older versions name the file by the encoder's family. The first one that says anything counts.
+TEST_F(SentenceFilesTest, TheSentenceConfigOfEachFamily) {
+  write_published();
+  std::filesystem::remove(folder_ / "sentence_bert_config.json");
+  int64_t length = 70;
+  for (const char* family :
+       {"xlnet", "xlm-roberta", "albert", "camembert", "distilbert", "roberta", "bert"}) {
+    const std::string name = fmt::format("sentence_{}_config.json", family);
+    write(name, fmt::format(R"({{"max_seq_length": {}}})", ++length));
+    EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, length) << name;
+  }
+  write("sentence_bert_config.json", "{}");
+  EXPECT_EQ(read_sentence_files(folder_.path())->max_sequence_length, length - 1);
+  write("sentence_roberta_config.json", R"({"odd": 1})");
+  EXPECT_THAT(message_of([&] { read_sentence_files(folder_.path()); }),
+              HasSubstr("sentence_roberta_config.json: key `odd`"));
+}
+
 // Version 1 wrote the encoder into a folder of its own.
 TEST_F(SentenceFilesTest, FoldersOfVersion1) {
   write_published();

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "onebit/data/tokenizer_files/tokenizer_config.h"
@@ -16,6 +17,16 @@ namespace {
 
 constexpr const char* kModules = "modules.json";
 constexpr const char* kSentenceBert = "sentence_bert_config.json";
+// Its other names, by the encoder's family, which sentence-transformers looks for in this order.
+constexpr const char* kSentenceFamilies[] = {
+    kSentenceBert,
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+};
 constexpr const char* kOwnConfig = "config_sentence_transformers.json";
 constexpr const char* kModelType = "SentenceTransformer";
 constexpr const char* kPackage = "sentence_transformers.";
@@ -157,10 +168,21 @@ constexpr const char* kPassedOn[] = {"model_args",
                                      "tokenizer_name_or_path",
                                      "backend"};
 
+// The first one that says anything.
+std::pair<Path, Json> sentence_config_of(const Path& folder) {
+  for (const char* name : kSentenceFamilies) {
+    const Path path = folder / name;
+    if (!std::filesystem::exists(path)) continue;
+    Json json = read_json(path);
+    require(json.is_object(), "{}: must be an object", path.string());
+    if (!json.empty()) return {path, std::move(json)};
+  }
+  return {folder / kSentenceBert, Json::object()};
+}
+
 void read_sentence_bert(const Path& folder, SentenceFiles& files) {
-  const Path path = folder / kSentenceBert, tokenizer = folder / "tokenizer_config.json";
-  const Json json = std::filesystem::exists(path) ? read_json(path) : Json::object();
-  require(json.is_object(), "{}: must be an object", path.string());
+  const auto [path, json] = sentence_config_of(folder);
+  const Path tokenizer = folder / "tokenizer_config.json";
   const Json config = std::filesystem::exists(tokenizer) ? read_json(tokenizer) : Json::object();
   JsonReader reader(json, path.string(), "");
   files.max_sequence_length = reader.integer("max_seq_length", 0);
