@@ -48,8 +48,8 @@ ONE_PLACE = [
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked. Packages come from whatever the system is set up to use.
 # 127.0.0.1 is the reader's own machine.
-LINK_HOSTS = {"127.0.0.1", "arxiv.org", "github.com", "huggingface.co", "json-schema.org",
-              "protobuf.dev", "www.apache.org", "www.unicode.org", "www.w3.org"}
+LINK_HOSTS = {"127.0.0.1", "arxiv.org", "git-lfs.github.com", "github.com", "huggingface.co",
+              "json-schema.org", "protobuf.dev", "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
 TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed", "muon", "plain",
                 "sanitizers", "emulated_cuda", "emulated_backend"}

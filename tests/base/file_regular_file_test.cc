@@ -35,5 +35,24 @@ TEST(RegularFile, SizesAreLimited) {
   EXPECT_THAT(message_of([&] { read_regular_file(folder.path(), 3); }), HasSubstr("is a folder"));
 }
 
+// Models' repositories that were cloned without Git LFS.
+TEST(RegularFile, APointerOfGitLfsIsRefusedByName) {
+  TemporaryFolder folder;
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\n"
+      "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+  write_file_atomically(folder / "model.safetensors", pointer);
+  const auto says_so = HasSubstr(
+      "model.safetensors: is a Git LFS pointer, not the file itself: run `git lfs pull` in its "
+      "repository");
+  EXPECT_THAT(message_of([&] { MappedFile(folder / "model.safetensors"); }), says_so);
+  EXPECT_THAT(message_of([&] { read_regular_file(folder / "model.safetensors", 1 << 20); }),
+              says_so);
+  EXPECT_THAT(message_of([&] { read_json(folder / "model.safetensors"); }), says_so);
+  // A file that only begins like one is read.
+  write_file_atomically(folder / "text", pointer + std::string(1024, 'a'));
+  EXPECT_EQ(MappedFile(folder / "text").bytes().size(), pointer.size() + 1024);
+}
+
 }  // namespace
 }  // namespace onebit

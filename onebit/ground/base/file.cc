@@ -68,6 +68,20 @@ std::string read_file(const Path& path) {
   return content;
 }
 
+namespace {
+
+// A clone of a model's repository without Git LFS has such texts in place of its large files.
+void refuse_git_lfs_pointer(const Path& path, std::string_view content) {
+  constexpr size_t kLongestPointer = 1024;  // as the specification of Git LFS has it
+  require(content.size() >= kLongestPointer ||
+              !content.starts_with("version https://git-lfs.github.com/spec/"),
+          "{}: is a Git LFS pointer, not the file itself: run `git lfs pull` in its repository, or "
+          "download the file",
+          path.string());
+}
+
+}  // namespace
+
 MappedFile::MappedFile(const Path& path) : path_(path) {
   require_regular_file(path);
   const OpenFile file(path, O_RDONLY, "open");
@@ -77,6 +91,12 @@ MappedFile::MappedFile(const Path& path) : path_(path) {
   require_call(mapped != MAP_FAILED, "{}: cannot map into memory", path.string());
   data_ = static_cast<const std::byte*>(mapped);
   remember_map(data_, size_bytes_, path_.native());
+  try {
+    refuse_git_lfs_pointer(path, {reinterpret_cast<const char*>(data_), size_bytes_});
+  } catch (...) {
+    *this = MappedFile();  // no destructor runs
+    throw;
+  }
 }
 
 MappedFile::~MappedFile() {
@@ -254,7 +274,9 @@ void require_regular_file(const Path& path, uint64_t most) {
 
 std::string read_regular_file(const Path& path, uint64_t most) {
   require_regular_file(path, most);
-  return read_file(path);
+  std::string content = read_file(path);
+  refuse_git_lfs_pointer(path, content);
+  return content;
 }
 
 namespace {
