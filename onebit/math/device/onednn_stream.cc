@@ -58,11 +58,12 @@ bool PackedWeights::covers(const void* weights) const {
   return range_of(weights) != ranges_.end();
 }
 
-void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain,
-                            const dnnl::memory::desc& layout, dnnl::stream& stream) {
+const void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain,
+                                  const dnnl::memory::desc& layout, dnnl::stream& stream) {
   const auto* address = static_cast<Address>(weights);
   Range& range = ranges_.at(range_of(weights)->first);
   const bool is_copy_alone = is_let_go(range, address);
+  if (layout == plain && !is_copy_alone) return weights;
   std::vector<Copy>& copies = range.copies[address];
   auto copy = std::find_if(copies.begin(), copies.end(), [&](const Copy& known) {
     return known.plain == plain && known.layout == layout;

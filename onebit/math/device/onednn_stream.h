@@ -32,9 +32,10 @@ class PackedWeights {
   void remove(const void* begin);
 
   bool covers(const void* weights) const;
-  // The copy of `weights`, which add() covers and `plain` describes, in `layout`.
-  void* packed(const void* weights, const dnnl::memory::desc& plain,
-               const dnnl::memory::desc& layout, dnnl::stream& stream);
+  // `weights`, which add() covers and `plain` describes, in `layout`: a copy, or the weights
+  // themselves if they have this layout.
+  const void* packed(const void* weights, const dnnl::memory::desc& plain,
+                     const dnnl::memory::desc& layout, dnnl::stream& stream);
 
  private:
   using Address = const std::byte*;

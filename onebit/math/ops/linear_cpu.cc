@@ -76,7 +76,6 @@ const void* packed_weights(OnednnStream& onednn, const MatrixProduct& p,
                            const PreparedPrimitive& prepared) {
   const memory::desc plain = plain_weights(p);
   const memory::desc layout = prepared.arguments.at(DNNL_ARG_WEIGHTS).get_desc();
-  if (layout == plain) return p.b.raw();
   return onednn.packed_weights().packed(p.b.raw(), plain, layout, onednn.stream());
 }
 
