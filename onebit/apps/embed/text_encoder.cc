@@ -78,12 +78,8 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
 }
 
 std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
-  if (options.prompt) return prompt_text(files, *options.prompt);
-  const auto& prompts = files.prompts;
-  const bool has_default = std::any_of(prompts.begin(), prompts.end(), [&](const auto& prompt) {
-    return prompt.first == files.default_prompt;
-  });
-  return has_default ? prompt_text(files, files.default_prompt) : "";
+  return options.prompt ? prompt_text(files, *options.prompt)
+                        : prompt_named(files, {files.default_prompt});
 }
 
 }  // namespace
@@ -98,6 +94,16 @@ std::string prompt_text(const formats::SentenceFiles& files, const std::string& 
       "the model's Pooling has include_prompt false, which leaves the tokens of a prompt out of "
       "the mean; onebit does not do that");
   return prompt;
+}
+
+std::string prompt_named(const formats::SentenceFiles& files,
+                         const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    for (const auto& [known, text] : files.prompts) {
+      if (known == name && !text.empty()) return prompt_text(files, name);
+    }
+  }
+  return "";
 }
 
 formats::SentencePooling in_files(Pooling pooling) {

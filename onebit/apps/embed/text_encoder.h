@@ -41,6 +41,11 @@ Pooling in_model(formats::SentencePooling pooling);
 // model leaves the tokens of a prompt out of its pooling.
 std::string prompt_text(const formats::SentenceFiles& files, const std::string& name);
 
+// The text of the first of `names` that is one of the folder's prompts. Empty: none is, or it is
+// empty. Error: as above.
+std::string prompt_named(const formats::SentenceFiles& files,
+                         const std::vector<std::string>& names);
+
 // Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive. The ranks
 // share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
 // encoded(number of its texts) after each batch of this rank. Collective.

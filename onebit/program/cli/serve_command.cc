@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
@@ -10,6 +11,7 @@
 #include "onebit/program/serve/http_server.h"
 #include "onebit/program/serve/service.h"
 #include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/model_options.h"
 #include "onebit/training/commands/usage.h"
 #include "onebit/training/training/interruption.h"
 
@@ -18,7 +20,8 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> models;
-  std::string host = "127.0.0.1", key_file, compute = "auto";
+  std::string host = "127.0.0.1", key_file;
+  std::optional<DType> compute;
   int32_t port = 8080;
   int64_t batch_tokens = 2048, max_inputs = 32, max_waiting = 512, max_body = 2'000'000;
   int64_t grace_seconds = 30, max_sequence_length = 0;
@@ -38,14 +41,9 @@ std::string read_key(const std::string& file) {
   return key;
 }
 
-std::optional<DType> compute_type(const std::string& word) {
-  if (word == "auto") return std::nullopt;
-  return word == "bf16" ? DType::kBF16 : DType::kF32;
-}
-
 serve::EndpointOptions endpoint_options(const Arguments& given) {
   serve::EndpointOptions options;
-  options.compute = compute_type(given.compute);
+  options.compute = given.compute;
   if (given.max_sequence_length > 0) options.max_sequence_length = given.max_sequence_length;
   options.max_inputs = given.max_inputs;
   options.truncates = !given.no_truncate;
@@ -156,9 +154,7 @@ void add_serve(commands::Command program, commands::Action& chosen) {
   command.add_option("--api-key-file", given->key_file,
                      "File with the key that clients send as `Authorization: Bearer KEY` (default: "
                      "the variable ONEBIT_API_KEY, or none)");
-  command.add_option("--compute", given->compute, "auto, f32 or bf16: the type of the computation")
-      .check(commands::one_of({"auto", "f32", "bf16"}))
-      .capture_default_str();
+  commands::add_compute_option(command, given->compute);
   add_limits(command, *given);
   commands::add_device_options(command, given->device);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -11,16 +11,6 @@ void add_search(commands::Command program, commands::Action& chosen) {
   add_search_export(search, chosen);
 }
 
-std::string prompt_named(const formats::SentenceFiles& files,
-                         const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    for (const auto& [known, text] : files.prompts) {
-      if (known == name && !text.empty()) return embed::prompt_text(files, name);
-    }
-  }
-  return "";
-}
-
 std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& text) {
   const finetune::Example example{.text = text, .text_pair = "", .label = {}};
   std::vector<float> vector = encoder.vectors({&example, 1});

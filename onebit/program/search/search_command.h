@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "onebit/apps/embed/text_encoder.h"
-#include "onebit/data/formats/sentence_files.h"
 #include "onebit/training/commands/command_line.h"
 
 namespace onebit::search {
@@ -15,11 +14,6 @@ void add_search(commands::Command program, commands::Action& chosen);
 void add_search_index(commands::Command search, commands::Action& chosen);
 void add_search_query(commands::Command search, commands::Action& chosen);
 void add_search_export(commands::Command search, commands::Action& chosen);
-
-// Models may have one prompt for queries and another for what is searched. Returns the text of the
-// first of `names` that is a prompt of the model, or nothing.
-std::string prompt_named(const formats::SentenceFiles& files,
-                         const std::vector<std::string>& names);
 
 // Of length 1. Both vectors of one text by one model have a product of 1, up to rounding.
 std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& text);

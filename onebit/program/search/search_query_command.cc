@@ -65,7 +65,7 @@ void require_same_model(embed::TextEncoder& encoder, const Path& model,
 std::string prompt_of(const embed::TextEncoder& encoder, const std::optional<std::string>& given) {
   const formats::SentenceFiles& files = encoder.settings();
   if (given) return embed::prompt_text(files, *given);
-  return prompt_named(files, {"query", files.default_prompt});
+  return embed::prompt_named(files, {"query", files.default_prompt});
 }
 
 // One line of at most so many characters.
