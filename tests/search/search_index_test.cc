@@ -52,7 +52,7 @@ class SearchIndexTest : public testing::Test {
     description.pooling = "cls";
     description.prompt = "passage: ";
     description.probe = vectors_.front();
-    IndexWriter writer(folder, Existing::kReplace, description);
+    IndexWriter writer(folder, true, description);
     for (size_t i = 0; i < vectors_.size(); ++i) {
       writer.add({.file = "a\"b.txt", .line = i + 1, .text = fmt::format("text\n{}", i)},
                  vectors_[i]);
@@ -123,14 +123,20 @@ TEST_F(SearchIndexTest, GivesPassagesAndVectorsBack) {
 
 TEST_F(SearchIndexTest, ReplacesOnlyWhenAsked) {
   const Path folder = write(VectorType::kF32);
-  EXPECT_THROW(IndexWriter(folder, Existing::kRefuse, {.numbers = 3}), Error);
+  EXPECT_THROW(IndexWriter(folder, false, {.numbers = 3}), Error);
   EXPECT_EQ(error_of(folder), "");
+  // A mistyped name must not cost a folder of texts.
+  const Path texts = folder_ / "texts";
+  std::filesystem::create_directory(texts);
+  write_file_atomically(texts / "a.txt", "a\n");
+  EXPECT_THROW(IndexWriter(texts, true, {.numbers = 3}), Error);
+  EXPECT_EQ(read_file(texts / "a.txt"), "a\n");
 }
 
 TEST_F(SearchIndexTest, AnEmptyOneIsNotWritten) {
   const Path folder = folder_ / "empty";
   {
-    IndexWriter writer(folder, Existing::kRefuse, {.numbers = 3});
+    IndexWriter writer(folder, false, {.numbers = 3});
     EXPECT_THROW(writer.finish(), Error);
   }
   EXPECT_FALSE(std::filesystem::exists(folder));

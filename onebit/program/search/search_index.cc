@@ -73,6 +73,28 @@ IndexDescription read_description(const Path& folder) {
   return description;
 }
 
+bool is_index(const Path& folder) {
+  const Path path = folder / kDescription;
+  try {
+    return JsonReader(read_json(path), path.string(), "").text("format", "") == kFormat;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// Nothing but an index is ever replaced.
+const Path& free_output(const Path& folder, bool overwrite) {
+  if (is_index(folder)) {
+    require(overwrite, "{}: contains a finished index: use --overwrite to replace it",
+            folder.string());
+  } else {
+    require(is_free_for_folder(folder),
+            "{}: exists and is not an index of onebit search: choose another output folder",
+            folder.string());
+  }
+  return folder;
+}
+
 // A file of vectors that has this header and nothing too much or too little.
 MappedFile open_vectors(const Path& path, embed::VectorFormat format, int64_t count,
                         int64_t numbers) {
@@ -129,8 +151,8 @@ void keep(std::vector<Found>& nearest, const Found& found, size_t most) {
 
 }  // namespace
 
-IndexWriter::IndexWriter(const Path& folder, Existing existing, IndexDescription description)
-    : folder_(folder, existing),
+IndexWriter::IndexWriter(const Path& folder, bool overwrite, IndexDescription description)
+    : folder_(free_output(folder, overwrite), overwrite ? Existing::kReplace : Existing::kRefuse),
       description_(std::move(description)),
       passages_(folder_.path() / kPassages),
       vectors_(folder_.path() / kVectors, format_of(description_.type), description_.numbers) {

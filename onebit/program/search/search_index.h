@@ -39,8 +39,9 @@ inline constexpr const char* kProbe = "The quick brown fox jumps over the lazy d
 
 class IndexWriter {
  public:
-  // Errors: as for PartialFolder.
-  IndexWriter(const Path& folder, Existing existing, IndexDescription description);
+  // Errors: as for PartialFolder, and a folder that has something else than an index in it, or an
+  // index that is not to be overwritten.
+  IndexWriter(const Path& folder, bool overwrite, IndexDescription description);
 
   // `unit` has length 1.
   void add(const Passage& passage, std::span<const float> unit);

@@ -100,10 +100,11 @@ int run(Arguments& given) {
   Context context = commands::make_context(given.device, 0, 1);
   std::optional<embed::EncodingProgress> progress;
   const embed::EmbedConfig config = given.model.config();
+  // Models may have one prompt for queries and another for what is searched.
   if (!given.model.prompt) {
     const auto files = formats::read_sentence_files(training::find_model_folder(given.model.model));
     if (files && files->default_prompt.empty()) {
-      given.model.prompt = prompt_named(*files, {"document", "passage", "corpus"});
+      given.model.prompt = embed::prompt_named(*files, {"document", "passage", "corpus"});
     }
   }
   embed::TextEncoderOptions options = given.model.encoder(config);
@@ -119,8 +120,7 @@ int run(Arguments& given) {
   given.passages.tokens = std::min(given.passages.tokens, room);
   PassageReader reader(open_inputs(given), {encoder.model().vocabulary, encoder.model().casing},
                        given.passages);
-  IndexWriter writer(given.output, given.overwrite ? Existing::kReplace : Existing::kRefuse,
-                     describe(encoder, given));
+  IndexWriter writer(given.output, given.overwrite, describe(encoder, given));
   embed::report_encoder(encoder, given.model.model);
   progress.emplace();
   PassageEncoder passages(encoder, options.batch, writer);
