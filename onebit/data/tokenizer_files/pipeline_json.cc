@@ -54,8 +54,9 @@ std::vector<text::BytePairs::Merge> merges_of(const Json& list, const std::strin
       first = one[0].get<std::string>();
       second = one[1].get<std::string>();
     }
-    require(!first.empty() && !second.empty(),
-            "{}: key `model.merges[{}]` is {}; two tokens were expected", place, i, json_text(one));
+    if (first.empty() || second.empty()) {
+      fail("{}: key `model.merges[{}]` is {}; two tokens were expected", place, i, json_text(one));
+    }
     merges.emplace_back(std::move(first), std::move(second));
   }
   return merges;
@@ -163,8 +164,10 @@ text::Unigram read_unigram(const Json& model, const std::string& place, Pipeline
     const Json& one = list[i];
     const bool is_pair = one.is_array() && one.size() == 2 && one[0].is_string() &&
                          one[1].is_number() && std::isfinite(one[1].get<double>());
-    require(is_pair, "{}: key `model.vocab[{}]` is {}; a piece and its score were expected", place,
-            i, json_text(one));
+    if (!is_pair) {
+      fail("{}: key `model.vocab[{}]` is {}; a piece and its score were expected", place, i,
+           json_text(one));
+    }
     result.vocabulary.push_back(one[0].get<std::string>());
     scores.push_back(one[1].get<double>());
   }
