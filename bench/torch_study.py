@@ -8,7 +8,9 @@ Ranks are processes of one thread each. The schedule is linear, and OnebitAdam's
 the steps. PowerSGD has the same warm-up and one bucket. Writes results.json and table.md: the loss
 on held-out samples, of every run, and the mean of the paired differences with its standard error.
 Finished runs are not repeated, so the command can be run again with more --seeds, --tasks or
---optimizers. The task digits needs scikit-learn, or --digits with its file digits.csv.gz.
+--optimizers. The task digits needs scikit-learn, or --digits with its file digits.csv.gz. Without
+--text the tasks gpt and bert read onebit's own documents. Long runs read these several times, and
+then the held-out loss also depends on how well a run remembers them.
 """
 
 import argparse
@@ -92,6 +94,8 @@ def run(options, task, optimizer, seed):
                str(seed), "--steps", str(options.steps)]
     if options.digits:
         command += ["--digits", str(options.digits)]
+    if options.text:
+        command += ["--text", str(options.text)]
     if options.rate:
         command += ["--rate", str(options.rate)]
     ranks = []
@@ -169,6 +173,7 @@ def arguments():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rate", type=float, help="default: the task's")
     parser.add_argument("--digits", type=pathlib.Path, help="scikit-learn's digits.csv.gz")
+    parser.add_argument("--text", type=pathlib.Path, help="plain text, some megabytes")
     for name in ("--task", "--optimizer"):
         parser.add_argument(name, help=argparse.SUPPRESS)  # of a rank
     parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)

@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 HELD_OUT = 20  # batches
 
 
-def documents():
-    """Returns the text of the documents: most of it, and a held-out tenth."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md")))
+def text_of(options):
+    """Returns most of the text, and a held-out tenth."""
+    paths = [options.text] if options.text else sorted(ROOT.glob("docs/*.md"))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     parts = [text[begin:begin + 5000] for begin in range(0, len(text), 5000)]
     kept = [part for number, part in enumerate(parts) if number % 10 != 9]
     return "".join(kept), "".join(part for number, part in enumerate(parts) if number % 10 == 9)
@@ -60,12 +61,12 @@ class CharacterGpt(nn.Module):
 
 
 class GptTask:
-    """Predicts the next character of the documents."""
+    """Predicts the next character of the text."""
 
     rate, batch, length = 3e-3, 12, 64
 
-    def __init__(self, _):
-        train, valid = documents()
+    def __init__(self, options):
+        train, valid = text_of(options)
         names = {name: number for number, name in enumerate(sorted(set(train + valid)))}
         self.characters = len(names)
         self.train, self.valid = (torch.tensor([names[letter] for letter in text])
@@ -138,13 +139,13 @@ class MaskedBert(nn.Module):
 
 
 class BertTask:
-    """Fills masked words of the documents."""
+    """Fills masked words of the text."""
 
     rate, batch, length, words = 1e-3, 16, 48, 1000
     mask, unknown = 0, 1
 
-    def __init__(self, _):
-        texts = [re.findall(r"\w+|[^\w\s]", text.lower()) for text in documents()]
+    def __init__(self, options):
+        texts = [re.findall(r"\w+|[^\w\s]", text.lower()) for text in text_of(options)]
         common = collections.Counter(texts[0]).most_common(self.words - 2)
         names = {word: 2 + number for number, (word, _) in enumerate(common)}
         self.train, self.valid = (
