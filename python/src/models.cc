@@ -31,9 +31,10 @@ using Matrix = NumpyArray<float, 2>;
 // "auto" is absent: the type of the device.
 std::optional<DType> compute_type(const std::string& word) {
   if (word == "auto") return std::nullopt;
-  if (word == "f32") return DType::kF32;
-  if (word == "bf16") return DType::kBF16;
-  fail("compute is \"f32\", \"bf16\" or \"auto\", not \"{}\"", word);
+  for (const DType type : {DType::kF32, DType::kBF16, training::kInt8}) {
+    if (word == training::compute_name(type)) return type;
+  }
+  fail("compute is \"f32\", \"bf16\", \"int8\" or \"auto\", not \"{}\"", word);
 }
 
 int thread_count(std::optional<int> threads) {

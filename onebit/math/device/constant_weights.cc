@@ -30,4 +30,9 @@ ConstantWeights::~ConstantWeights() {
   if (onednn_ != nullptr) onednn_->packed_weights().remove(values_);
 }
 
+bool is_quantised(const Context& context, const void* weight) {
+  return context.device().is_cpu() &&
+         context.onednn().packed_weights().quantised(weight) != nullptr;
+}
+
 }  // namespace onebit

@@ -27,4 +27,7 @@ class ConstantWeights {
   const void* values_ = nullptr;
 };
 
+// Whether all that is left of a weight is a copy of rounded values (ops/int8_linear.h).
+bool is_quantised(const Context& context, const void* weight);
+
 }  // namespace onebit

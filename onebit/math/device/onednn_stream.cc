@@ -36,6 +36,29 @@ void PackedWeights::let_go(const void* begin, const void* end) {
   range.let_go[static_cast<Address>(begin)] = static_cast<Address>(end);
 }
 
+void PackedWeights::quantise(const void* begin, const void* end, QuantisedWeight rounded,
+                             dnnl::stream& stream) {
+  const auto* address = static_cast<Address>(begin);
+  Range& range = ranges_.at(range_of(begin)->first);
+  std::vector<Copy>& copies = range.copies[address];
+  ONEBIT_INVARIANT(copies.empty());
+  Buffer packed(Device{}, static_cast<int64_t>(rounded.layout.get_size()));
+  dnnl::memory from(rounded.plain, stream.get_engine(), const_cast<void*>(rounded.values));
+  dnnl::memory to(rounded.layout, stream.get_engine(), packed.data());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  copies.push_back({rounded.plain, rounded.layout, std::move(packed), true});
+  range.quantised.insert_or_assign(address, std::move(rounded.columns));
+  let_go(begin, end);
+}
+
+const QuantisedColumns* PackedWeights::quantised(const void* weights) const {
+  const auto range = range_of(weights);
+  if (range == ranges_.end()) return nullptr;
+  const auto found = range->second.quantised.find(static_cast<Address>(weights));
+  return found == range->second.quantised.end() ? nullptr : &found->second;
+}
+
 bool PackedWeights::is_let_go(const Range& range, Address weights) {
   const auto after = range.let_go.upper_bound(weights);
   return after != range.let_go.begin() && weights < std::prev(after)->second;
@@ -96,11 +119,11 @@ constexpr OnednnInstructionSet kInstructionSets[] = {
     {cpu_isa::sse41, "sse41"},
     {cpu_isa::avx, "avx"},
     {cpu_isa::avx2, "avx2"},
-    {cpu_isa::avx2_vnni, "avx2_vnni"},
+    {cpu_isa::avx2_vnni, "avx2_vnni", false, true},
     {cpu_isa::avx512_core, "avx512_core"},
-    {cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
-    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true},
-    {cpu_isa::avx512_core_amx, "avx512_core_amx", true},
+    {cpu_isa::avx512_core_vnni, "avx512_core_vnni", false, true},
+    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true, true},
+    {cpu_isa::avx512_core_amx, "avx512_core_amx", true, true},
 };
 
 const OnednnInstructionSet* find_set(std::span<const OnednnInstructionSet> sets, cpu_isa isa) {
@@ -128,6 +151,38 @@ OnednnStream::OnednnStream(int threads)
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(make_onednn_stream(engine_, threads)),
       has_native_bf16_(native_bf16()) {}
+
+bool OnednnStream::has_native_int8() {
+  const OnednnInstructionSet* here = instruction_set_here();
+  return here != nullptr && here->multiplies_int8;
+}
+
+PreparedPrimitive OnednnStream::prepare_product(const ProductPlan& product) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (product.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  plan_for_threads(threads_);
+  const auto plan = plan_product(engine_, product.source, product.weights, product.bias,
+                                 product.destination, attributes);
+  PreparedPrimitive prepared;
+  prepared.primitive = dnnl::matmul(plan);
+  const auto without_memory = [&](const dnnl::memory::desc& desc) {
+    return dnnl::memory(desc, engine_, DNNL_MEMORY_NONE);
+  };
+  prepared.arguments = {{DNNL_ARG_SRC, without_memory(product.source)},
+                        {DNNL_ARG_WEIGHTS, without_memory(plan.weights_desc())},
+                        {DNNL_ARG_DST, without_memory(product.destination)},
+                        {DNNL_ARG_SCRATCHPAD, without_memory(plan.scratchpad_desc())}};
+  if (product.bias != nullptr) {
+    prepared.arguments.emplace(DNNL_ARG_BIAS, without_memory(*product.bias));
+  }
+  prepared.scratchpad_bytes = static_cast<int64_t>(plan.scratchpad_desc().get_size());
+  return prepared;
+}
 
 PreparedPrimitive* OnednnStream::find_primitive(const PrimitiveKey& key) {
   const auto found = primitives_.find(key);

@@ -15,6 +15,18 @@
 
 namespace onebit {
 
+// What turns sums of products with a rounded weight into numbers (ops/int8_linear.h).
+struct QuantisedColumns {
+  Buffer scales, sums;  // f32 and i32, one of each per column: per output
+};
+
+// A rounded weight and how oneDNN shall keep it.
+struct QuantisedWeight {
+  dnnl::memory::desc plain, layout;
+  const void* values;  // as `plain` describes them
+  QuantisedColumns columns;
+};
+
 // Copies of weights in the layouts in which oneDNN multiplies them fastest. Without one, every
 // product rearranges the weights, which is felt when a batch has few tokens.
 class PackedWeights {
@@ -28,10 +40,14 @@ class PackedWeights {
   // [begin, end), which has a current copy, only the address counts from now on. The promise of
   // add() must last.
   void let_go(const void* begin, const void* end);
+  // As let_go(), of weights whose only copy is `rounded`.
+  void quantise(const void* begin, const void* end, QuantisedWeight rounded, dnnl::stream& stream);
   // Takes the promise back and drops the copies of these weights.
   void remove(const void* begin);
 
   bool covers(const void* weights) const;
+  // Null unless quantise() was given the weights.
+  const QuantisedColumns* quantised(const void* weights) const;
   // `weights`, which add() covers and `plain` describes, in `layout`: a copy, or the weights
   // themselves if they have this layout.
   const void* packed(const void* weights, const dnnl::memory::desc& plain,
@@ -50,6 +66,7 @@ class PackedWeights {
     int users = 0;
     std::map<Address, std::vector<Copy>> copies;  // by the address of the weights
     std::map<Address, Address> let_go = {};       // begin and end of weights
+    std::map<Address, QuantisedColumns> quantised = {};
   };
   using Ranges = std::map<Address, Range>;  // by their begin
 
@@ -66,6 +83,13 @@ struct PreparedPrimitive {
   std::unordered_map<int, dnnl::memory> arguments;  // DNNL_ARG_... -> memory
   int64_t scratchpad_bytes = 0;
   uint64_t last_use = 0;
+};
+
+// destination = source . weights + bias
+struct ProductPlan {
+  dnnl::memory::desc source, weights, destination;  // weights of any layout: oneDNN chooses it
+  const dnnl::memory::desc* bias = nullptr;
+  bool accumulate = false;  // adds to the destination instead
 };
 
 class OnednnStream {
@@ -85,10 +109,15 @@ class OnednnStream {
   PreparedPrimitive* find_primitive(const PrimitiveKey& key);
   PreparedPrimitive& keep_primitive(const PrimitiveKey& key, PreparedPrimitive primitive);
 
+  // Throws dnnl::error if oneDNN has no such product.
+  PreparedPrimitive prepare_product(const ProductPlan& product);
+
   PackedWeights& packed_weights() { return packed_weights_; }
 
   // Whether this processor multiplies bf16 natively (AVX-512 BF16 or AMX).
   bool has_native_bf16() const { return has_native_bf16_; }
+  // Whether it multiplies int8 with sums of 32 bits (VNNI or AMX).
+  static bool has_native_int8();
   // The instruction set that oneDNN uses here: "avx2", "avx512_core_bf16", ...
   static const char* instruction_set();
 

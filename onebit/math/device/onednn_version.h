@@ -12,6 +12,7 @@ struct OnednnInstructionSet {
   const char* name;
   // oneDNN multiplies bf16 on AVX-512 and later, but emulated: only some sets have the instruction.
   bool multiplies_bf16 = false;
+  bool multiplies_int8 = false;  // u8 * s8 with sums of 32 bits, which VNNI and AMX have
 };
 
 // The instruction sets that this version names and oneDNN 2.6 does not.

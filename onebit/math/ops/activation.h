@@ -19,7 +19,7 @@ enum class ActivationKind : uint8_t {
 struct Activation {
   ActivationKind kind;
   ConstView x;  // [rows, columns]
-  View y;       // [rows, columns]  overwritten, may be x if the backward pass reads y (kTanh)
+  View y;       // [rows, columns]  overwritten, may be x if no backward pass reads x
 };
 void activation(Context&, const Activation&);
 

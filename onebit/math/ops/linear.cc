@@ -1,9 +1,11 @@
 #include "onebit/math/ops/linear.h"
 
+#include "onebit/math/device/constant_weights.h"
 #include "onebit/math/kernels/argument_check.h"
 #include "onebit/math/kernels/device_switch.h"
 #include "onebit/math/kernels/matrix_product.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "onebit/math/ops/reduce.h"
 
 namespace onebit::kernels {
@@ -88,6 +90,10 @@ void linear(Context& context, const Linear& a) {
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
   check.optional("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
+  if (is_quantised(context, a.weight.raw())) {
+    return int8_linear(
+        context, {.x = a.x, .weight = a.weight, .bias = a.bias, .activation = {}, .y = a.y});
+  }
   make(context, forward_product(a.x, a.weight, a.bias, a.y));
 }
 
@@ -97,6 +103,10 @@ void linear_activation(Context& context, const LinearActivation& a) {
   check.optional("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("pre_activation", a.pre_activation, a.x.dtype(), {rows, out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
+  if (is_quantised(context, a.weight.raw())) {
+    return int8_linear(
+        context, {.x = a.x, .weight = a.weight, .bias = a.bias, .activation = a.kind, .y = a.y});
+  }
   if (a.kind == ActivationKind::kGeluTanh && !a.bias.empty()) {  // fused together with a bias
     kernels::MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
     whole.epilogue = kernels::Epilogue::kBiasGeluTanh;

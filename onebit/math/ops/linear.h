@@ -26,7 +26,8 @@ struct LinearActivation {
   ConstView x;          // [rows, in]
   ConstView weight;     // [out, in]
   ConstView bias;       // [out], or empty
-  View pre_activation;  // [rows, out]  overwritten
+  View pre_activation;  // [rows, out]  overwritten. Of a rounded weight (int8_linear.h) not
+                        // written: only predictions have one, and they do not read it
   View y;               // [rows, out]  overwritten, other memory than pre_activation
 };
 void linear_activation(Context&, const LinearActivation&);

@@ -1,8 +1,6 @@
 // Matrix products through oneDNN, in plain layouts, except for constant weights (linear.h).
 #include "onebit/ground/base/error.h"
 #include "onebit/math/device/onednn_stream.h"
-#include "onebit/math/device/onednn_threads.h"
-#include "onebit/math/device/onednn_version.h"
 #include "onebit/math/device/scratch.h"
 #include "onebit/math/kernels/matrix_product.h"
 #include "onebit/math/ops/elementwise.h"
@@ -47,29 +45,11 @@ PreparedPrimitive prepare(OnednnStream& onednn, const MatrixProduct& p, bool pac
   if (packs) weights = {{p.k(), p.n()}, onednn_type(p.b.dtype()), memory::format_tag::any};
   const auto destination = matrix(p.m(), p.n(), p.c.dtype(), false);
   const auto bias = matrix(1, p.n(), DType::kF32, false);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (p.accumulate) {
-    dnnl::post_ops sum;
-    sum.append_sum(1.0f);
-    attributes.set_post_ops(sum);
-  }
-  const dnnl::engine& engine = onednn.engine();
-  plan_for_threads(onednn.threads());
-  const auto plan = plan_product(engine, source, weights, p.bias.empty() ? nullptr : &bias,
-                                 destination, attributes);
-  PreparedPrimitive prepared;
-  prepared.primitive = dnnl::matmul(plan);
-  const auto without_memory = [&](const memory::desc& desc) {
-    return memory(desc, engine, DNNL_MEMORY_NONE);
-  };
-  prepared.arguments = {{DNNL_ARG_SRC, without_memory(source)},
-                        {DNNL_ARG_WEIGHTS, without_memory(plan.weights_desc())},
-                        {DNNL_ARG_DST, without_memory(destination)},
-                        {DNNL_ARG_SCRATCHPAD, without_memory(plan.scratchpad_desc())}};
-  if (!p.bias.empty()) prepared.arguments.emplace(DNNL_ARG_BIAS, without_memory(bias));
-  prepared.scratchpad_bytes = static_cast<int64_t>(plan.scratchpad_desc().get_size());
-  return prepared;
+  return onednn.prepare_product({.source = source,
+                                 .weights = weights,
+                                 .destination = destination,
+                                 .bias = p.bias.empty() ? nullptr : &bias,
+                                 .accumulate = p.accumulate});
 }
 
 const void* packed_weights(OnednnStream& onednn, const MatrixProduct& p,
@@ -81,6 +61,7 @@ const void* packed_weights(OnednnStream& onednn, const MatrixProduct& p,
 
 void run(Context& context, const MatrixProduct& p) {
   OnednnStream& onednn = context.onednn();
+  ONEBIT_INVARIANT(onednn.packed_weights().quantised(p.b.raw()) == nullptr);
   const bool packs = onednn.packed_weights().covers(p.b.raw());
   const auto key = key_of(p, packs);
   PreparedPrimitive* prepared = onednn.find_primitive(key);

@@ -90,11 +90,21 @@ void add_program(metrics::TextTable& table, const costs::ProgramFacts& program) 
       {"threads per rank", fmt::format("{} for one rank on this machine", program.threads)});
 }
 
+// What predictions with --compute int8 gain.
+std::string int8_speed(const costs::ProgramFacts& program) {
+  if (program.int8 <= 0) return "not possible: " + program.int8_problem;
+  std::string text = fmt::format("{:.0f} GOP/s, {:.1f} times f32", program.int8 * 1e-9,
+                                 program.int8 / program.f32);
+  if (program.bf16 > 0) text += fmt::format(", {:.1f} times bf16", program.int8 / program.bf16);
+  return text + " (predictions with --compute int8)";
+}
+
 void add_speed(metrics::TextTable& table, const costs::ProgramFacts& program) {
   table.add_title("Measured with these threads");
   table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", program.f32 * 1e-9)});
   table.add_row({"products, bf16",
                  program.bf16 > 0 ? fmt::format("{:.0f} GFLOP/s", program.bf16 * 1e-9) : "as f32"});
+  table.add_row({"products, int8", int8_speed(program)});
   table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", program.memory * 1e-9)});
 }
 
@@ -204,7 +214,7 @@ void add_doctor(commands::Command program, commands::Action& chosen) {
       .check(commands::whole_between(0, commands::kMaxThreads))
       .capture_default_str();
   command.add_flag("--quick", given->quick,
-                   "Skip the measurements (they take 2 seconds, with hosts one second per host)");
+                   "Skip the measurements (they take 2.5 seconds, with hosts one second per host)");
   command.add_flag(cluster::kJsonOption, given->json,
                    "Print everything that needs no measurement as JSON, for programs");
   command.add_option("--output", given->output,

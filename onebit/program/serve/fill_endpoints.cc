@@ -31,7 +31,7 @@ class FillEndpoints : public Endpoints {
             work.masks[part.index] = filler_.fill(work.texts[part.index], work.top);
           }
         }) {
-    if (options.compute == DType::kBF16) {
+    if (options.compute && options.compute != DType::kF32) {
       log_info("{}: masked words are computed in f32", folder.string());
     }
   }

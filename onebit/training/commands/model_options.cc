@@ -1,6 +1,7 @@
 #include "onebit/training/commands/model_options.h"
 
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/training/model_folder.h"
 
 namespace onebit::commands {
 
@@ -28,12 +29,15 @@ void add_compute_option(Command command, std::optional<DType>& compute) {
           "--compute",
           [&compute](const std::string& name) {
             compute.reset();
-            if (name != "auto") compute = name == "bf16" ? DType::kBF16 : DType::kF32;
+            for (const DType type : {DType::kF32, DType::kBF16, training::kInt8}) {
+              if (name == training::compute_name(type)) compute = type;
+            }
           },
           "Type of the computation: f32, or bf16, which is less exact, faster where the processor "
-          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device. auto is bf16 "
-          "on CUDA devices and f32 on CPUs")
-      .check(one_of({"auto", "f32", "bf16"}))
+          "multiplies bf16 (onebit doctor), and many times faster on a CUDA device, or int8, on "
+          "CPUs: weights and the inputs of products rounded to 8 bits, which is fastest and least "
+          "exact. auto is bf16 on CUDA devices and f32 on CPUs")
+      .check(one_of({"auto", "f32", "bf16", "int8"}))
       .default_str("auto");
 }
 

@@ -19,8 +19,10 @@ struct ProgramFacts {
   bool native_bf16 = false;           // the processor multiplies bf16 itself
   std::string onednn_limit;           // ONEDNN_MAX_CPU_ISA or its old name, where set
   std::optional<int> openmp_threads;  // OMP_NUM_THREADS, where set
-  // Operations per second of products in f32 and bf16, bytes per second of copies, 0 if unknown.
-  double f32 = 0, bf16 = 0, memory = 0;
+  std::string int8_problem;           // why products of int8 are not possible, "" if they are
+  // Operations per second of products in f32, bf16 and int8, bytes per second of copies, 0 if
+  // unknown.
+  double f32 = 0, bf16 = 0, int8 = 0, memory = 0;
 };
 
 // One sentence for each finding: what looks wrong, and what to do.

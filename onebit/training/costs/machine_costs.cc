@@ -14,6 +14,8 @@
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/machine.h"
+#include "onebit/math/device/constant_weights.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/math/tensor/tensor.h"
 #include "onebit/training/costs/step_costs.h"
@@ -39,15 +41,38 @@ double fastest(Context& context, double seconds, const std::function<void()>& ru
 
 }  // namespace
 
+namespace {
+
+struct Product {
+  static constexpr int64_t kRows = 1024, kIn = 768, kOut = 3072;
+
+  Product(Context& context, DType type)
+      : x(Tensor::zeros(context.device(), type, {kRows, kIn})),
+        weight(Tensor::zeros(context.device(), type, {kOut, kIn})),
+        y(Tensor::zeros(context.device(), type, {kRows, kOut})) {}
+
+  double operations_per_second(Context& context, double seconds) const {
+    const double best = fastest(context, seconds, [&] {
+      ops::linear(context, {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
+    });
+    return 2.0 * kRows * kIn * kOut / best;
+  }
+
+  Tensor x, weight, y;
+};
+
+}  // namespace
+
 double measure_product(Context& context, DType type, double seconds) {
-  constexpr int64_t kRows = 1024, kIn = 768, kOut = 3072;
-  const Tensor x = Tensor::zeros(context.device(), type, {kRows, kIn});
-  const Tensor weight = Tensor::zeros(context.device(), type, {kOut, kIn});
-  const Tensor y = Tensor::zeros(context.device(), type, {kRows, kOut});
-  const double best = fastest(context, seconds, [&] {
-    ops::linear(context, {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
-  });
-  return 2.0 * kRows * kIn * kOut / best;
+  return Product(context, type).operations_per_second(context, seconds);
+}
+
+double measure_int8_product(Context& context, double seconds) {
+  const Product product(context, DType::kF32);
+  const View weight = product.weight.view();
+  const ConstantWeights promise(context, weight.raw(), weight.size_bytes());
+  ONEBIT_INVARIANT(ops::quantise_constant_weight(context, weight));
+  return product.operations_per_second(context, seconds);
 }
 
 double measure_memory(Context& context, double seconds) {

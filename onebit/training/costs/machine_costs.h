@@ -22,6 +22,10 @@ namespace onebit::costs {
 // that fit into `seconds`.
 double measure_product(Context& context, DType type, double seconds);
 
+// The same with operands rounded to 8 bits (ops/int8_linear.h), rounding included. The device must
+// have such products.
+double measure_int8_product(Context& context, double seconds);
+
 // Bytes per second, read and written, of copying buffers far larger than caches with all threads of
 // the context: the fastest of the runs that fit into `seconds`. CPU contexts only.
 double measure_memory(Context& context, double seconds);

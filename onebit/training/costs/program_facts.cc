@@ -9,6 +9,7 @@
 #include "onebit/ground/base/number.h"
 #include "onebit/math/device/libraries.h"
 #include "onebit/math/device/memory.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/training/costs/machine_costs.h"
 
@@ -37,7 +38,8 @@ ProgramFacts program_facts(Context& context) {
           .cuda_devices = memory::cuda_device_count(),
           .native_bf16 = ops::bf16_is_native(context),
           .onednn_limit = limit == "ALL" || limit == "DEFAULT" ? "" : limit,
-          .openmp_threads = openmp_threads()};
+          .openmp_threads = openmp_threads(),
+          .int8_problem = ops::why_no_int8(context)};
 }
 
 void measure_speed(Context& context, ProgramFacts& program) {
@@ -45,6 +47,9 @@ void measure_speed(Context& context, ProgramFacts& program) {
   program.f32 = measure_product(context, DType::kF32, kSeconds);
   if (program.native_bf16) {
     program.bf16 = measure_product(context, DType::kBF16, kSeconds);
+  }
+  if (program.int8_problem.empty()) {
+    program.int8 = measure_int8_product(context, kSeconds);
   }
   program.memory = measure_memory(context, kSeconds);
 }

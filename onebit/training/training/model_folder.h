@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/data/formats/hugging_face_folder.h"
@@ -91,11 +92,17 @@ formats::MatchReport load_values(ParameterTable& table, const Path& model_folder
 // takes many times as long, and f32 on CPUs.
 DType usual_compute_type(Device device);
 
+// The type to compute in with which a model multiplies bytes (ops/int8_linear.h) and does the rest
+// in f32. Only CPUs compute so, never unasked, and only predictions.
+inline constexpr DType kInt8 = DType::kU8;
+// "f32", "bf16" or "int8".
+std::string_view compute_name(DType compute);
+
 // Allocates `table` to compute in `compute`, or without it in the device's usual type, which is
 // logged unless it is f32, and loads the values of every entry, as load_values()
 // does, in the form in which predictions read them: memory that they do not read is given back, so
 // table.values() is incomplete afterwards. The values must not change while the result lives, and
-// the context must outlive it.
+// the context must outlive it. Error: kInt8 where the device or the processor cannot.
 [[nodiscard]] ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                                  std::optional<DType> compute,
                                                  const Path& model_folder,

@@ -10,6 +10,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/ops/elementwise.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -118,11 +119,18 @@ void forget(const View& view) {
   memory::forget(view.device(), view.raw(), view.size_bytes());
 }
 
+// A matrix that products read in a form of its own. True: its memory is read no more.
+bool pack(Context& context, const ConstView& matrix, bool is_rounded) {
+  if (is_rounded && ops::quantise_constant_weight(context, matrix)) return true;
+  return ops::pack_constant_weight(context, matrix);
+}
+
 // Reads a parameter in the form in which predictions read it: of a matrix that is only multiplied
-// the packed copy, of a lookup table the compute copy, of others the values and their compute copy.
+// the packed copy, which may be `rounded` to int8, of a lookup table the compute copy, of others the values and their compute copy.
 // The rest of its memory is given back.
 void read_for_inference(Context& context, const ParameterTable& table, int parameter,
-                        std::span<const ParameterEntry> entries, ValueReader& reader) {
+                        bool rounded, std::span<const ParameterEntry> entries,
+                        ValueReader& reader) {
   const Parameter& placed = table.parameters()[static_cast<size_t>(parameter)];
   const bool is_cast = table.compute_type() != DType::kF32;
   const bool keeps_values = !placed.declaration.only_multiplied && !placed.declaration.lookup;
@@ -143,9 +151,7 @@ void read_for_inference(Context& context, const ParameterTable& table, int param
     });
   }
   const View computed = table.compute_value(parameter);
-  if (placed.declaration.only_multiplied && ops::pack_constant_weight(context, computed)) {
-    forget(computed);
-  }
+  if (placed.declaration.only_multiplied && pack(context, computed, rounded)) forget(computed);
 }
 
 }  // namespace
@@ -162,9 +168,20 @@ DType usual_compute_type(Device device) {
   return device.is_cpu() ? DType::kF32 : DType::kBF16;
 }
 
+std::string_view compute_name(DType compute) {
+  return compute == kInt8 ? "int8" : name_of(compute);
+}
+
 ConstantWeights load_for_inference(Context& context, ParameterTable& table,
                                    std::optional<DType> compute, const Path& model_folder,
                                    const formats::MatchRules& rules) {
+  const bool rounded = compute == kInt8;
+  if (rounded) {
+    const std::string why = ops::why_no_int8(context);
+    require(why.empty(), "{}: int8 is not possible: {}; use --compute f32 or bf16",
+            model_folder.string(), why);
+    compute = DType::kF32;
+  }
   const DType type = compute.value_or(usual_compute_type(context.device()));
   if (!compute && type != DType::kF32) {
     log_info("{}: computes in {}, as is usual on this device (--compute f32 is exact and slower)",
@@ -182,7 +199,7 @@ ConstantWeights load_for_inference(Context& context, ParameterTable& table,
       return entry.parameter != parameter;
     });
     const auto count = static_cast<size_t>(end - rest.begin());
-    read_for_inference(context, table, parameter, rest.first(count), reader);
+    read_for_inference(context, table, parameter, rounded, rest.first(count), reader);
     rest = rest.subspan(count);
   }
   return weights;
