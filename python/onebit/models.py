@@ -3,8 +3,8 @@
 A folder is one of Hugging Face's, a checkpoint of onebit, or the folder of a run, whose latest
 checkpoint is then used. Every model computes without Python's lock. One object makes one call at a
 time, whichever threads call it. `threads` is the number of cores that a call uses, by default all.
-`compute` is "f32", "bf16" (on processors with bf16 instructions about twice as fast) or "auto", the
-type of the device. Errors in folders and texts are `onebit.Error`.
+`compute` is "f32", "bf16" (on processors with bf16 instructions about twice as fast), "int8" (on
+processors with VNNI faster still, and less exact) or "auto", the type of the device. Errors in folders and texts are `onebit.Error`.
 """
 
 from __future__ import annotations

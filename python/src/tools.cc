@@ -281,9 +281,11 @@ std::string doctor(bool measures, int threads) {
   facts.erase("program_checksum");  // of the interpreter
   facts["threads"] = program.threads;
   facts["native_bf16"] = program.native_bf16;
+  facts["int8"] = program.int8_problem.empty();
   if (measures) {
     facts["f32_operations_per_second"] = program.f32;
     facts["bf16_operations_per_second"] = program.bf16;
+    facts["int8_operations_per_second"] = program.int8;
     facts["memory_bytes_per_second"] = program.memory;
   }
   facts["problems"] = costs::concerns(read_machine(), program);

@@ -3,6 +3,7 @@
 #include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -96,6 +97,11 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   ClassifyPredictor in_bf16(context, given.output,
                             {.max_sequence_length = 24, .batch = 2, .compute = DType::kBF16});
   finetune::expect_near_but_rounded(in_bf16.outputs(examples.all, false), all);
+  if (ops::why_no_int8(context).empty()) {
+    ClassifyPredictor in_int8(context, given.output,
+                              {.max_sequence_length = 24, .batch = 2, .compute = training::kInt8});
+    finetune::expect_near_but_rounded(in_int8.outputs(examples.all, false), all);
+  }
   for (size_t i = 0; i < examples.all.size(); ++i) {
     const int32_t label = metrics::best_class(std::span<const float>(all).subspan(3 * i, 3));
     EXPECT_EQ(predictor.labels()[static_cast<size_t>(label)], examples.all[i].label.text);

@@ -1,4 +1,4 @@
-// Compares a model's outputs in bf16 with those in f32.
+// Compares a model's outputs in bf16 or int8 with those in f32.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,12 +8,13 @@
 
 namespace onebit::finetune {
 
-// Outputs in bf16 must differ from those in f32 by rounding to 8 bits, but not be equal.
-inline void expect_near_but_rounded(const std::vector<float>& bf16, const std::vector<float>& f32) {
-  ASSERT_EQ(bf16.size(), f32.size());
+// Outputs must differ from those in f32 by rounding to 8 bits, but not be equal.
+inline void expect_near_but_rounded(const std::vector<float>& rounded,
+                                    const std::vector<float>& f32) {
+  ASSERT_EQ(rounded.size(), f32.size());
   double difference = 0, square = 0;
   for (size_t i = 0; i < f32.size(); ++i) {
-    difference += std::pow(bf16[i] - f32[i], 2);
+    difference += std::pow(rounded[i] - f32[i], 2);
     square += std::pow(f32[i], 2);
   }
   EXPECT_GT(difference, 0);

@@ -4,6 +4,7 @@
 #include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/apps/squad/squad_task.h"
 #include "onebit/data/formats/encoder_config_file.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -111,6 +112,10 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
               testing::HasSubstr("sequence length of 384 was requested, the model has 128"));
   SquadPredictor in_bf16(context, given.output, DType::kBF16);
   EXPECT_EQ(in_bf16.ask(kContext, "Since when?", prediction).text, "1851");
+  if (ops::why_no_int8(context).empty()) {
+    SquadPredictor in_int8(context, given.output, training::kInt8);
+    EXPECT_EQ(in_int8.ask(kContext, "Since when?", prediction).text, "1851");
+  }
 }
 
 // The loss scale doubles at every update, so that many steps overflow and are skipped. They consume

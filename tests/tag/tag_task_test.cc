@@ -3,6 +3,7 @@
 #include "onebit/apps/tag/tag_prediction.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "tests/finetune/cuda_runs.h"
 #include "tests/finetune/family_runs.h"
 #include "tests/finetune/fine_tuning_test.h"
@@ -101,6 +102,12 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
       context, given.output,
       {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = DType::kBF16});
   finetune::expect_near_but_rounded(in_bf16.outputs(sentences.all), all);
+  if (ops::why_no_int8(context).empty()) {
+    TagPredictor in_int8(
+        context, given.output,
+        {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = training::kInt8});
+    finetune::expect_near_but_rounded(in_int8.outputs(sentences.all), all);
+  }
 }
 
 TEST_F(TagTest, LearnsPlainTags) {

@@ -15,6 +15,7 @@
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/math/model/pretraining_model.h"
+#include "onebit/math/ops/int8_linear.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
@@ -198,7 +199,9 @@ TEST_F(ModelFolderTest, PredictionsHoldEachMatrixOnce) {
   }
   formats::write_safetensors(folder_ / "model.safetensors", tensors);
   Context context = Context::cpu(1);
-  for (const DType compute : {DType::kF32, DType::kBF16}) {
+  const bool has_int8 = ops::why_no_int8(context).empty();
+  for (const DType compute : {DType::kF32, DType::kBF16, kInt8}) {
+    if (compute == kInt8 && !has_int8) continue;
     ParameterTable table;
     for (const std::string& name : kSomeNames) {
       table.add({.name = name, .shape = {kRows, kColumns}, .only_multiplied = true});
@@ -210,7 +213,7 @@ TEST_F(ModelFolderTest, PredictionsHoldEachMatrixOnce) {
     const int64_t elements = kRows * kColumns;
     EXPECT_LE(peak_bytes() - before,
               std::ssize(kSomeNames) * elements * size_bytes_of(compute) + 4 * elements * 4)
-        << name_of(compute);
+        << compute_name(compute);
   }
 }
 
@@ -229,6 +232,11 @@ TEST_F(ModelFolderTest, APredictionComputesInTheUsualTypeOfItsDevice) {
   };
   EXPECT_EQ(type_with(std::nullopt), DType::kF32);
   EXPECT_EQ(type_with(DType::kBF16), DType::kBF16);
+  if (const std::string why = ops::why_no_int8(context); why.empty()) {
+    EXPECT_EQ(type_with(kInt8), DType::kF32) << "all but products";
+  } else {
+    EXPECT_THAT(message_of([&] { type_with(kInt8); }), HasSubstr(why));
+  }
 }
 
 }  // namespace
