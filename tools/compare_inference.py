@@ -64,7 +64,8 @@ class Onebit:
             [self.given.program, "embed", "encode", "--model", self.given.model, "--input", source,
              "--output", output, "--device", "cpu", "--threads", str(self.given.threads),
              "--compute", self.compute, "--batch", str(batch), "--max-sequence-length",
-             str(LENGTH), "--normalize", "--log-level", "error"], env=self.environment)
+             str(LENGTH), "--normalize", "--log-level", "error"], env=self.environment,
+            stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:

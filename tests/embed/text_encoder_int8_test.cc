@@ -6,8 +6,8 @@
 #include <span>
 
 #include "onebit/apps/embed/text_encoder.h"
+#include "onebit/data/corpus/token_store.h"
 #include "onebit/math/ops/int8_linear.h"
-#include "tests/base/temporary_folder.h"
 #include "tests/finetune/model_folders.h"
 #include "tests/finetune/small_corpus.h"
 
@@ -39,22 +39,22 @@ class TextEncoderInt8Test : public ::testing::Test {
     return all;
   }
 
+  finetune::SmallCorpus corpus_;
   Context context_ = Context::cpu(2);
 };
 
 // The families differ in what they multiply: gated feed-forward parts, layers without a bias,
 // rotary positions, windows, norms before the parts.
 TEST_F(TextEncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
-  const TemporaryFolder folder;
-  const auto vocabulary = std::make_shared<text::Vocabulary>(
-      text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
+  const auto vocabulary = corpus::TokenStore(corpus_.train()).vocabulary();
   const std::vector<finetune::Example> all = texts();
   for (const formats::Family& family : formats::families()) {
     const std::string name(family.model_type);
     SCOPED_TRACE(name);
-    const auto config = finetune::write_model_of(family, folder / name, vocabulary);
-    TextEncoder exact(context_, folder / name, {.normalize = true, .compute = DType::kF32});
-    TextEncoder rounded(context_, folder / name, {.normalize = true, .compute = training::kInt8});
+    const Path folder = corpus_.folder(name);
+    const auto config = finetune::write_model_of(family, folder, vocabulary);
+    TextEncoder exact(context_, folder, {.normalize = true, .compute = DType::kF32});
+    TextEncoder rounded(context_, folder, {.normalize = true, .compute = training::kInt8});
     const std::vector<float> wanted = exact.vectors(all), got = rounded.vectors(all);
     ASSERT_EQ(got.size(), wanted.size());
     EXPECT_NE(got, wanted) << "nothing was rounded";
@@ -71,19 +71,18 @@ TEST_F(TextEncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
 
 // Sums of integers do not depend on how products are computed.
 TEST_F(TextEncoderInt8Test, AVectorDoesNotDependOnTheOtherTexts) {
-  const TemporaryFolder folder;
-  const auto vocabulary = std::make_shared<text::Vocabulary>(
-      text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
-  finetune::write_model_of(formats::find_family("bert", ""), folder / "bert", vocabulary);
+  const auto vocabulary = corpus::TokenStore(corpus_.train()).vocabulary();
+  const Path folder = corpus_.folder("bert");
+  finetune::write_model_of(formats::find_family("bert", ""), folder, vocabulary);
   const std::vector<finetune::Example> all = texts();
-  TextEncoder together(context_, folder / "bert", {.batch = 64, .compute = training::kInt8});
+  TextEncoder together(context_, folder, {.batch = 64, .compute = training::kInt8});
   const std::vector<float> wanted = together.vectors(all);
   for (const int64_t batch : {1, 3, 7}) {
-    TextEncoder encoder(context_, folder / "bert", {.batch = batch, .compute = training::kInt8});
+    TextEncoder encoder(context_, folder, {.batch = batch, .compute = training::kInt8});
     EXPECT_EQ(encoder.vectors(all), wanted) << batch;
   }
   Context other = Context::cpu(1);
-  TextEncoder alone(other, folder / "bert", {.compute = training::kInt8});
+  TextEncoder alone(other, folder, {.compute = training::kInt8});
   EXPECT_EQ(alone.vectors(all), wanted);
 }
 

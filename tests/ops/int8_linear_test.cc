@@ -23,8 +23,8 @@ namespace {
 
 using reference::Matrix;
 
-// A row of numbers as multiples of a scale, as int8_linear.h defines them. Which multiple is nearest
-// is decided in f32, so that the reference rounds as the operation does.
+// A row of numbers as multiples of a scale, as int8_linear.h defines them. The nearest multiple is
+// chosen in f32, so that the reference rounds as the operation does.
 struct RoundedRow {
   double scale = 0;
   std::vector<double> multiples;

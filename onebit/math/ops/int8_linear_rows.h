@@ -30,11 +30,11 @@ struct QuantiseInput {
 struct DequantiseSums {
   float* y;  // [rows, columns]  i32 before, f32 after
   int64_t rows, columns;
-  const float* scales;          // [rows]
-  const int32_t* zeros;         // [rows]
-  const float* weight_scales;   // [columns]
-  const int32_t* weight_sums;   // [columns]
-  const float* bias;            // [columns], or null
+  const float* scales;         // [rows]
+  const int32_t* zeros;        // [rows]
+  const float* weight_scales;  // [columns]
+  const int32_t* weight_sums;  // [columns]
+  const float* bias;           // [columns], or null
 };
 
 namespace cpu {

@@ -79,26 +79,24 @@ Scale scale_of(float range, float steps, bool is_finite) {
 }
 
 void quantise_weight(Context& context, const QuantiseWeight& a) {
-  for_parts(context, a.rows, grain_for(a.columns),
-            [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
-              for (int64_t row = begin; row < end; ++row) {
-                const float* weight = a.weight + row * a.columns;
-                int8_t* values = a.values + row * a.columns;
-                const Extremes range = extremes_of(weight, a.columns);
-                const Scale scale =
-                    scale_of(std::max(-range.least, range.most), 127, range.is_finite);
-                const Vector inverse = set(scale.inverse);
-                Integers sum = hn::Zero(I32());
-                for_lanes(a.columns, [&](int64_t i, auto lanes) HWY_ATTR {
-                  const Integers value =
-                      hn::NearestInt(hn::Mul(load(weight + i, lanes), inverse));
-                  sum = hn::Add(sum, value);
-                  store_bytes(value, values + i, lanes);
-                });
-                a.scales[row] = scale.scale;
-                a.sums[row] = hn::GetLane(hn::SumOfLanes(I32(), sum));
-              }
-            });
+  for_parts(
+      context, a.rows, grain_for(a.columns), [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+        for (int64_t row = begin; row < end; ++row) {
+          const float* weight = a.weight + row * a.columns;
+          int8_t* values = a.values + row * a.columns;
+          const Extremes range = extremes_of(weight, a.columns);
+          const Scale scale = scale_of(std::max(-range.least, range.most), 127, range.is_finite);
+          const Vector inverse = set(scale.inverse);
+          Integers sum = hn::Zero(I32());
+          for_lanes(a.columns, [&](int64_t i, auto lanes) HWY_ATTR {
+            const Integers value = hn::NearestInt(hn::Mul(load(weight + i, lanes), inverse));
+            sum = hn::Add(sum, value);
+            store_bytes(value, values + i, lanes);
+          });
+          a.scales[row] = scale.scale;
+          a.sums[row] = hn::GetLane(hn::SumOfLanes(I32(), sum));
+        }
+      });
 }
 
 void quantise_input(Context& context, const QuantiseInput& a) {
@@ -114,8 +112,7 @@ void quantise_input(Context& context, const QuantiseInput& a) {
                 const int32_t whole_zero = range.is_finite ? static_cast<int32_t>(zero) : 0;
                 const Integers zeros = hn::Set(I32(), whole_zero);
                 for_lanes(a.columns, [&](int64_t i, auto lanes) HWY_ATTR {
-                  const Integers value =
-                      hn::NearestInt(hn::Mul(load(x + i, lanes), inverse));
+                  const Integers value = hn::NearestInt(hn::Mul(load(x + i, lanes), inverse));
                   store_bytes(hn::Add(value, zeros), values + i, lanes);
                 });
                 a.scales[row] = scale.scale;
@@ -135,8 +132,8 @@ void dequantise_sums(Context& context, const DequantiseSums& a) {
                   const Integers shift = hn::Mul(zeros, load_integers(a.weight_sums + i, lanes));
                   const Integers sum = hn::Sub(load_integers(y + i, lanes), shift);
                   const Vector scaled = hn::Mul(hn::ConvertTo(F32(), sum), scale);
-                  const Vector bias = a.bias == nullptr ? kernels::HWY_NAMESPACE::zero()
-                                                        : load(a.bias + i, lanes);
+                  const Vector bias =
+                      a.bias == nullptr ? kernels::HWY_NAMESPACE::zero() : load(a.bias + i, lanes);
                   store(hn::MulAdd(scaled, load(a.weight_scales + i, lanes), bias), y + i, lanes);
                 });
               }

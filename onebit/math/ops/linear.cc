@@ -91,8 +91,8 @@ void linear(Context& context, const Linear& a) {
   check.optional("bias", a.bias, bias_type(context, a.bias, a.y.dtype()), {out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
   if (is_quantised(context, a.weight.raw())) {
-    return int8_linear(
-        context, {.x = a.x, .weight = a.weight, .bias = a.bias, .activation = {}, .y = a.y});
+    return int8_linear(context,
+                       {.x = a.x, .weight = a.weight, .bias = a.bias, .activation = {}, .y = a.y});
   }
   make(context, forward_product(a.x, a.weight, a.bias, a.y));
 }

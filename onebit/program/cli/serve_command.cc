@@ -78,9 +78,9 @@ int run(const Arguments& given) {
   const Device device = models.front().context->device();
   const DType compute = options.compute.value_or(training::usual_compute_type(device));
   service_options.device = name_of(device.type);
-  service_options.compute = compute == training::kInt8   ? "int8"
-                            : compute == DType::kF32 ? "float32"
-                                                     : "bfloat16";
+  service_options.compute = compute == training::kInt8 ? "int8"
+                            : compute == DType::kF32   ? "float32"
+                                                       : "bfloat16";
   serve::Service service(service_options, std::move(models), metrics);
   serve::HttpServerOptions http;
   http.host = given.host;
