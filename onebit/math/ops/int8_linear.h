@@ -1,9 +1,9 @@
-// Dense layers whose operands are rounded to 8 bits, for predictions. Weights are rounded once, each
-// row [in] of a weight on its own, which is a column of the product: w = scale * s8. Inputs are
-// rounded in each product, each row on its own, so that a row's result does not depend on the
-// others: x = scale * (u8 - zero). The range of a row reaches from its smallest to its largest
-// number, since an activation such as GELU yields hardly any negative ones. Sums are exact 32-bit
-// integers. Everything else is f32.
+// Dense layers whose operands are rounded to 8 bits, for predictions. Weights are rounded once,
+// each row [in] on its own, which is a column of the product: w = scale * s8. Inputs are rounded in
+// each product, each row on its own, so that a row's result does not depend on the others:
+// x = scale * (u8 - zero). The range of a row reaches from its smallest to its largest number,
+// since an activation such as GELU yields hardly any negative ones. Sums are exact 32-bit integers.
+// Everything else is f32.
 #pragma once
 
 #include <optional>

@@ -126,8 +126,8 @@ bool pack(Context& context, const ConstView& matrix, bool is_rounded) {
 }
 
 // Reads a parameter in the form in which predictions read it: of a matrix that is only multiplied
-// the packed copy, `rounded` to int8 or not, of a lookup table the compute copy, of others the values
-// and their compute copy. The rest of its memory is given back.
+// the packed copy, `rounded` to int8 or not, of a lookup table the compute copy, of others the
+// values and their compute copy. The rest of its memory is given back.
 void read_for_inference(Context& context, const ParameterTable& table, int parameter, bool rounded,
                         std::span<const ParameterEntry> entries, ValueReader& reader) {
   const Parameter& placed = table.parameters()[static_cast<size_t>(parameter)];
