@@ -193,7 +193,7 @@ def main():
         for rival in rivals:
             for kind, (texts, batch) in texts_of.items():
                 if batch is None:
-                    rival.tune(kind, texts[:64])
+                    rival.tune(kind, texts[:32])
             print(f"{rival.name}: best batches {rival.batch}", flush=True)
     programs = types + rivals
     kept = print_quality(programs, paragraphs, questions, answers)
