@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "onebit/apps/embed/text_encoder.h"
 #include "onebit/data/corpus/token_store.h"

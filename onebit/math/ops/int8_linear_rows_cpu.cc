@@ -2,7 +2,9 @@
 #define HWY_TARGET_INCLUDE "onebit/math/ops/int8_linear_rows_cpu.cc"
 #include "hwy/foreach_target.h"
 //
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "onebit/math/kernels/cpu_op.h"
