@@ -45,13 +45,19 @@ SENTENCE_FOLDERS = [
      b' "type": "sentence_transformers.models.Pooling"}]',
      b'{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}',
      b'{"max_seq_length": 256, "do_lower_case": false}',
-     b'{"prompts": {"query": "q: "}, "default_prompt_name": "query"}', b""),
+     b'{"prompts": {"query": "q: "}, "default_prompt_name": "query"}', b"", b""),
     (b'[{"type": "sentence_transformers.base.modules.transformer.Transformer"},'
      b' {"type": "sentence_transformers.x.Pooling", "path": "1_Pooling"},'
      b' {"type": "sentence_transformers.x.Normalize", "path": "2_Normalize"}]',
      b'{"embedding_dimension": 8, "pooling_mode": "mean", "include_prompt": true}',
      b'{"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}',
-     b'{"similarity_fn_name": "cosine", "model_type": "x"}', b'{"model_max_length": 64}'),
+     b'{"similarity_fn_name": "cosine", "model_type": "x"}', b'{"model_max_length": 64}', b""),
+    (b'[{"type": "sentence_transformers.models.Transformer"},'
+     b' {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},'
+     b' {"type": "sentence_transformers.models.Dense", "path": "2_Dense"}]',
+     b'{"pooling_mode": ["cls", "max"], "include_prompt": false}', b"{}", b'{"truncate_dim": 4}',
+     b"", b'{"in_features": 4, "out_features": 2, "bias": false, "use_residual": true,'
+     b' "activation_function": "torch.nn.modules.linear.Identity"}'),
 ]
 # The first byte selects the format: CoNLL, CoNLL-U, JSON lines.
 SENTENCES = [

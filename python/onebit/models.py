@@ -34,18 +34,22 @@ class Encoder:
         max_sequence_length: int | None = None,
         pooling: str | None = None,
         normalize: bool | None = None,
+        dimensions: int | None = None,
         prompt: str | None = None,
         batch_size: int = 32,
         compute: str = "f32",
         threads: int | None = None,
     ) -> None:
-        """Loads the model. `pooling` is "mean" or "cls", and `prompt` the name of one of the
-        folder's prompts (`prompt_names`), or the text itself."""
+        """Loads the model. `pooling` is "mean", "cls" or another word of sentence-transformers, or
+        several joined by "+". `dimensions` keeps the first numbers of each vector, which is then
+        normalized. `prompt` is the name of one of the folder's prompts (`prompt_names`), or the
+        text itself."""
         self._model = _core.Encoder(
             arguments.path(folder, "folder"),
             arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),
             arguments.maybe(arguments.text, pooling, "pooling"),
             arguments.maybe(arguments.flag, normalize, "normalize"),
+            arguments.maybe(arguments.whole, dimensions, "dimensions"),
             arguments.maybe(arguments.text, prompt, "prompt"),
             arguments.whole(batch_size, "batch_size"), arguments.text(compute, "compute"),
             arguments.maybe(arguments.small, threads, "threads"))
@@ -57,7 +61,7 @@ class Encoder:
     @property
     def dimensions(self) -> int:
         """The length of a vector."""
-        return self._model.hidden
+        return self._model.dimensions
 
     @property
     def description(self) -> str:

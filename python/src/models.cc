@@ -105,6 +105,7 @@ class Encoder : Computer {
     std::optional<int64_t> max_sequence_length;
     std::optional<std::string> pooling;
     std::optional<bool> normalize;
+    std::optional<int64_t> dimensions;
     std::optional<std::string> prompt;
     int64_t batch_size;
     std::string compute;
@@ -113,8 +114,9 @@ class Encoder : Computer {
       : Computer(threads) {
     embed::TextEncoderOptions options;
     options.max_sequence_length = checked_length(given.max_sequence_length);
-    if (given.pooling) options.pooling = pooling_of(*given.pooling);
+    if (given.pooling) options.pooling = formats::pooling_modes(*given.pooling);
     options.normalize = given.normalize;
+    options.dimensions = given.dimensions;
     options.prompt = given.prompt;
     options.batch = checked_batch(given.batch_size);
     options.compute = compute_type(given.compute);
@@ -126,20 +128,15 @@ class Encoder : Computer {
       const auto examples = examples_of(texts, std::nullopt);
       return examples.empty() ? std::vector<float>() : encoder_->vectors(examples);
     });
-    const size_t shape[] = {texts.size(), static_cast<size_t>(hidden())};
+    const size_t shape[] = {texts.size(), static_cast<size_t>(dimensions())};
     return array_of(std::move(vectors), shape);
   }
-  int64_t hidden() const { return encoder_->hidden(); }
+  int64_t dimensions() const { return encoder_->dimensions(); }
   std::string description() const { return encoder_->description(); }
   std::vector<std::string> prompt_names() const { return encoder_->prompt_names(); }
   int64_t truncated() const { return encoder_->cut(); }
 
  private:
-  static embed::Pooling pooling_of(const std::string& word) {
-    if (word == "mean") return embed::Pooling::kMean;
-    if (word == "cls") return embed::Pooling::kFirst;
-    fail("pooling is \"mean\" or \"cls\", not \"{}\"", word);
-  }
   std::unique_ptr<embed::TextEncoder> encoder_;
 };
 
@@ -271,17 +268,17 @@ void bind_models(nb::module_& module) {
           "__init__",
           [](Encoder* self, const std::string& folder, std::optional<int64_t> length,
              std::optional<std::string> pooling, std::optional<bool> normalize,
-             std::optional<std::string> prompt, int64_t batch_size, std::string compute,
-             std::optional<int> threads) {
+             std::optional<int64_t> dimensions, std::optional<std::string> prompt,
+             int64_t batch_size, std::string compute, std::optional<int> threads) {
             new (self) Encoder(folder,
-                               {length, std::move(pooling), normalize, std::move(prompt),
-                                batch_size, std::move(compute)},
+                               {length, std::move(pooling), normalize, dimensions,
+                                std::move(prompt), batch_size, std::move(compute)},
                                threads);
           },
           "folder"_a, "max_sequence_length"_a.none(), "pooling"_a.none(), "normalize"_a.none(),
-          "prompt"_a.none(), "batch_size"_a, "compute"_a, "threads"_a.none())
+          "dimensions"_a.none(), "prompt"_a.none(), "batch_size"_a, "compute"_a, "threads"_a.none())
       .def("encode", &Encoder::encode, "texts"_a)
-      .def_prop_ro("hidden", &Encoder::hidden)
+      .def_prop_ro("dimensions", &Encoder::dimensions)
       .def_prop_ro("description", &Encoder::description)
       .def_prop_ro("prompt_names", &Encoder::prompt_names)
       .def_prop_ro("truncated", &Encoder::truncated);

@@ -190,7 +190,10 @@ TEST(Convert, WhatIsMissingUnexpectedOrMisshapenIsListed) {
 TEST(Convert, HowVectorsAreMadeIsTakenWhereItIsSupported) {
   TemporaryFolder folder;
   const formats::SentenceFiles files{
-      .pooling = formats::SentencePooling::kFirst, .normalize = true, .max_sequence_length = 9};
+      .pooling = {formats::SentencePooling::kMax},
+      .dense = {{.inputs = 8, .outputs = 1, .weight = {1, 2, 3, 4, 5, 6, 7, 8}, .bias = {9}}},
+      .normalize = true,
+      .max_sequence_length = 9};
   formats::write_sentence_files(folder.path(), files, 8);
   const Path model = Changed().write(folder / "m.safetensors");
   convert(options_for(model, folder / "out"));

@@ -98,8 +98,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   for (const Path& folder : {given.output, given.output / "global_step60/model"}) {
     const auto sentence = formats::read_sentence_files(folder);
     ASSERT_TRUE(sentence.has_value()) << folder;
-    EXPECT_EQ(*sentence, (formats::SentenceFiles{.pooling = formats::SentencePooling::kMean,
-                                                 .normalize = true,
+    EXPECT_EQ(*sentence, (formats::SentenceFiles{.normalize = true,
                                                  .max_sequence_length = 16}));
   }
   EXPECT_THAT(read_file(given.output / "README.md"), HasSubstr("sentence-similarity"));
@@ -127,7 +126,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   EXPECT_EQ(best(summary, "triplet_accuracy"), 1);
   const auto sentence = formats::read_sentence_files(given.output);
   ASSERT_TRUE(sentence.has_value());
-  EXPECT_EQ(sentence->pooling, formats::SentencePooling::kFirst);
+  EXPECT_EQ(sentence->pooling, std::vector{formats::SentencePooling::kFirst});
   EXPECT_FALSE(sentence->normalize);
   EXPECT_FALSE(std::filesystem::exists(given.output / "2_Normalize"));
   // A run uses the settings in the folder of the model from which it starts.
@@ -137,6 +136,22 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   train(again);
   EXPECT_EQ(formats::read_sentence_files(again.output), sentence);
   EXPECT_LT(finetune::losses_in(again.output)[0], 0.5 * finetune::losses_in(given.output)[0]);
+}
+
+TEST_F(EmbedTest, WhatIsComputedAndNotTrainedIsNamed) {
+  finetune::FineTuningOptions given = options("run");
+  const Path model = training::find_model_folder(given.model);
+  const int64_t hidden = formats::read_encoder_config(model / "config.json").config.hidden_size;
+  formats::write_sentence_files(model, {.pooling = {formats::SentencePooling::kMax}}, hidden);
+  EXPECT_THAT(message_of([&] { train(given); }), HasSubstr("pools by max, which onebit computes"));
+  given.recipe.values["embed"] = {{"pooling", "lasttoken"}};
+  EXPECT_THAT(message_of([&] { train(given); }), HasSubstr("pools by lasttoken"));
+  given.recipe.values["embed"] = {{"pooling", "mean"}};
+  const auto size = static_cast<size_t>(hidden);
+  formats::write_sentence_files(
+      model,
+      {.dense = {{.inputs = hidden, .outputs = 1, .weight = std::vector<float>(size, 1)}}}, hidden);
+  EXPECT_THAT(message_of([&] { train(given); }), HasSubstr("a layer Dense after its pooling"));
 }
 
 // At its start, the run times a pass over a micro-batch, which takes part in the exchange of

@@ -24,8 +24,11 @@ TEST_P(ModelGradient, Embedding) {
   const auto weight_of = [](size_t sequence, size_t i) {
     return hashed(hash_of("embedding"), static_cast<uint32_t>(sequence * 100 + i));
   };
-  for (const Pooling pooling : {Pooling::kMean, Pooling::kFirst}) {
-    SCOPED_TRACE(pooling == Pooling::kMean ? "mean" : "first");
+  using formats::SentencePooling;
+  for (const SentencePooling mode : {SentencePooling::kMean, SentencePooling::kFirst}) {
+    SCOPED_TRACE(formats::word_of(mode));
+    const Pooling pooling{.modes = {mode}};
+    EXPECT_TRUE(EmbeddingModel::is_trainable(pooling));
     ParameterTable table;
     EmbeddingModel model(config_, pooling, table);
     fill_by_name(table, GetParam().compute);
@@ -45,7 +48,7 @@ TEST_P(ModelGradient, Embedding) {
         pass());
     model::ReferenceBert reference(config_, table);
     const auto loss = [&] {
-      const auto vectors = pooling == Pooling::kMean ? reference.mean_vectors(batch_, seed())
+      const auto vectors = mode == SentencePooling::kMean ? reference.mean_vectors(batch_, seed())
                                                      : reference.first_vectors(batch_, seed());
       double sum = 0;
       for (size_t s = 0; s < vectors.size(); ++s) {
@@ -63,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Model, ModelGradient, gradient_cases(), name_of_case);
 TEST(EmbeddingModel, HeadsHaveKnownNames) {
   ParameterTable table;
   const EmbeddingModel model(tiny_config(true), {}, table);
+  EXPECT_FALSE(EmbeddingModel::is_trainable({.modes = {formats::SentencePooling::kMax}}));
   expect_known(table);
 }
 

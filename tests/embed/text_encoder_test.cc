@@ -56,8 +56,53 @@ TEST_F(TextEncoderTest, APromptIsPutBeforeEveryText) {
 
   describe({.prompts = {{"query", "the king "}}, .pools_prompt = false});
   EXPECT_EQ(vector_of("went home", {}), plain);
-  EXPECT_THAT(message_of([&] { vector_of("went home", {.prompt = "query"}); }),
+  const std::vector<float> rest = vector_of("went home", {.prompt = "query"});
+  EXPECT_NE(rest, plain);
+  EXPECT_NE(rest, prompted);
+  // The tokens of the prompt, [CLS] among them.
+  Context context = Context::cpu(1);
+  EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of("the king "), 3);
+  EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of(""), 0);
+  EXPECT_THAT(message_of([&] {
+                vector_of("home", {.max_sequence_length = 3, .prompt = "query"});
+              }),
               HasSubstr("include_prompt"));
+}
+
+TEST_F(TextEncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
+  const int64_t hidden = shape_.hidden_size;
+  const std::vector<float> plain = vector_of("went home", {.normalize = false});
+  formats::DenseModule dense{.inputs = 2 * hidden,
+                             .outputs = 3,
+                             .activation = formats::DenseActivation::kIdentity,
+                             .weight = std::vector<float>(static_cast<size_t>(6 * hidden), 0)};
+  // The first numbers of the second part, the mean.
+  for (int64_t i = 0; i < 3; ++i) dense.weight[static_cast<size_t>((2 * i + 1) * hidden + i)] = 2;
+  using enum formats::SentencePooling;
+  formats::SentenceFiles files{.pooling = {kFirst, kMean}, .dense = {dense}, .normalize = false};
+  describe(files);
+  const std::vector<float> made = vector_of("went home", {});
+  ASSERT_EQ(made.size(), 3u);
+  for (size_t i = 0; i < made.size(); ++i) EXPECT_NEAR(made[i], 2 * plain[i], 1e-5);
+  EXPECT_THAT(TextEncoder(context_, folder(), {.dimensions = 2}).description(),
+              HasSubstr("first and mean of at most"));
+
+  std::vector<float> cut = {made[0], made[1]};
+  EXPECT_EQ(vector_of("went home", {.dimensions = 2}), cut);
+  to_unit_length(cut.data(), 2, cut.data());
+  EXPECT_EQ(vector_of("went home", {.normalize = true, .dimensions = 2}), cut);
+  files.dimensions = 2;
+  files.normalize = true;
+  std::filesystem::remove_all(folder() / "3_Normalize");
+  describe(files);
+  EXPECT_EQ(vector_of("went home", {}), cut);
+  EXPECT_EQ(vector_of("went home", {.dimensions = 3}).size(), 3u);
+  for (const int64_t wrong : {0, 4}) {
+    EXPECT_THAT(message_of([&] { vector_of("a", {.dimensions = wrong}); }),
+                HasSubstr("its vectors have 3 numbers"));
+  }
+  EXPECT_THAT(message_of([&] { vector_of("a", {.pooling = std::vector{kMean}}); }),
+              HasSubstr("the Dense module reads vectors of"));
 }
 
 // A folder of sentence-transformers is cut where sentence-transformers cuts it.

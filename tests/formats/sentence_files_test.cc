@@ -47,12 +47,24 @@ class SentenceFilesTest : public ::testing::Test {
 
 TEST_F(SentenceFilesTest, WhatIsWrittenIsRead) {
   EXPECT_FALSE(read_sentence_files(folder_.path()).has_value());
+  const DenseModule wide{.inputs = 32,
+                         .outputs = 2,
+                         .activation = DenseActivation::kGelu,
+                         .weight = std::vector<float>(64, 0.5F),
+                         .bias = {1, -2}};
+  const DenseModule narrow{.inputs = 2,
+                           .outputs = 2,
+                           .activation = DenseActivation::kIdentity,
+                           .has_residual = true,
+                           .weight = {1, 2, 3, 4}};
   for (const SentencePooling pooling : {SentencePooling::kMean, SentencePooling::kFirst}) {
     for (const bool normalize : {true, false}) {
       for (const int64_t length : {0, 128}) {
         const TemporaryFolder folder;
-        const SentenceFiles files{
-            .pooling = pooling, .normalize = normalize, .max_sequence_length = length};
+        SentenceFiles files{
+            .pooling = {pooling}, .normalize = normalize, .max_sequence_length = length};
+        if (length > 0) files.dense = {wide, narrow};
+        files.dimensions = length > 0 ? 1 : 0;
         write_sentence_files(folder.path(), files, 32);
         EXPECT_EQ(read_sentence_files(folder.path()), files);
         // sentence-transformers asks for the folders of all modules.
@@ -72,10 +84,9 @@ TEST_F(SentenceFilesTest, WhatIsWrittenIsRead) {
 TEST_F(SentenceFilesTest, PublishedFolders) {
   write_published();
   EXPECT_EQ(read_sentence_files(folder_.path()),
-            (SentenceFiles{
-                .pooling = SentencePooling::kMean, .normalize = true, .max_sequence_length = 256}));
+            (SentenceFiles{.normalize = true, .max_sequence_length = 256}));
   write("1_Pooling/config.json", R"({"embedding_dimension": 384, "pooling_mode": "cls"})");
-  EXPECT_EQ(read_sentence_files(folder_.path())->pooling, SentencePooling::kFirst);
+  EXPECT_EQ(read_sentence_files(folder_.path())->pooling, std::vector{SentencePooling::kFirst});
 }
 
 // The same modules, but other numbers than one vector of a text.
@@ -106,8 +117,7 @@ TEST_F(SentenceFilesTest, FoldersOfVersion6) {
     "model_type": "SentenceTransformer", "prompts": {"query": "query: ", "document": ""},
     "default_prompt_name": "query", "similarity_fn_name": "dot"})");
   write("tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 256})");
-  const SentenceFiles files{.pooling = SentencePooling::kMean,
-                            .normalize = false,
+  const SentenceFiles files{.normalize = false,
                             .max_sequence_length = 256,
                             .prompts = {{"query", "query: "}, {"document", ""}},
                             .default_prompt = "query",
@@ -180,17 +190,6 @@ TEST_F(SentenceFilesTest, ModulesAreInsideTheFolder) {
 
 TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   write_published();
-  write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
-  EXPECT_THAT(error(), HasSubstr("1_Pooling/config.json: pools by pooling_mode_max_tokens"));
-  write("1_Pooling/config.json",
-        R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
-  EXPECT_THAT(error(), HasSubstr("pooling_mode_cls_token and pooling_mode_mean_tokens"));
-  write("1_Pooling/config.json", "{}");
-  EXPECT_THAT(error(), HasSubstr("pools by nothing"));
-  write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": 1})");
-  EXPECT_THAT(error(), HasSubstr("pooling_mode_mean_tokens"));
-
-  write_published();
   write("config_sentence_transformers.json", R"({"default_prompt_name": "query"})");
   EXPECT_THAT(error(), HasSubstr("`default_prompt_name` is \"query\", which is not among"));
   write("config_sentence_transformers.json", R"({"prompts": {"query": 3}})");
@@ -205,14 +204,14 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error(), HasSubstr("transformer_task"));
   write("sentence_bert_config.json", R"({"query_length": 32})");
   EXPECT_THAT(error(), HasSubstr("`query_length` is 32"));
-  write("1_Pooling/config.json", R"({"pooling_mode": ["mean", "cls"]})");
-  EXPECT_THAT(error(), HasSubstr("pools by pooling_mode_mean_tokens and pooling_mode_cls_token"));
+  write("config_sentence_transformers.json", R"({"truncate_dim": -1})");
+  EXPECT_THAT(error(), HasSubstr("`truncate_dim`"));
 
   write_published();
   write("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": ""},
                             {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
-                            {"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
-  EXPECT_THAT(error(), HasSubstr("modules.json: the module Dense is not supported"));
+                            {"type": "sentence_transformers.models.LSTM", "path": "2_LSTM"}])");
+  EXPECT_THAT(error(), HasSubstr("modules.json: the module LSTM (2_LSTM) is not supported"));
   write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"}])");
   EXPECT_THAT(error(), HasSubstr("contains no Pooling module"));
   write("modules.json", R"([{"type": "sentence_transformers.models.BERT", "path": "0_BERT"},
@@ -248,13 +247,33 @@ TEST_F(SentenceFilesTest, OtherModulesAreNamed) {
               HasSubstr("modules.json: has the modules Transformer, Normalize, Pooling"));
   EXPECT_THAT(error_of({pooling, encoder}), HasSubstr("the modules Pooling, Transformer"));
   EXPECT_THAT(error_of({encoder, encoder, pooling}), HasSubstr("Transformer, Transformer"));
-  EXPECT_THAT(error_of({encoder, pooling, normalize, normalize}), HasSubstr("each once"));
+  EXPECT_THAT(error_of({encoder, pooling, normalize, normalize}), HasSubstr("once each"));
+  const Json dense = {{"type", models + "Dense"}, {"path", "2_Dense"}};
+  EXPECT_THAT(error_of({encoder, dense, pooling}), HasSubstr("Transformer, Dense, Pooling"));
+  EXPECT_THAT(error_of({encoder, pooling, normalize, dense}), HasSubstr("Pooling, Normalize, Dense"));
+  EXPECT_THAT(error_of({encoder, pooling, dense}), HasSubstr("2_Dense/config.json"));
   Json own = encoder;
   own["type"] = "custom_st.Transformer";
   EXPECT_THAT(error_of({own, pooling}), HasSubstr("the module custom_st.Transformer is not one"));
   Json with_arguments = encoder;
   with_arguments["kwargs"] = {"task"};
   EXPECT_THAT(error_of({with_arguments, pooling}), HasSubstr("`[0].kwargs` is [\"task\"]"));
+}
+
+TEST_F(SentenceFilesTest, DenseLayersFitEachOther) {
+  const DenseModule first{.inputs = 4, .outputs = 2, .weight = std::vector<float>(8, 1)};
+  SentenceFiles files{.dense = {first, first}};
+  const TemporaryFolder folder;
+  write_sentence_files(folder.path(), files, 4);
+  EXPECT_THAT(message_of([&] { read_sentence_files(folder.path()); }),
+              HasSubstr("3_Dense: reads vectors of 4 numbers, and the Dense before it makes "
+                        "vectors of 2"));
+  files.dense = {first};
+  EXPECT_EQ(vector_length(files, 4), 2);
+  files.pooling = {SentencePooling::kFirst, SentencePooling::kMean};
+  EXPECT_EQ(vector_length(files, 2), 2);
+  EXPECT_THAT(message_of([&] { vector_length(files, 4); }),
+              HasSubstr("reads vectors of 4 numbers, and the pooling cls+mean makes vectors of 8"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kFiles[] = {"modules.json", "1_Pooling/config.json",
                                   "sentence_bert_config.json", "config_sentence_transformers.json",
-                                  "tokenizer_config.json"};
+                                  "tokenizer_config.json", "2_Dense/config.json"};
 
 }  // namespace
 

@@ -74,6 +74,36 @@ TEST_F(EmbeddingService, ShorterVectorsAreNormalizedAfterwards) {
   }
 }
 
+TEST_F(EmbeddingService, TokenVectorsAreNotPooled) {
+  const Json all = answer("/embed_all", R"({"inputs": ["the king", "a bird was here"]})");
+  ASSERT_EQ(all.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const char* text = i == 0 ? "the king" : "a bird was here";
+    const size_t tokens = answer("/tokenize", json_text({{"inputs", text}}))[0].size();
+    ASSERT_EQ(all[i].size(), tokens);
+    std::vector<float> mean(32, 0);
+    for (const Json& token : all[i]) {
+      const std::vector<float> numbers = numbers_of(token);
+      ASSERT_EQ(numbers.size(), mean.size());
+      for (size_t n = 0; n < mean.size(); ++n) mean[n] += numbers[n] / static_cast<float>(tokens);
+    }
+    EXPECT_LT(difference(mean, encoded(text, false)), 1e-5);
+  }
+  EXPECT_EQ(answer("/embed_all", R"({"inputs": "the king"})"), Json::array({all[0]}));
+  const size_t prompted =
+      answer("/embed_all", R"({"inputs": "the king", "prompt_name": "query"})")[0].size();
+  EXPECT_EQ(prompted, all[0].size() + 2);
+  std::string text = "a";
+  for (int i = 1; i < 30; ++i) text += " a";
+  EXPECT_EQ(answer("/embed_all", json_text({{"inputs", text}}))[0].size(), 24u);
+  expect_refusal("/embed_all", json_text({{"inputs", text}, {"truncate", false}}), 422,
+                 "Validation", "less than 25 tokens. Given: 32");
+  expect_refusal("/embed_all", R"({"inputs": []})", 400, "Empty", "`inputs` cannot be empty");
+  expect_refusal("/embed_all", R"({"inputs": ["a","a","a","a","a"]})", 422, "Validation",
+                 "the maximum of 4");
+  expect_refusal("/embed_all", R"({"inputs": [1000000]})", 422, "Tokenizer", "the vocabulary");
+}
+
 TEST_F(EmbeddingService, LongTextsAreCutOrRefused) {
   std::string text = "a";
   for (int i = 1; i < 30; ++i) text += " " + std::string(1, static_cast<char>('a' + i % 26));
@@ -177,6 +207,64 @@ TEST_F(EmbeddingService, RefusesOtherModelsEndpoints) {
     expect_refusal(path, R"({"inputs": "a"})", 424, "Backend", "kind \"embedding\"");
     expect_refusal(path, R"({"inputs": "a", "model": "embed"})", 424, "Backend", "does not answer");
   }
+}
+
+// A model with all that sentence-transformers knows: first tokens and means, of which the tokens of
+// a prompt are not part, and a layer behind them.
+class SentenceModules : public ServiceTest {
+ protected:
+  SentenceModules() {
+    write_small_encoder(at("embed"));
+    formats::SentenceFiles files = *formats::read_sentence_files(at("embed"));
+    using enum formats::SentencePooling;
+    files.pooling = {kFirst, kMax};
+    files.pools_prompt = false;
+    formats::DenseModule dense{.inputs = 64, .outputs = 5};
+    for (int i = 0; i < 5 * 64; ++i) {
+      dense.weight.push_back(static_cast<float>((i * 37) % 19 - 9) / 19);
+    }
+    files.dense = {dense};
+    std::filesystem::remove_all(at("embed") / "2_Normalize");
+    formats::write_sentence_files(at("embed"), files, 32);
+    serve({"embed"});
+  }
+  std::vector<float> encoded(const std::string& text, const std::string& prompt) const {
+    Context context = Context::cpu(1);
+    embed::TextEncoder encoder(context, at("embed"), {.prompt = prompt});
+    const finetune::Example example{.text = text};
+    return encoder.vectors({&example, 1});
+  }
+};
+
+TEST_F(SentenceModules, GiveTheVectorsOfEmbedEncode) {
+  const Json plain = answer("/embed", R"({"inputs": ["the king", "a bird was here"]})");
+  EXPECT_LT(difference(numbers_of(plain[0]), encoded("the king", "")), 1e-6);
+  EXPECT_LT(difference(numbers_of(plain[1]), encoded("a bird was here", "")), 1e-6);
+  const Json prompted = answer("/embed", R"({"inputs": "the king", "prompt_name": "query"})");
+  EXPECT_LT(difference(numbers_of(prompted[0]), encoded("the king", "query")), 1e-6);
+  EXPECT_GT(difference(numbers_of(prompted[0]), numbers_of(plain[0])), 1e-3);
+  // Token vectors are the encoder's.
+  EXPECT_EQ(answer("/embed_all", R"({"inputs": "a bird"})")[0][0].size(), 32u);
+  expect_refusal("/embed", R"({"inputs": "a", "dimensions": 6})", 422, "Validation", "1 to 5");
+  EXPECT_EQ(parse_json(get("/info").body, "info").at("model_type"),
+            (Json{{"embedding", {{"pooling", "cls+max"}}}}));
+}
+
+// What is cut off of a prompt is not left out a second time: here all but [CLS].
+TEST_F(SentenceModules, APromptMayBeCutFromTheLeft) {
+  std::string text = "a";
+  for (int i = 1; i < 22; ++i) text += " a";
+  const Json cut = answer("/embed", json_text({{"inputs", text},
+                                               {"prompt_name", "query"},
+                                               {"truncation_direction", "left"}}));
+  Context context = Context::cpu(1);
+  embed::TextEncoder encoder(context, at("embed"), {.prompt = ""});
+  const finetune::Example example{.text = text};
+  const finetune::EncodedExamples whole({&example, 1}, encoder.model().vocabulary,
+                                        encoder.model().casing, {.max_sequence_length = 24});
+  std::vector<float> wanted = encoder.vectors_of_batch(whole, std::vector<int32_t>{1});
+  embed::to_unit_length(wanted.data(), 5, wanted.data());
+  EXPECT_LT(difference(numbers_of(cut[0]), wanted), 1e-6);
 }
 
 // Requests of many sizes at once have the values that each has alone.

@@ -72,7 +72,7 @@ TEST_F(ServedEncoder, SaysWhatItServes) {
   const Json models = json_of(get("/v1/models"));
   EXPECT_EQ(models["data"][0]["id"], "embed");
   EXPECT_EQ(models["data"][0]["object"], "model");
-  EXPECT_THAT(get("/").body, HasSubstr("/v1/embeddings"));
+  EXPECT_THAT(get("/").body, HasSubstr("/embed"));
 }
 
 TEST_F(ServedEncoder, SaysHowLongItTook) {

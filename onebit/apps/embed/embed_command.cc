@@ -43,6 +43,12 @@ void add_embed_model_options(commands::Command command, const commands::KeyOptio
   keys.add("--pooling", "embed.pooling");
   keys.add_flag("--normalize", "embed.normalize", "yes");
   keys.add_flag("--no-normalize", "embed.normalize", "no");
+  command
+      .add_option("--dimensions", options.dimensions,
+                  "Keep the first N numbers of each vector, and then normalize it: for models that "
+                  "are trained for it (Matryoshka). Default: as the model's folder specifies, else "
+                  "all")
+      .check(commands::whole_between(1, 1 << 24));
   command.add_option("--prompt", options.prompt,
                      "Text to put before every text: the name of one of the model's prompts, or "
                      "the text itself (default: the model's default prompt, if it has one)");
@@ -59,15 +65,17 @@ TextEncoderOptions EmbedModelOptions::encoder(const EmbedConfig& config) const {
   TextEncoderOptions options = {.max_sequence_length = {},
                                 .pooling = config.pooling,
                                 .normalize = config.normalize,
+                                .dimensions = {},
                                 .prompt = prompt,
                                 .batch = config.prediction_batch,
                                 .compute = compute};
+  if (dimensions > 0) options.dimensions = dimensions;
   if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 
 void report_encoder(const TextEncoder& encoder, const std::string& model) {
-  log_info("{}: vectors of {} numbers: {}", model, encoder.hidden(), encoder.description());
+  log_info("{}: vectors of {} numbers: {}", model, encoder.dimensions(), encoder.description());
   if (!encoder.prompt().empty()) {
     log_info("before every text: \"{}\"", encoder.prompt());
   } else if (const auto names = encoder.prompt_names(); !names.empty()) {

@@ -26,6 +26,7 @@ struct EmbedModelOptions {
   std::string model;
   commands::Overrides overrides;
   std::optional<std::string> prompt;
+  int64_t dimensions = 0;  // 0: the model's
   std::optional<DType> compute;
 
   // The recipe of the model's run with the overrides.
@@ -34,7 +35,7 @@ struct EmbedModelOptions {
 };
 
 // --model, --max-sequence-length, --prediction-batch, --compute, --pooling, --normalize,
-// --no-normalize, --prompt, --set.
+// --no-normalize, --dimensions, --prompt, --set.
 void add_embed_model_options(commands::Command command, const commands::KeyOptions& keys,
                              EmbedModelOptions& options);
 

@@ -64,11 +64,19 @@ void read_data(Keys section, EmbedConfig& config) {
 }
 
 void read_embed(Keys section, EmbedConfig& config) {
-  section.choice(
-      "pooling", config.pooling,
-      {{"auto", std::optional<Pooling>()}, {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}},
-      "how the last hidden states become one vector: their mean, or the state of [CLS]. auto: as "
-      "the model's folder specifies for sentence-transformers, else mean");
+  using enum formats::SentencePooling;
+  using Modes = std::vector<formats::SentencePooling>;
+  section.choice("pooling", config.pooling,
+                 {{"auto", std::optional<Modes>()},
+                  {"mean", Modes{kMean}},
+                  {"cls", Modes{kFirst}},
+                  {"max", Modes{kMax}},
+                  {"mean_sqrt_len_tokens", Modes{kMeanSqrtLength}},
+                  {"weightedmean", Modes{kWeightedMean}},
+                  {"lasttoken", Modes{kLast}}},
+                 "how the last hidden states become one vector: their mean, the state of [CLS], or "
+                 "another of sentence-transformers' poolings, which is not trained. auto: as the "
+                 "model's folder specifies for sentence-transformers, else mean");
   section.choice("normalize", config.normalize,
                  {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
                  "whether vectors are normalized to length 1. auto: as that folder specifies, else "
@@ -81,11 +89,6 @@ void read_embed(Keys section, EmbedConfig& config) {
                                         embed::metric_names(Kind::kScored)}),
                {"the metric that decides which model is kept",
                 "mrr of pairs, triplet_accuracy of triplets, spearman of scored pairs"});
-}
-
-const char* name_of(const std::optional<Pooling>& pooling) {
-  if (!pooling) return "auto";
-  return *pooling == Pooling::kMean ? "mean" : "cls";
 }
 
 }  // namespace
@@ -106,7 +109,7 @@ EmbedConfig parse_embed_recipe(const Recipe& recipe) {
 training::RecipeFacts inspect_embed_recipe(const Recipe& recipe) {
   const EmbedConfig config = parse_embed_recipe(recipe);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
-    return {{"pooling", name_of(config.pooling)},
+    return {{"pooling", config.pooling ? formats::words_of(*config.pooling) : "auto"},
             {"epochs", finetune::epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length}};
   };

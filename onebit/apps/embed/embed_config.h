@@ -4,9 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
+#include "onebit/data/formats/sentence_pooling.h"
 #include "onebit/training/finetune/fine_tuning_config.h"
 #include "onebit/training/training/task_kind.h"
 
@@ -20,7 +21,7 @@ struct EmbedConfig : finetune::FineTuningConfig {
   int64_t max_sequence_length = 128;
 
   // Absent: as the model's folder specifies for sentence-transformers, else mean and true.
-  std::optional<Pooling> pooling;
+  std::optional<std::vector<formats::SentencePooling>> pooling;
   std::optional<bool> normalize;
   double scale = 20;    // of cosines in the ranking loss
   std::string best_by;  // empty: the first of embed::metric_names()

@@ -38,7 +38,7 @@ int run(Arguments& given) {
   options.encoded = [&](int64_t texts) { progress->add(texts); };
   TextEncoder encoder(context, given.model.model, options);
   TextReader reader(given.input, given.layout);
-  VectorFile file(given.output, format, encoder.hidden());
+  VectorFile file(given.output, format, encoder.dimensions());
   report_encoder(encoder, given.model.model);
   progress.emplace();
   encoder.for_each_vector(reader, [&](std::span<const float> vector) { file.add(vector); });
@@ -46,7 +46,7 @@ int run(Arguments& given) {
   progress.reset();  // ends its line
   file.finish();
   finetune::warn_of_truncation(reader.name(), encoder.cut(), file.count());
-  fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.hidden(),
+  fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.dimensions(),
              summary);
   return commands::kSuccess;
 }

@@ -53,13 +53,21 @@ EmbedTask::EmbedTask(Context& context, const finetune::FineTuningOptions& option
 void EmbedTask::describe_vectors(const Path& folder) {
   formats::SentenceFiles sentence =
       formats::read_sentence_files(folder).value_or(formats::SentenceFiles());
-  if (config_.pooling) sentence.pooling = in_files(*config_.pooling);
+  if (config_.pooling) sentence.pooling = *config_.pooling;
   if (config_.normalize) sentence.normalize = *config_.normalize;
   sentence.max_sequence_length = config_.max_sequence_length;
+  require(sentence.dense.empty(),
+          "{}: the model has {} Dense after its pooling, which onebit computes and does not train; "
+          "train the encoder without its modules.json, or with sentence-transformers",
+          folder.string(), sentence.dense.size() == 1 ? "a layer" : "layers");
+  require(EmbeddingModel::is_trainable({.modes = sentence.pooling}),
+          "{}: pools by {}, which onebit computes and does not train; it trains mean and cls: "
+          "--set embed.pooling=mean trains the encoder for another vector",
+          folder.string(), formats::words_of(sentence.pooling));
   description_.sentence = sentence;
   facts_.decisions.push_back(fmt::format(
       "a text's vector is {}{}",
-      sentence.pooling == formats::SentencePooling::kMean
+      sentence.pooling == std::vector{formats::SentencePooling::kMean}
           ? "the mean of its tokens' last hidden states"
           : "the last hidden state of its first token",
       sentence.normalize ? ", normalized to length 1 by programs that use the model" : ""));
@@ -111,8 +119,8 @@ void EmbedTask::choose_metric() {
 }
 
 void EmbedTask::declare(ParameterTable& table) {
-  model_ = std::make_unique<EmbeddingModel>(description_.config,
-                                            in_model(description_.sentence->pooling), table);
+  const Pooling pooling{.modes = description_.sentence->pooling};
+  model_ = std::make_unique<EmbeddingModel>(description_.config, pooling, table);
 }
 
 finetune::DataIdentity EmbedTask::identity() const {
@@ -223,7 +231,11 @@ training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatch
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
   const std::vector<float> vectors =
-      encode_texts(context, *model_, dev_->encoded, config_.prediction_batch, buffer, communicator);
+      encode_texts(context, {.model = *model_,
+                             .texts = dev_->encoded,
+                             .batch = config_.prediction_batch,
+                             .buffer = buffer,
+                             .communicator = communicator});
   scores_ = embed::score(dev_->examples, vectors, context.threads());
   std::vector<metrics::Metric> record = scores_.metrics;
   record.push_back({"examples", static_cast<double>(scores_.examples), true});

@@ -1,8 +1,10 @@
 #include "onebit/apps/embed/embedding_model.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "onebit/math/device/profile.h"
 #include "onebit/math/model/training_pass.h"
@@ -12,24 +14,28 @@ namespace onebit::embed {
 
 EmbeddingModel::EmbeddingModel(const model::EncoderConfig& config, Pooling pooling,
                                ParameterTable& table)
-    : bert_(config, table), pooling_(pooling) {}
+    : bert_(config, table), pooling_(std::move(pooling)) {}
 
 model::MemoryPlan EmbeddingModel::plan(Context& context, const model::BatchLimits& limits,
                                        const model::MemoryOptions& memory, bool training) {
-  const bool first_only = pooling_ == Pooling::kFirst;
+  const bool first_only = pooling_.reads_first_only();
   model::MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
-                           .output_rows = first_only ? limits.sequences : 0,
+                           .output_rows = !first_only                ? 0
+                                          : pooling_.has_token_states ? limits.rows
+                                                                      : limits.sequences,
                            .memory = memory,
                            .training = training,
                            .compute = bert_.table().compute_type()});
   const Shape shape{limits.sequences, hidden()};
   vectors_ = reserved.reserve(model::MemoryKind::kHead, DType::kF32, shape);
   if (first_only) {
-    host_single_rows_.resize(static_cast<size_t>(limits.sequences) + 1);
+    const int64_t rows = pooling_.has_token_states ? limits.rows : 0;
+    const int64_t count = std::max(limits.sequences + 1, rows);
+    host_single_rows_.resize(static_cast<size_t>(count));
     std::iota(host_single_rows_.begin(), host_single_rows_.end(), 0);
-    single_rows_ = reserved.reserve(model::MemoryKind::kHead, DType::kI32, {limits.sequences + 1});
-    copy(single_rows_.view(), ConstView::of(host_single_rows_.data(), {limits.sequences + 1}));
+    single_rows_ = reserved.reserve(model::MemoryKind::kHead, DType::kI32, {count});
+    copy(single_rows_.view(), ConstView::of(host_single_rows_.data(), {count}));
   }
   grad_vectors_ = Tensor();
   if (!training) return reserved;
@@ -41,7 +47,7 @@ model::MemoryPlan EmbeddingModel::plan(Context& context, const model::BatchLimit
 }
 
 SequenceStarts EmbeddingModel::pooled_starts(const model::DeviceBatch& batch) const {
-  if (pooling_ == Pooling::kMean) return batch.sequence_starts;
+  if (!pooling_.reads_first_only()) return batch.sequence_starts;
   const int64_t count = batch.sequences() + 1;
   return {.device = single_rows_.first_rows(count),
           .host = std::span(host_single_rows_).first(count)};
@@ -59,7 +65,7 @@ void EmbeddingModel::forward_backward(Context& context, const model::DeviceBatch
                                       const Loss& loss, const model::TrainingPass& pass) {
   const std::array<ConstView, 1> first{batch.first_rows()};
   const model::OutputRows output_rows =
-      pooling_ == Pooling::kFirst ? model::OutputRows(first) : model::OutputRows();
+      pooling_.reads_first_only() ? model::OutputRows(first) : model::OutputRows();
   const View vectors = pool(context, batch, bert_.forward(context, batch, output_rows, &pass));
   const View gradients = model::rows_of(grad_vectors_, batch.sequences());
   host_vectors_.download(context, vectors.raw(), vectors.size_bytes());
@@ -78,11 +84,41 @@ void EmbeddingModel::forward_backward(Context& context, const model::DeviceBatch
   host_gradients_.wait();
 }
 
-Tensor EmbeddingModel::encode(Context& context, const model::DeviceBatch& batch) {
+bool EmbeddingModel::is_trainable(const Pooling& pooling) {
+  using enum formats::SentencePooling;
+  return pooling.modes == std::vector{kMean} || pooling.modes == std::vector{kFirst};
+}
+
+bool EmbeddingModel::pools_on_device(std::span<const int32_t> left_out) const {
+  const bool is_whole = std::ranges::all_of(left_out, [](int32_t tokens) { return tokens == 0; });
+  const bool is_mean = pooling_.modes == std::vector{formats::SentencePooling::kMean};
+  return is_whole && (is_mean || pooling_.reads_first_only());
+}
+
+Tensor EmbeddingModel::encode(Context& context, const model::DeviceBatch& batch,
+                              std::span<const int32_t> left_out) {
   const std::array<ConstView, 1> first{batch.first_rows()};
   const model::OutputRows output_rows =
-      pooling_ == Pooling::kFirst ? model::OutputRows(first) : model::OutputRows();
-  return to_cpu_f32(pool(context, batch, bert_.forward(context, batch, output_rows, nullptr)));
+      pooling_.reads_first_only() ? model::OutputRows(first) : model::OutputRows();
+  const ConstView hidden_states = bert_.forward(context, batch, output_rows, nullptr);
+  if (pools_on_device(left_out)) return to_cpu_f32(pool(context, batch, hidden_states));
+  const Tensor rows = to_cpu_f32(hidden_states);
+  Tensor vectors(Device{}, DType::kF32, {batch.sequences(), vector_length()});
+  pool_sequences(context, {.rows = rows.data<float>(),
+                           .hidden = hidden(),
+                           .starts = batch.sequence_starts.host,
+                           .left_out = left_out,
+                           .modes = pooling_.modes,
+                           .vectors = vectors.data<float>()});
+  return vectors;
+}
+
+Tensor EmbeddingModel::token_states(Context& context, const model::DeviceBatch& batch) {
+  const std::array<ConstView, 1> all{
+      pooling_.reads_first_only() ? ConstView(single_rows_.first_rows(batch.rows())) : ConstView()};
+  const model::OutputRows output_rows =
+      pooling_.reads_first_only() ? model::OutputRows(all) : model::OutputRows();
+  return to_cpu_f32(bert_.forward(context, batch, output_rows, nullptr));
 }
 
 }  // namespace onebit::embed

@@ -4,17 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "onebit/apps/embed/pooling.h"
 #include "onebit/math/device/buffer.h"
 #include "onebit/math/model/bert.h"
 
 namespace onebit::embed {
-
-enum class Pooling {
-  kMean,   // the mean over all tokens of the text, special ones included
-  kFirst,  // the first token, [CLS]
-};
 
 // The vectors are not normalized.
 class EmbeddingModel {
@@ -23,8 +20,12 @@ class EmbeddingModel {
   EmbeddingModel(const model::EncoderConfig& config, Pooling pooling, ParameterTable& table);
 
   const model::EncoderConfig& config() const { return bert_.config(); }
-  Pooling pooling() const { return pooling_; }
+  const Pooling& pooling() const { return pooling_; }
   int64_t hidden() const { return config().hidden_size; }
+  // The numbers of a text's vector.
+  int64_t vector_length() const {
+    return hidden() * static_cast<int64_t>(pooling_.modes.size());
+  }
 
   // As in PreTrainingModel.
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,
@@ -34,21 +35,30 @@ class EmbeddingModel {
   // `gradients`, of the same shape, with pass.loss_scale times its gradient. The caller supplies
   // it, since it may need the vectors of other ranks.
   using Loss = std::function<void(ConstView vectors, View gradients)>;
-  // Adds to the table's gradients.
+  // Adds to the table's gradients. The pooling must be one of is_trainable().
   void forward_backward(Context& context, const model::DeviceBatch& batch, const Loss& loss,
                         const model::TrainingPass& pass);
-  // Returns the vectors of a batch, f32 [sequences, hidden] on the CPU.
-  Tensor encode(Context& context, const model::DeviceBatch& batch);
+  static bool is_trainable(const Pooling& pooling);
+  // Returns the vectors of a batch, f32 [sequences, vector_length()] on the CPU. `left_out`: how
+  // many first tokens of a sequence are not pooled, none of those that it does not name. Error: no
+  // token is left.
+  Tensor encode(Context& context, const model::DeviceBatch& batch,
+                std::span<const int32_t> left_out = {});
+  // Returns the last hidden states, f32 [rows, hidden] on the CPU. The pooling must have
+  // `has_token_states`.
+  Tensor token_states(Context& context, const model::DeviceBatch& batch);
 
  private:
   // Starts of the rows that the encoder returns: one row per sequence if only the first is needed.
   SequenceStarts pooled_starts(const model::DeviceBatch& batch) const;
+  // Whether an operation of the device pools: the mean of all tokens, or the first of all.
+  bool pools_on_device(std::span<const int32_t> left_out) const;
   View pool(Context& context, const model::DeviceBatch& batch, ConstView hidden) const;
 
   model::Bert bert_;
   Pooling pooling_;
   Tensor vectors_, grad_vectors_;  // f32 [sequences, hidden]
-  Tensor single_rows_;             // i32 [sequences + 1]: 0, 1, 2 ...
+  Tensor single_rows_;             // i32: 0, 1, 2 ...
   std::vector<int32_t> host_single_rows_;
   Staging host_vectors_, host_gradients_;
 };

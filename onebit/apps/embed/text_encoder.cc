@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "onebit/data/text/tokenizer.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
 #include "onebit/training/finetune/file_parts.h"
@@ -72,9 +74,25 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
   made.max_sequence_length = finetune::sequence_length(
       options.max_sequence_length, description.sentence ? limit : finetune::kUsualLength,
       description, path);
-  if (options.pooling) made.pooling = in_files(*options.pooling);
+  if (options.pooling) made.pooling = *options.pooling;
   if (options.normalize) made.normalize = *options.normalize;
   return made;
+}
+
+int64_t length_of(const formats::SentenceFiles& files, int64_t hidden, const Path& path) {
+  try {
+    return formats::vector_length(files, hidden);
+  } catch (const Error& error) {
+    fail("{}: {}", path.string(), error.what());
+  }
+}
+
+int64_t dimensions_of(const formats::SentenceFiles& files, std::optional<int64_t> given,
+                      int64_t length, const Path& path) {
+  const int64_t wanted = given ? *given : files.dimensions > 0 ? files.dimensions : length;
+  require(wanted >= 1 && (wanted <= length || !given),
+          "{}: its vectors have {} numbers, and {} are wanted", path.string(), length, wanted);
+  return std::min(wanted, length);
 }
 
 std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
@@ -89,10 +107,6 @@ std::string prompt_text(const formats::SentenceFiles& files, const std::string& 
   for (const auto& [known, text] : files.prompts) {
     if (known == name) prompt = text;
   }
-  require(
-      prompt.empty() || files.pools_prompt,
-      "the model's Pooling has include_prompt false, which leaves the tokens of a prompt out of "
-      "the mean; onebit does not do that");
   return prompt;
 }
 
@@ -106,31 +120,22 @@ std::string prompt_named(const formats::SentenceFiles& files,
   return "";
 }
 
-formats::SentencePooling in_files(Pooling pooling) {
-  return pooling == Pooling::kMean ? formats::SentencePooling::kMean
-                                   : formats::SentencePooling::kFirst;
-}
-
-Pooling in_model(formats::SentencePooling pooling) {
-  return pooling == formats::SentencePooling::kMean ? Pooling::kMean : Pooling::kFirst;
-}
-
-std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
-                                const finetune::EncodedExamples& texts, int64_t batch,
-                                training::DeviceBatchBuffer& buffer,
-                                comm::Communicator& communicator,
-                                const std::function<void(int64_t texts)>& encoded) {
-  const auto hidden = static_cast<size_t>(model.hidden());
-  std::vector<float> all(static_cast<size_t>(texts.size()) * hidden);
+std::vector<float> encode_texts(Context& context, const EncodeTexts& call) {
+  const auto length = static_cast<size_t>(call.model.vector_length());
+  std::vector<float> all(static_cast<size_t>(call.texts.size()) * length);
   const auto values_of = [&](uint32_t text) {
-    return std::span(all).subspan(text * hidden, hidden);
+    return std::span(all).subspan(text * length, length);
   };
   batches::Batch rows;
+  std::vector<int32_t> left_out;
   finetune::predict_items(
-      texts.lengths(), batch, communicator, values_of, [&](std::span<const uint32_t> items) {
-        finetune::build_batch(texts, items, rows);
-        Tensor vectors = model.encode(context, buffer.upload_rounded(context, rows));
-        if (encoded) encoded(static_cast<int64_t>(items.size()));
+      call.texts.lengths(), call.batch, call.communicator, values_of,
+      [&](std::span<const uint32_t> items) {
+        finetune::build_batch(call.texts, items, rows);
+        left_out.assign(items.size(), call.left_out);
+        Tensor vectors =
+            call.model.encode(context, call.buffer.upload_rounded(context, rows), left_out);
+        if (call.encoded) call.encoded(static_cast<int64_t>(items.size()));
         return vectors;
       });
   return all;
@@ -140,6 +145,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
     : context_(context),
       description_(describe(path)),
       made_(settle(description_, options, path)),
+      whole_length_(length_of(made_, description_.config.hidden_size, path)),
       prompt_(prompt_of(made_, options)),
       batch_(options.batch),
       encoded_(options.encoded),
@@ -147,16 +153,33 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
               .rows = std::max(options.batch_tokens.value_or(batch_ * made_.max_sequence_length),
                                made_.max_sequence_length),
               .longest = made_.max_sequence_length},
-      model_(description_.config, in_model(made_.pooling), table_),
+      model_(description_.config,
+             {.modes = made_.pooling,
+              .pools_prompt = made_.pools_prompt,
+              .has_token_states = options.has_token_states},
+             table_),
+      dense_(context, made_.dense),
       buffer_(context.device(), bounds_) {
+  made_.dimensions = dimensions_of(made_, options.dimensions, whole_length_, path);
   weights_ = finetune::load_fine_tuned(context, table_, options.compute, path, {});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
 std::string TextEncoder::description() const {
-  return fmt::format("{} of at most {} tokens, {}",
-                     made_.pooling == formats::SentencePooling::kMean ? "mean" : "first",
-                     made_.max_sequence_length, made_.normalize ? "length 1" : "any length");
+  const auto name = [](formats::SentencePooling mode) -> std::string {
+    return mode == formats::SentencePooling::kFirst ? "first" : formats::word_of(mode);
+  };
+  std::string pooling;
+  for (const formats::SentencePooling mode : made_.pooling) {
+    pooling += (pooling.empty() ? "" : " and ") + name(mode);
+  }
+  std::string layers;
+  for (const formats::DenseModule& module : made_.dense) {
+    layers += fmt::format(", Dense to {} ({})", module.outputs, formats::name_of(module.activation));
+  }
+  if (dimensions() < whole_length_) layers += fmt::format(", the first {}", dimensions());
+  return fmt::format("{} of at most {} tokens{}, {}", pooling, made_.max_sequence_length, layers,
+                     made_.normalize ? "length 1" : "any length");
 }
 
 std::vector<std::string> TextEncoder::prompt_names() const {
@@ -167,11 +190,21 @@ std::vector<std::string> TextEncoder::prompt_names() const {
   return names;
 }
 
-std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts) {
+int32_t TextEncoder::left_out_of(const std::string& prompt) const {
+  if (made_.pools_prompt || prompt.empty()) return 0;
+  text::Tokenizer tokenizer(description_.vocabulary, description_.casing);
+  std::vector<int32_t> ids;
+  tokenizer.encode(prompt, ids);
+  return static_cast<int32_t>(ids.size()) + 1;  // [CLS]
+}
+
+std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts,
+                                        const std::optional<std::string>& prompt) {
+  const std::string& before = prompt ? *prompt : prompt_;
   std::vector<finetune::Example> prompted;
-  if (!prompt_.empty()) {
+  if (!before.empty()) {
     prompted.assign(texts.begin(), texts.end());
-    for (finetune::Example& one : prompted) one.text.insert(0, prompt_);
+    for (finetune::Example& one : prompted) one.text.insert(0, before);
     texts = prompted;
   }
   const finetune::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
@@ -180,32 +213,64 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
                                            .threads = context_.threads()});
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
-  std::vector<float> all =
-      encode_texts(context_, model_, encoded, batch_, buffer_, *communicator, encoded_);
-  require_finite(all);
-  if (!made_.normalize) return all;
-  const auto numbers = static_cast<size_t>(hidden());
-  for (size_t first = 0; first < all.size(); first += numbers) {
-    to_unit_length(all.data() + first, hidden(), all.data() + first);
+  const std::vector<float> whole =
+      dense_.apply(encode_texts(context_, {.model = model_,
+                                           .texts = encoded,
+                                           .batch = batch_,
+                                           .buffer = buffer_,
+                                           .communicator = *communicator,
+                                           .left_out = left_out_of(before),
+                                           .encoded = encoded_}));
+  require_finite(whole);
+  const auto kept = static_cast<size_t>(dimensions());
+  std::vector<float> all(texts.size() * kept);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    float* vector = all.data() + i * kept;
+    std::copy_n(whole.data() + i * static_cast<size_t>(whole_length_), kept, vector);
+    if (made_.normalize) to_unit_length(vector, dimensions(), vector);
   }
   return all;
 }
 
-std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples& texts) {
+namespace {
+
+batches::Batch all_rows(const finetune::EncodedExamples& texts) {
   std::vector<uint32_t> all(static_cast<size_t>(texts.size()));
   std::iota(all.begin(), all.end(), 0);
   batches::Batch rows;
   finetune::build_batch(texts, all, rows);
-  const Tensor vectors = model_.encode(context_, buffer_.upload_rounded(context_, rows));
-  const float* first = vectors.data<float>();
-  const std::span<const float> numbers(first, all.size() * static_cast<size_t>(hidden()));
+  return rows;
+}
+
+std::vector<float> first_numbers(const Tensor& tensor, int64_t count) {
+  const std::span<const float> numbers(tensor.data<float>(), static_cast<size_t>(count));
   require_finite(numbers);
   return {numbers.begin(), numbers.end()};
 }
 
+}  // namespace
+
+std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples& texts,
+                                                 std::span<const int32_t> left_out) {
+  batches::Batch rows = all_rows(texts);
+  const Tensor vectors =
+      model_.encode(context_, buffer_.upload_rounded(context_, rows), left_out);
+  std::vector<float> whole =
+      dense_.apply(first_numbers(vectors, texts.size() * model_.vector_length()));
+  require_finite(whole);
+  return whole;
+}
+
+std::vector<float> TextEncoder::token_states_of_batch(const finetune::EncodedExamples& texts) {
+  batches::Batch rows = all_rows(texts);
+  const int64_t tokens = rows.rows();
+  const Tensor states = model_.token_states(context_, buffer_.upload_rounded(context_, rows));
+  return first_numbers(states, tokens * hidden());
+}
+
 int64_t TextEncoder::for_each_vector(TextReader& reader,
                                      const std::function<void(std::span<const float>)>& add) {
-  const auto numbers = static_cast<size_t>(hidden());
+  const auto numbers = static_cast<size_t>(dimensions());
   int64_t texts = 0;
   finetune::for_each_part<finetune::Example>(
       {.items = static_cast<size_t>(kBatchesOfPart * batch_), .size = kBytesOfPart},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/embed/dense_layers.h"
 #include "onebit/apps/embed/embedding_model.h"
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/exchange/comm/communicator.h"
@@ -33,34 +34,37 @@ struct UnitVectorBackward {
 };
 void to_unit_length_backward(const UnitVectorBackward& call);
 
-// Convert between the model's enumerator and its files'.
-formats::SentencePooling in_files(Pooling pooling);
-Pooling in_model(formats::SentencePooling pooling);
-
-// The text of a prompt: `name` is one of the folder's prompts, or the text itself. Error: the
-// model leaves the tokens of a prompt out of its pooling.
+// The text of a prompt: `name` is one of the folder's prompts, or the text itself.
 std::string prompt_text(const formats::SentenceFiles& files, const std::string& name);
 
 // The text of the first of `names` that is one of the folder's prompts. Empty: none is, or it is
-// empty. Error: as above.
+// empty.
 std::string prompt_named(const formats::SentenceFiles& files,
                          const std::vector<std::string>& names);
 
-// Computes the pooled vectors of all texts, f32 [texts, hidden], which all ranks receive. The ranks
-// share the work. The model and `buffer` must be planned for `batch` of the longest texts. Calls
-// encoded(number of its texts) after each batch of this rank. Collective.
-std::vector<float> encode_texts(Context& context, EmbeddingModel& model,
-                                const finetune::EncodedExamples& texts, int64_t batch,
-                                training::DeviceBatchBuffer& buffer,
-                                comm::Communicator& communicator,
-                                const std::function<void(int64_t texts)>& encoded = {});
+struct EncodeTexts {
+  EmbeddingModel& model;
+  const finetune::EncodedExamples& texts;
+  int64_t batch;
+  training::DeviceBatchBuffer& buffer;
+  comm::Communicator& communicator;
+  int32_t left_out = 0;  // the first tokens of each text, which are not pooled
+  // Called after each batch of this rank with its number of texts.
+  std::function<void(int64_t texts)> encoded = {};
+};
+// Computes the pooled vectors of all texts, f32 [texts, model.vector_length()], which all ranks
+// receive. The ranks share the work. The model and the buffer must be planned for `batch` of the
+// longest texts. Collective.
+std::vector<float> encode_texts(Context& context, const EncodeTexts& call);
 
 struct TextEncoderOptions {
   // Absent: as the model's folder specifies for sentence-transformers, else 128 tokens (at most the
   // model's positions), mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
-  std::optional<Pooling> pooling;
+  std::optional<std::vector<formats::SentencePooling>> pooling;
   std::optional<bool> normalize;
+  // The first numbers of each vector, which are then normalized.
+  std::optional<int64_t> dimensions;
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
   int64_t batch = 32;
@@ -68,16 +72,22 @@ struct TextEncoderOptions {
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;       // absent: the type of the device
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
+  // Whether token_states_of_batch() is called: a pooling of first tokens computes no others.
+  bool has_token_states = false;
 };
 
 // A model loaded from disk: any BERT, whether or not it was trained for this.
 class TextEncoder {
  public:
   // `path` is resolved by find_model_folder(). Errors: as for formats::read_sentence_files(),
-  // fewer positions than options.max_sequence_length, a prompt whose tokens would not be pooled.
+  // fewer positions than options.max_sequence_length, dense layers for vectors of another length,
+  // more dimensions than a vector has.
   TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options);
 
-  int64_t hidden() const { return model_.hidden(); }
+  // The numbers of a vector, and of one before `dimensions` of them are taken.
+  int64_t dimensions() const { return made_.dimensions; }
+  int64_t whole_length() const { return whole_length_; }
+  int64_t hidden() const { return model_.hidden(); }  // of a token's vector
   // The chosen settings in words: "mean of at most 128 tokens, length 1".
   std::string description() const;
   // Whether the folder specifies its vectors. If not, the model may not be meant for them.
@@ -87,11 +97,19 @@ class TextEncoder {
   // The names of the folder's prompts that are not empty.
   std::vector<std::string> prompt_names() const;
 
-  // f32 [texts, hidden]. Error: a number that is not finite.
-  std::vector<float> vectors(std::span<const finetune::Example> texts);
-  // f32 [texts, hidden], not normalized, of texts that are computed at once: at most options.batch
-  // texts of options.batch_tokens. Error: as above.
-  std::vector<float> vectors_of_batch(const finetune::EncodedExamples& texts);
+  // f32 [texts, dimensions()]. `prompt` is the text that is put before each, absent: prompt().
+  // Errors: a number that is not finite, a prompt that leaves no token to be pooled.
+  std::vector<float> vectors(std::span<const finetune::Example> texts,
+                             const std::optional<std::string>& prompt = {});
+  // The first tokens of a text with this prompt that are not pooled: with include_prompt none.
+  int32_t left_out_of(const std::string& prompt) const;
+  // f32 [texts, whole_length()], not normalized, of texts that are computed at once: at most
+  // options.batch texts of options.batch_tokens. `left_out`: see EmbeddingModel::encode(). Error:
+  // as above.
+  std::vector<float> vectors_of_batch(const finetune::EncodedExamples& texts,
+                                      std::span<const int32_t> left_out);
+  // f32 [all tokens, hidden()]: the last hidden states of such texts. Error: as above.
+  std::vector<float> token_states_of_batch(const finetune::EncodedExamples& texts);
   const training::ModelDescription& model() const { return description_; }
   const formats::SentenceFiles& settings() const { return made_; }
   // The number of texts so far that were truncated.
@@ -104,7 +122,8 @@ class TextEncoder {
  private:
   Context& context_;
   training::ModelDescription description_;
-  formats::SentenceFiles made_;  // the settings in use
+  formats::SentenceFiles made_;  // the settings in use, with their number of dimensions
+  int64_t whole_length_;
   std::string prompt_;
   int64_t batch_;
   std::function<void(int64_t texts)> encoded_;
@@ -112,6 +131,7 @@ class TextEncoder {
   ParameterTable table_;
   ConstantWeights weights_;
   EmbeddingModel model_;
+  DenseLayers dense_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -34,16 +33,9 @@ constexpr const char* kModulePrefix = "sentence_transformers.models.";
 
 constexpr const char* kEncoder = "Transformer";
 constexpr const char* kPooling = "Pooling";
-constexpr const char* kKinds[] = {kEncoder, kPooling, "Normalize"};  // the last may be missing
-
-constexpr const char* kMean = "pooling_mode_mean_tokens";
-constexpr const char* kFirst = "pooling_mode_cls_token";
-constexpr const char* kModes[] = {kFirst,
-                                  kMean,
-                                  "pooling_mode_max_tokens",
-                                  "pooling_mode_mean_sqrt_len_tokens",
-                                  "pooling_mode_weightedmean_tokens",
-                                  "pooling_mode_lasttoken"};
+constexpr const char* kDense = "Dense";
+constexpr const char* kNormalize = "Normalize";
+constexpr const char* kKinds[] = {kEncoder, kPooling, kDense, kNormalize};
 
 struct Module {
   std::string type;
@@ -87,8 +79,8 @@ void require_order(const std::vector<Module>& modules, const Path& place) {
   for (const Module& module : modules) {
     kinds.push_back(module.kind);
     require(std::ranges::find(kKinds, module.kind) != std::end(kKinds),
-            "{}: the module {} is not supported: Transformer, Pooling and Normalize are",
-            place.string(), module.kind);
+            "{}: the module {} ({}) is not supported: Transformer, Pooling, Dense and Normalize are",
+            place.string(), module.kind, module.path.string());
     require(module.type.starts_with(kPackage),
             "{}: the module {} is not one of sentence-transformers, but code of the model's own, "
             "which onebit does not run",
@@ -96,37 +88,22 @@ void require_order(const std::vector<Module>& modules, const Path& place) {
   }
   require(std::ranges::find(kinds, kPooling) != kinds.end(), "{}: contains no Pooling module",
           place.string());
-  require(kinds.size() <= std::size(kKinds) &&
-              std::ranges::equal(kinds, std::span(kKinds).first(kinds.size())),
-          "{}: has the modules {}; onebit computes Transformer, Pooling and then Normalize, each "
-          "once",
+  std::vector<std::string> known = {kEncoder, kPooling};
+  known.insert(known.end(), static_cast<size_t>(std::ranges::count(kinds, kDense)), kDense);
+  if (kinds.back() == kNormalize) known.emplace_back(kNormalize);
+  require(kinds == known,
+          "{}: has the modules {}; onebit computes Transformer, Pooling, any number of Dense, and "
+          "then Normalize, the others once each",
           place.string(), fmt::join(kinds, ", "));
 }
 
-// Newer files name one mode, older ones have one flag per mode.
-void read_pooling(const Path& path, SentenceFiles& files) {
-  const Json json = read_json(path);
-  require(json.is_object(), "{}: must be an object", path.string());
-  JsonReader reader(json, path.string(), "");
-  std::vector<std::string> modes;
-  const Json& given = reader.raw("pooling_mode");
-  const Json list = given.is_string() ? Json::array({given}) : given;
-  require(list.is_null() || list.is_array(), "{}: must be the name of a mode",
-          reader.place("pooling_mode"));
-  for (const Json& one : list) {
-    const std::string named = one.is_string() ? one.get<std::string>() : json_text(one);
-    modes.push_back(named == "mean" ? kMean : named == "cls" ? kFirst : named);
-  }
-  for (const char* mode : kModes) {
-    if (reader.boolean(mode, false) && list.is_null()) modes.emplace_back(mode);
-  }
-  require(modes.size() == 1 && (modes[0] == kMean || modes[0] == kFirst),
-          "{}: pools by {}; exactly one of {} and {} is supported", path.string(),
-          modes.empty() ? "nothing" : fmt::format("{}", fmt::join(modes, " and ")), kMean, kFirst);
-  files.pooling = modes[0] == kMean ? SentencePooling::kMean : SentencePooling::kFirst;
-  files.pools_prompt = reader.boolean("include_prompt", true);
-  for (const char* key : {"word_embedding_dimension", "embedding_dimension"}) reader.accept(key);
-  reader.finish();
+// Each layer reads what the one before it makes.
+void add_dense(const Path& folder, SentenceFiles& files) {
+  DenseModule module = read_dense(folder);
+  require(files.dense.empty() || files.dense.back().outputs == module.inputs,
+          "{}: reads vectors of {} numbers, and the Dense before it makes vectors of {}",
+          folder.string(), module.inputs, files.dense.back().outputs);
+  files.dense.push_back(std::move(module));
 }
 
 void read_prompts(const Path& path, SentenceFiles& files) {
@@ -150,6 +127,8 @@ void read_prompts(const Path& path, SentenceFiles& files) {
           reader.place("default_prompt_name"), files.default_prompt);
   files.similarity = reader.choice("similarity_fn_name", files.similarity,
                                    {"cosine", "dot", "euclidean", "manhattan"});
+  files.dimensions = reader.integer("truncate_dim", 0);
+  require(files.dimensions >= 0, "{}: must not be negative", reader.place("truncate_dim"));
   // A SparseEncoder or a CrossEncoder computes no vector of this kind from the same modules.
   reader.choice("model_type", kModelType, {kModelType});
   reader.accept("__version__");
@@ -248,7 +227,7 @@ std::optional<SentenceFiles> read_sentence_files(const Path& encoder) {
   const Path place = folder / kModules;
   const std::vector<Module> modules = read_modules(place);
   require_order(modules, place);
-  SentenceFiles files{.normalize = modules.size() == std::size(kKinds)};
+  SentenceFiles files{.normalize = modules.back().kind == kNormalize};
   for (const Module& module : modules) {
     if (module.kind == kEncoder) {
       require(
@@ -256,7 +235,11 @@ std::optional<SentenceFiles> read_sentence_files(const Path& encoder) {
           "{}: the encoder is in {}; name that folder, or remove config.json beside modules.json",
           place.string(), (folder / module.path).string());
     } else if (module.kind == kPooling) {
-      read_pooling(folder / module.path / "config.json", files);
+      PoolingModule pooling = read_pooling(folder / module.path / "config.json");
+      files.pooling = std::move(pooling.modes);
+      files.pools_prompt = pooling.pools_prompt;
+    } else if (module.kind == kDense) {
+      add_dense(folder / module.path, files);
     }
   }
   read_sentence_bert(encoder, files);
@@ -264,44 +247,60 @@ std::optional<SentenceFiles> read_sentence_files(const Path& encoder) {
   return files;
 }
 
+int64_t vector_length(const SentenceFiles& files, int64_t hidden) {
+  const int64_t pooled = hidden * static_cast<int64_t>(files.pooling.size());
+  if (files.dense.empty()) return pooled;
+  require(files.dense.front().inputs == pooled,
+          "the Dense module reads vectors of {} numbers, and the pooling {} makes vectors of {}",
+          files.dense.front().inputs, words_of(files.pooling), pooled);
+  return files.dense.back().outputs;
+}
+
+std::vector<Path> module_folders(const SentenceFiles& files) {
+  std::vector<Path> folders = {"1_Pooling"};
+  for (size_t i = 0; i < files.dense.size(); ++i) {
+    folders.emplace_back(fmt::format("{}_{}", folders.size() + 1, kDense));
+  }
+  if (files.normalize) folders.emplace_back(fmt::format("{}_{}", folders.size() + 1, kNormalize));
+  return folders;
+}
+
 void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_t hidden) {
   Json modules = Json::array();
-  const auto add = [&](const char* kind, const char* path) {
+  const auto add = [&](const char* kind, const Path& path) {
     const size_t index = modules.size();
     modules.push_back({{"idx", index},
                        {"name", std::to_string(index)},
-                       {"path", path},
+                       {"path", path.string()},
                        {"type", std::string(kModulePrefix) + kind}});
   };
-  add("Transformer", "");
-  add("Pooling", kPoolingFolder);
-  if (files.normalize) add("Normalize", kNormalizeFolder);
-
-  Json pooling = {{"word_embedding_dimension", hidden}};
-  const bool is_mean = files.pooling == SentencePooling::kMean;
-  for (const char* mode : kModes) pooling[mode] = mode == (is_mean ? kMean : kFirst);
-  pooling["include_prompt"] = files.pools_prompt;
-
-  make_folder(folder / kPoolingFolder);
-  write_json(folder / kPoolingFolder / "config.json", pooling);
-  sync_folder(folder / kPoolingFolder);
+  add(kEncoder, "");
+  const std::vector<Path> folders = module_folders(files);
+  for (const Path& path : folders) make_folder(folder / path);
+  add(kPooling, folders[0]);
+  write_pooling(folder / folders[0] / "config.json", {files.pooling, files.pools_prompt}, hidden);
+  for (size_t i = 0; i < files.dense.size(); ++i) {
+    add(kDense, folders[i + 1]);
+    write_dense(folder / folders[i + 1], files.dense[i]);
+  }
   if (files.normalize) {
     // sentence-transformers requires the folder even of a module without settings, and programs
     // that copy only files leave out an empty one.
-    make_folder(folder / kNormalizeFolder);
-    write_json(folder / kNormalizeFolder / "config.json", Json::object());
-    sync_folder(folder / kNormalizeFolder);
+    add(kNormalize, folders.back());
+    write_json(folder / folders.back() / "config.json", Json::object());
   }
+  for (const Path& path : folders) sync_folder(folder / path);
   Json sentence_bert = {{"max_seq_length", files.max_sequence_length}, {"do_lower_case", false}};
   if (files.max_sequence_length == 0) sentence_bert["max_seq_length"] = nullptr;
   write_json(folder / kSentenceBert, sentence_bert);
   Json prompts = Json::object();
   for (const auto& [name, text] : files.prompts) prompts[name] = text;
-  write_json(
-      folder / kOwnConfig,
-      {{"prompts", prompts},
-       {"default_prompt_name", files.default_prompt.empty() ? Json() : Json(files.default_prompt)},
-       {"similarity_fn_name", files.similarity}});
+  Json own = {
+      {"prompts", prompts},
+      {"default_prompt_name", files.default_prompt.empty() ? Json() : Json(files.default_prompt)},
+      {"similarity_fn_name", files.similarity}};
+  if (files.dimensions > 0) own["truncate_dim"] = files.dimensions;
+  write_json(folder / kOwnConfig, own);
   write_json(folder / kModules, modules);
   sync_folder(folder);
 }

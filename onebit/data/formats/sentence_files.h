@@ -1,5 +1,5 @@
 // The files that tell sentence-transformers how to compute vectors from a BERT's hidden states:
-// modules.json, 1_Pooling/config.json, 2_Normalize, sentence_bert_config.json,
+// modules.json, 1_Pooling/config.json, 2_Dense, 2_Normalize, sentence_bert_config.json,
 // config_sentence_transformers.json. They are in a model folder beside transformers' own.
 #pragma once
 
@@ -9,18 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/data/formats/dense_module.h"
+#include "onebit/data/formats/sentence_pooling.h"
 #include "onebit/ground/base/file.h"
 
 namespace onebit::formats {
 
-enum class SentencePooling {
-  kMean,   // "pooling_mode_mean_tokens"
-  kFirst,  // "pooling_mode_cls_token"
-};
-
 struct SentenceFiles {
-  SentencePooling pooling = SentencePooling::kMean;
-  bool normalize = true;  // vectors are scaled to length 1
+  // Their vectors are put after one another.
+  std::vector<SentencePooling> pooling = {SentencePooling::kMean};
+  std::vector<DenseModule> dense = {};  // layers after the pooling, in their order
+  bool normalize = true;                // vectors are scaled to length 1
   // Tokens, special ones included, or 0 for as many as the model has positions.
   int64_t max_sequence_length = 0;
   // Texts to put before a text, by name, and the name of the one that is put before every text.
@@ -28,13 +27,17 @@ struct SentenceFiles {
   std::string default_prompt = {};
   bool pools_prompt = true;           // "include_prompt"
   std::string similarity = "cosine";  // "similarity_fn_name": how programs compare vectors
+  int64_t dimensions = 0;             // "truncate_dim": the first numbers of a vector. 0: all
 
   bool operator==(const SentenceFiles&) const = default;
 };
 
-// The folders among them.
-inline constexpr const char* kPoolingFolder = "1_Pooling";
-inline constexpr const char* kNormalizeFolder = "2_Normalize";
+// The numbers of a vector, before `dimensions`, if a token's vector has `hidden` numbers. Error: the
+// first of the dense layers reads vectors of another length.
+int64_t vector_length(const SentenceFiles& files, int64_t hidden);
+
+// The folders of the modules, in their order, inside the model's.
+std::vector<Path> module_folders(const SentenceFiles& files);
 
 // The folder of the encoder that modules.json in `folder` names. Version 1 of sentence-transformers
 // wrote it into a folder of its own. Absent if there is no modules.json, or no encoder in it.
@@ -46,12 +49,12 @@ bool has_config_of_sentences(const Path& folder);
 
 // The files of an encoder's folder, or of the folder above it if the encoder has a folder of its
 // own. Absent if there is no modules.json. Errors: a file is missing or damaged, a module other
-// than Transformer, Pooling and Normalize, or outside the folder, another pooling, or several
-// together, a default prompt that is not among the prompts, text that is lower-cased before a cased
-// tokenizer gets it, an unknown member.
+// than Transformer, Pooling, Dense and Normalize, in another order, or outside the folder, dense
+// layers that do not fit each other, a default prompt that is not among the prompts, text that is
+// lower-cased before a cased tokenizer gets it, an unknown member.
 std::optional<SentenceFiles> read_sentence_files(const Path& folder);
 
-// Writes into an existing folder. Vectors have `hidden` numbers.
+// Writes into an existing folder. Vectors of tokens have `hidden` numbers.
 void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_t hidden);
 
 }  // namespace onebit::formats

@@ -11,10 +11,11 @@ void add_search(commands::Command program, commands::Action& chosen) {
   add_search_export(search, chosen);
 }
 
-std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& text) {
+std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& prompt,
+                               const std::string& text) {
   const finetune::Example example{.text = text, .text_pair = "", .label = {}};
-  std::vector<float> vector = encoder.vectors({&example, 1});
-  embed::to_unit_length(vector.data(), encoder.hidden(), vector.data());
+  std::vector<float> vector = encoder.vectors({&example, 1}, prompt);
+  embed::to_unit_length(vector.data(), encoder.dimensions(), vector.data());
   return vector;
 }
 

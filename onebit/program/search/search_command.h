@@ -15,7 +15,9 @@ void add_search_index(commands::Command search, commands::Action& chosen);
 void add_search_query(commands::Command search, commands::Action& chosen);
 void add_search_export(commands::Command search, commands::Action& chosen);
 
-// Of length 1. Both vectors of one text by one model have a product of 1, up to rounding.
-std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& text);
+// Of length 1, of a text after the text of a prompt. Both vectors of one text by one model have a
+// product of 1, up to rounding.
+std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& prompt,
+                               const std::string& text);
 
 }  // namespace onebit::search

@@ -56,7 +56,7 @@ IndexDescription read_description(const Path& folder) {
   description.passages = reader.integer("passages", 0);
   description.numbers = reader.integer("numbers", 0);
   description.max_sequence_length = reader.integer("max_sequence_length", 0);
-  description.pooling = reader.choice("pooling", "mean", {"mean", "cls"});
+  description.pooling = reader.text("pooling", "mean");
   description.prompt = reader.text("prompt", "");
   const Json& probe = reader.raw("probe");
   require(probe.is_array() && std::all_of(probe.begin(), probe.end(),

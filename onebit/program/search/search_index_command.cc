@@ -41,10 +41,10 @@ class PassageEncoder {
     std::vector<finetune::Example> texts(passages_.size());
     for (size_t i = 0; i < texts.size(); ++i) texts[i].text = passages_[i].text;
     std::vector<float> vectors = encoder_.vectors(texts);
-    const auto numbers = static_cast<size_t>(encoder_.hidden());
+    const auto numbers = static_cast<size_t>(encoder_.dimensions());
     for (size_t i = 0; i < texts.size(); ++i) {
       float* vector = vectors.data() + i * numbers;
-      embed::to_unit_length(vector, encoder_.hidden(), vector);
+      embed::to_unit_length(vector, encoder_.dimensions(), vector);
       writer_.add(passages_[i], {vector, numbers});
     }
     passages_.clear();
@@ -58,15 +58,14 @@ class PassageEncoder {
 };
 
 IndexDescription describe(embed::TextEncoder& encoder, const Arguments& given) {
-  const bool is_mean = encoder.settings().pooling == formats::SentencePooling::kMean;
   IndexDescription description;
   description.model = std::filesystem::absolute(given.model.model).lexically_normal().string();
   description.type = given.type == "f32" ? VectorType::kF32 : VectorType::kInt8;
-  description.numbers = encoder.hidden();
+  description.numbers = encoder.dimensions();
   description.max_sequence_length = encoder.settings().max_sequence_length;
-  description.pooling = is_mean ? "mean" : "cls";
+  description.pooling = formats::words_of(encoder.settings().pooling);
   description.prompt = encoder.prompt();
-  description.probe = unit_vector(encoder, kProbe);
+  description.probe = unit_vector(encoder, encoder.prompt(), kProbe);
   return description;
 }
 
@@ -131,7 +130,7 @@ int run(Arguments& given) {
   report_inputs(reader);
   writer.finish();
   fmt::print("{}: {} passages of at most {} tokens, vectors of {} numbers in {} ({})\n",
-             given.output, writer.count(), given.passages.tokens, encoder.hidden(), given.type,
+             given.output, writer.count(), given.passages.tokens, encoder.dimensions(), given.type,
              summary);
   return commands::kSuccess;
 }

@@ -32,12 +32,12 @@ struct Arguments {
 embed::TextEncoder open_encoder(Context& context, const Path& model,
                                 const IndexDescription& description,
                                 const std::optional<DType>& compute) {
-  const bool is_mean = description.pooling == "mean";
   return {context,
           model,
           {.max_sequence_length = description.max_sequence_length,
-           .pooling = is_mean ? embed::Pooling::kMean : embed::Pooling::kFirst,
+           .pooling = formats::pooling_modes(description.pooling),
            .normalize = true,
+           .dimensions = description.numbers,
            .prompt = std::string(),
            .batch = 1,
            .compute = compute}};
@@ -46,10 +46,7 @@ embed::TextEncoder open_encoder(Context& context, const Path& model,
 // Error: the model gives another vector of the probe than the model of the index did.
 void require_same_model(embed::TextEncoder& encoder, const Path& model,
                         const IndexDescription& description) {
-  require(encoder.hidden() == description.numbers,
-          "{}: its vectors have {} numbers, the index has {}: give the model of the index ({})",
-          model.string(), encoder.hidden(), description.numbers, description.model);
-  const std::vector<float> probe = unit_vector(encoder, description.prompt + kProbe);
+  const std::vector<float> probe = unit_vector(encoder, description.prompt, kProbe);
   double cosine = 0;
   for (size_t i = 0; i < probe.size(); ++i) {
     cosine += double{probe[i]} * double{description.probe[i]};
@@ -116,7 +113,7 @@ int run(const Arguments& given) {
   const std::string prompt = prompt_of(encoder, given.prompt);
   const auto answer = [&](const std::string& query) {
     const auto found =
-        index.nearest(unit_vector(encoder, prompt + query), given.count, context.threads());
+        index.nearest(unit_vector(encoder, prompt, query), given.count, context.threads());
     print_found(given, index, query, found);
   };
   if (!given.query.empty()) {

@@ -13,8 +13,25 @@
 namespace onebit::serve {
 namespace {
 
-constexpr std::array<std::string_view, 4> kEmbeddingPaths = {"/embed", "/similarity",
-                                                             "/v1/embeddings", "/embeddings"};
+constexpr std::array<std::string_view, 5> kEmbeddingPaths = {
+    "/embed", "/embed_all", "/similarity", "/v1/embeddings", "/embeddings"};
+
+// What is computed of each text: its vector, or the states of all its tokens.
+enum class Wanted { kVector, kTokenStates };
+
+struct EmbeddingWork : SequenceWork {
+  EmbeddingWork(std::vector<finetune::TokenSequence> all, size_t numbers_of_part, Wanted what)
+      : SequenceWork(std::move(all), numbers_of_part),
+        wanted(what),
+        left_out(parts(), 0),
+        states(what == Wanted::kTokenStates ? parts() : 0) {}
+
+  Wanted wanted;
+  std::vector<int32_t> left_out;           // the first tokens of each part that are not pooled
+  std::vector<std::vector<float>> states;  // [parts][tokens, hidden]
+};
+
+EmbeddingWork& work_of(const Part& part) { return static_cast<EmbeddingWork&>(*part.work); }
 
 embed::TextEncoderOptions encoder_options(const EndpointOptions& options) {
   embed::TextEncoderOptions result;
@@ -25,6 +42,7 @@ embed::TextEncoderOptions encoder_options(const EndpointOptions& options) {
   result.normalize = false;
   result.batch = options.queue.batch_parts;
   result.batch_tokens = options.queue.batch_tokens;
+  result.has_token_states = true;
   return result;
 }
 
@@ -35,9 +53,8 @@ class EmbeddingEndpoints : public Endpoints {
       : options_(options),
         encoder_(context, folder, encoder_options(options)),
         tokenizers_(encoder_.model()),
-        lane_(options.queue, context.threads(), metrics, [this](std::span<const Part> parts) {
-          distribute(parts, encoder_.vectors_of_batch(batch_of(parts, tokenizers_.vocabulary())));
-        }) {
+        lane_(options.queue, context.threads(), metrics,
+              [this](std::span<const Part> parts) { compute(parts); }) {
     if (encoder_.is_described()) return;
     log_warning(
         "{}: the folder does not define how text vectors are computed, so the model may not have "
@@ -47,8 +64,7 @@ class EmbeddingEndpoints : public Endpoints {
 
   std::string kind() const override { return "embedding"; }
   Json model_type() const override {
-    const bool is_mean = encoder_.settings().pooling == formats::SentencePooling::kMean;
-    return {{"embedding", {{"pooling", is_mean ? "mean" : "cls"}}}};
+    return {{"embedding", {{"pooling", formats::words_of(encoder_.settings().pooling)}}}};
   }
   int64_t max_sequence_length() const override { return encoder_.settings().max_sequence_length; }
   bool has(std::string_view path) const override {
@@ -62,6 +78,7 @@ class EmbeddingEndpoints : public Endpoints {
   std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     if (path == "/embed") return embed(request, body, figures);
+    if (path == "/embed_all") return embed_all(request, body, figures);
     if (path == "/similarity") return similarity(request, body, figures);
     return openai(request, body, figures);
   }
@@ -76,6 +93,23 @@ class EmbeddingEndpoints : public Endpoints {
     for (const auto& vector : vectors) {
       if (text.size() > 1) text += ',';
       append_json(vector, text);
+    }
+    return text + "]";
+  }
+
+  // The last hidden states of all tokens, special ones included, as the encoder gives them.
+  std::string embed_all(const HttpRequest& request, const RequestBody& body, CallFigures& figures) {
+    const auto work = run(request, body.inputs("inputs", options_.max_inputs), body,
+                          Wanted::kTokenStates, figures);
+    const auto hidden = static_cast<size_t>(encoder_.hidden());
+    std::string text = "[";
+    for (const std::vector<float>& states : work->states) {
+      text += text.size() > 1 ? ",[" : "[";
+      for (size_t first = 0; first < states.size(); first += hidden) {
+        if (first > 0) text += ',';
+        append_json(std::span(states).subspan(first, hidden), text);
+      }
+      text += ']';
     }
     return text + "]";
   }
@@ -131,11 +165,6 @@ class EmbeddingEndpoints : public Endpoints {
                      fmt::format("the model has no prompt \"{}\"; it has: {}", name,
                                  listed(encoder_.prompt_names())));
     }
-    if (!found->second.empty() && !settings.pools_prompt) {
-      throw ApiError(ErrorKind::kValidation,
-                     "the model leaves the tokens of a prompt out of the mean (include_prompt), "
-                     "which onebit does not do");
-    }
     return found->second;
   }
 
@@ -152,29 +181,60 @@ class EmbeddingEndpoints : public Endpoints {
     return ids;
   }
 
-  Vectors vectors_of(const HttpRequest& request, const std::vector<TextInput>& inputs,
-                     const RequestBody& body, CallFigures& figures) {
-    const auto hidden = static_cast<size_t>(encoder_.hidden());
-    const auto dimensions = body.whole("dimensions").value_or(encoder_.hidden());
-    if (dimensions < 1 || dimensions > encoder_.hidden()) {
+  // The first tokens of a text after its prompt that are not pooled. `whole` are the tokens of both.
+  int32_t left_out_of(const std::string& prompt, size_t whole,
+                      const finetune::TokenSequence& sequence, const Truncation& truncation) {
+    if (prompt.empty() || encoder_.settings().pools_prompt) return 0;
+    const auto prompt_tokens = static_cast<int64_t>(tokenizers_.encode(prompt).size());
+    const auto tokens = static_cast<int64_t>(sequence.tokens.size());
+    const int64_t cut = static_cast<int64_t>(whole) + 2 - tokens;  // the special tokens stay
+    const bool loses_prompt = truncation.end == finetune::CutEnd::kLeft;
+    const int64_t left_out = 1 + std::max<int64_t>(prompt_tokens - (loses_prompt ? cut : 0), 0);
+    if (left_out >= tokens) {
       throw ApiError(ErrorKind::kValidation,
-                     fmt::format("`dimensions` is {}; the model's vectors have 1 to {} numbers",
-                                 dimensions, encoder_.hidden()));
+                     fmt::format("the model leaves the prompt's {} tokens out of its pooling, and "
+                                 "a text of {} has no others",
+                                 left_out, tokens));
     }
-    const bool normalizes = body.boolean("normalize", true);
+    return static_cast<int32_t>(left_out);
+  }
+
+  std::shared_ptr<EmbeddingWork> run(const HttpRequest& request,
+                                     const std::vector<TextInput>& inputs, const RequestBody& body,
+                                     Wanted wanted, CallFigures& figures) {
     const Truncation truncation = truncation_of(body, options_);
     const std::string prompt = prompt_of(body);
     const Stopwatch watch;
     std::vector<finetune::TokenSequence> sequences;
+    std::vector<int32_t> left_out;
     for (const TextInput& input : inputs) {
-      sequences.push_back(checked_sequence(ids_of(input, prompt), std::nullopt,
-                                           tokenizers_.vocabulary(), max_sequence_length(),
-                                           truncation));
+      const std::vector<int32_t> ids = ids_of(input, prompt);
+      sequences.push_back(checked_sequence(ids, std::nullopt, tokenizers_.vocabulary(),
+                                           max_sequence_length(), truncation));
+      const bool has_prompt = !input.ids && wanted == Wanted::kVector;
+      left_out.push_back(
+          has_prompt ? left_out_of(prompt, ids.size(), sequences.back(), truncation) : 0);
       figures.characters += static_cast<int64_t>(input.text.size());
     }
-    const auto work = std::make_shared<SequenceWork>(std::move(sequences), hidden);
+    const size_t numbers =
+        wanted == Wanted::kVector ? static_cast<size_t>(encoder_.whole_length()) : 0;
+    auto work = std::make_shared<EmbeddingWork>(std::move(sequences), numbers, wanted);
+    work->left_out = std::move(left_out);
     count(*work, static_cast<int64_t>(work->parts()), watch, figures);
     lane_.run(work, request, figures);
+    return work;
+  }
+
+  Vectors vectors_of(const HttpRequest& request, const std::vector<TextInput>& inputs,
+                     const RequestBody& body, CallFigures& figures) {
+    const auto dimensions = body.whole("dimensions").value_or(encoder_.dimensions());
+    if (dimensions < 1 || dimensions > encoder_.whole_length()) {
+      throw ApiError(ErrorKind::kValidation,
+                     fmt::format("`dimensions` is {}; the model's vectors have 1 to {} numbers",
+                                 dimensions, encoder_.whole_length()));
+    }
+    const bool normalizes = body.boolean("normalize", true);
+    const auto work = run(request, inputs, body, Wanted::kVector, figures);
     Vectors vectors;
     for (size_t i = 0; i < work->parts(); ++i) {
       const auto kept = work->of(i).first(static_cast<size_t>(dimensions));
@@ -182,6 +242,30 @@ class EmbeddingEndpoints : public Endpoints {
       if (normalizes) embed::to_unit_length(vector.data(), dimensions, vector.data());
     }
     return vectors;
+  }
+
+  // A batch may hold parts of both kinds.
+  void compute(std::span<const Part> parts) {
+    std::vector<Part> vectors, states;
+    std::vector<int32_t> left_out;
+    for (const Part& part : parts) {
+      const EmbeddingWork& work = work_of(part);
+      (work.wanted == Wanted::kVector ? vectors : states).push_back(part);
+      if (work.wanted == Wanted::kVector) left_out.push_back(work.left_out[part.index]);
+    }
+    const text::Vocabulary& vocabulary = tokenizers_.vocabulary();
+    if (!vectors.empty()) {
+      distribute(vectors, encoder_.vectors_of_batch(batch_of(vectors, vocabulary), left_out));
+    }
+    if (states.empty()) return;
+    const std::vector<float> all = encoder_.token_states_of_batch(batch_of(states, vocabulary));
+    auto next = all.begin();
+    for (const Part& part : states) {
+      EmbeddingWork& work = work_of(part);
+      const auto end = next + static_cast<ptrdiff_t>(work.tokens(part.index) * encoder_.hidden());
+      work.states[part.index].assign(next, end);
+      next = end;
+    }
   }
 
   EndpointOptions options_;

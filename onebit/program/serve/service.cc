@@ -9,14 +9,15 @@
 
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/wording.h"
+#include "onebit/program/serve/page.h"
 
 namespace onebit::serve {
 namespace {
 
 constexpr std::array<std::string_view, 7> kGetPaths = {"/",        "/info",      "/health", "/ping",
                                                        "/metrics", "/v1/models", "/models"};
-constexpr std::array<std::string_view, 13> kPostPaths = {
-    "/",          "/embed", "/similarity", "/v1/embeddings", "/embeddings", "/predict", "/rerank",
+constexpr std::array<std::string_view, 14> kPostPaths = {
+    "/",          "/embed", "/embed_all", "/similarity", "/v1/embeddings", "/embeddings", "/predict", "/rerank",
     "/v1/rerank", "/tag",   "/answer",     "/fill",          "/tokenize",   "/decode"};
 
 template <typename Paths>
@@ -229,6 +230,15 @@ Json Service::models() const {
   return {{"object", "list"}, {"data", std::move(data)}};
 }
 
+// Models have names that only those who have the key may read.
+HttpReply Service::page() const {
+  std::vector<PageModel> models;
+  for (const ServedModel& model : models_) {
+    if (options_.key.empty()) models.push_back({model.name, model.endpoints->kind()});
+  }
+  return page_reply(options_.version, models);
+}
+
 std::string Service::answer_get(const std::string& path) const {
   if (path == "/health" || path == "/ping") {
     if (stops_) throw ApiError(ErrorKind::kUnhealthy, "the server is about to end");
@@ -288,9 +298,7 @@ void Service::fill_reply(Call& call, HttpReply& reply) {
     reply.content_type = "text/plain; version=0.0.4";
     reply.body = metrics_.text(requests());
   } else if (path == "/") {
-    reply.content_type = "text/plain; charset=utf-8";
-    reply.body = fmt::format("onebit {}: POST to {}\n", options_.version,
-                             fmt::join(kPostPaths.begin() + 1, kPostPaths.end(), " "));
+    reply = page();
   } else {
     reply.body = answer_get(path);
   }

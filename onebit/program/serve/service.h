@@ -60,6 +60,7 @@ class Service {
     Stopwatch watch = {};
   };
 
+  HttpReply page() const;
   std::string answer_get(const std::string& path) const;
   std::string answer_post(Call& call);
   ServedModel& model_for(const HttpRequest& request, const RequestBody& body);

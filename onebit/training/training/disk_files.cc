@@ -58,9 +58,10 @@ DiskFiles read_disk_files(const Path& output, int64_t step) {
       found.model.push_back(name);
     }
   }
-  for (const char* folder : {formats::kPoolingFolder, formats::kNormalizeFolder}) {
+  // Those of a trained model, which has no other modules.
+  for (const Path& folder : formats::module_folders(formats::SentenceFiles{})) {
     for (const std::string& name : names_in(output / folder)) {
-      found.model.push_back((Path(folder) / name).string());
+      found.model.push_back((folder / name).string());
     }
   }
   std::sort(found.model.begin(), found.model.end());
