@@ -40,12 +40,15 @@ def make_models(folder, sentence_model):
                                      *["##" + letter for letter in letters if letter.isalnum()]]))
     (folder / "vocab.txt").write_text("".join(word + "\n" for word in vocabulary), encoding="utf-8")
     torch.manual_seed(5)
+    transformers.utils.logging.disable_progress_bar()
 
     def make(name, kind, labels=()):
         config = transformers.BertConfig(
             vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-            intermediate_size=64, max_position_embeddings=128, initializer_range=0.5,
-            id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)})
+            intermediate_size=64, max_position_embeddings=128, initializer_range=0.5)
+        if labels:
+            config.id2label = dict(enumerate(labels))
+            config.label2id = {label: i for i, label in enumerate(labels)}
         getattr(transformers, "BertFor" + kind if kind else "BertModel")(config).save_pretrained(
             folder / name)
         transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / name)
@@ -66,11 +69,13 @@ def server(given, models, key=""):
         command += ["--model", f"{name}={folder}"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, "ONEBIT_API_KEY": key} if key else None)
+    log = []
     for line in process.stderr:
+        log.append(line)
         if found := re.match(r"serving on (http:\S+)", line):
             break
     else:
-        raise AssertionError("the server did not start")
+        raise AssertionError("the server did not start: " + "".join(log))
     try:
         yield found[1]
     finally:

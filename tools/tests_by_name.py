@@ -15,6 +15,7 @@ TESTS_OF_A_WHOLE = {
     "cli/squad_command_test": "the commands of an application as their user sees them",
     "cli/tag_command_test": "the commands of an application as their user sees them",
     "cli/network_test": "two ranks of the program over a slow link",
+    "cli/serve_examples_test": "the files of examples/serve",
     "cli/program_test": "the program as its user sees it",
     "transport/contract_test": "one body for every transport",
     "transport/device_transport_test": "which transport goes between devices",

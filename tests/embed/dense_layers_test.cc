@@ -24,12 +24,9 @@ TEST(DenseLayers, ActivationsAreThoseOfTorch) {
       {DenseActivation::kLeakyRelu, {-0.3, -0.03, -0.005, 0, 0.7, 25}},
       {DenseActivation::kElu, {-1, -0.950212932, -0.39346934, 0, 0.7, 25}},
       {DenseActivation::kGelu, {0, -0.00404969409, -0.154268769, 0, 0.530625443, 25}},
-      {DenseActivation::kSigmoid,
-       {9.35762297e-14, 0.0474258732, 0.377540669, 0.5, 0.668187772, 1}},
-      {DenseActivation::kSilu,
-       {-2.80728689e-12, -0.14227762, -0.188770334, 0, 0.467731441, 25}},
-      {DenseActivation::kMish,
-       {-2.80728689e-12, -0.145647461, -0.220743775, 0, 0.561148378, 25}},
+      {DenseActivation::kSigmoid, {9.35762297e-14, 0.0474258732, 0.377540669, 0.5, 0.668187772, 1}},
+      {DenseActivation::kSilu, {-2.80728689e-12, -0.14227762, -0.188770334, 0, 0.467731441, 25}},
+      {DenseActivation::kMish, {-2.80728689e-12, -0.145647461, -0.220743775, 0, 0.561148378, 25}},
       {DenseActivation::kSoftplus,
        {9.35762297e-14, 0.0485873516, 0.474076984, 0.693147181, 1.10318605, 25}},
       {DenseActivation::kSoftsign,
@@ -51,20 +48,19 @@ TEST(DenseLayers, ActivationsAreThoseOfTorch) {
 }
 
 TEST(DenseLayers, LayersFollowEachOther) {
-  const std::vector<DenseModule> modules = {
-      // The last number has a residual.
-      {.inputs = 2,
-       .outputs = 3,
-       .activation = DenseActivation::kRelu,
-       .has_residual = true,
-       .weight = {1, 0, 0, 1, -1, -1},
-       .bias = {0.5, 0, 1},
-       .residual = {0, 0, 0, 0, 10, 0}},
-      {.inputs = 3,
-       .outputs = 3,
-       .activation = DenseActivation::kIdentity,
-       .has_residual = true,
-       .weight = {1, 1, 1, 0, 0, 0, 0, 0, 2}}};
+  const std::vector<DenseModule> modules = {// The last number has a residual.
+                                            {.inputs = 2,
+                                             .outputs = 3,
+                                             .activation = DenseActivation::kRelu,
+                                             .has_residual = true,
+                                             .weight = {1, 0, 0, 1, -1, -1},
+                                             .bias = {0.5, 0, 1},
+                                             .residual = {0, 0, 0, 0, 10, 0}},
+                                            {.inputs = 3,
+                                             .outputs = 3,
+                                             .activation = DenseActivation::kIdentity,
+                                             .has_residual = true,
+                                             .weight = {1, 1, 1, 0, 0, 0, 0, 0, 2}}};
   Context context = Context::cpu(1);
   // (3.5, 4, 30), then the sum, nothing and twice the last are added.
   const std::vector<float> wanted = {3.5F + 37.5F, 4, 90, 0.5F + 1.5F, 0, 3};

@@ -98,8 +98,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   for (const Path& folder : {given.output, given.output / "global_step60/model"}) {
     const auto sentence = formats::read_sentence_files(folder);
     ASSERT_TRUE(sentence.has_value()) << folder;
-    EXPECT_EQ(*sentence, (formats::SentenceFiles{.normalize = true,
-                                                 .max_sequence_length = 16}));
+    EXPECT_EQ(*sentence, (formats::SentenceFiles{.normalize = true, .max_sequence_length = 16}));
   }
   EXPECT_THAT(read_file(given.output / "README.md"), HasSubstr("sentence-similarity"));
   EXPECT_EQ(read_json(given.output / "scores.json").at("kind"), "pairs");
@@ -141,7 +140,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
 TEST_F(EmbedTest, WhatIsComputedAndNotTrainedIsNamed) {
   finetune::FineTuningOptions given = options("run");
   const Path model = training::find_model_folder(given.model);
-  const int64_t hidden = formats::read_encoder_config(model / "config.json").config.hidden_size;
+  const int64_t hidden = training::read_model_description(model).config.hidden_size;
   formats::write_sentence_files(model, {.pooling = {formats::SentencePooling::kMax}}, hidden);
   EXPECT_THAT(message_of([&] { train(given); }), HasSubstr("pools by max, which onebit computes"));
   given.recipe.values["embed"] = {{"pooling", "lasttoken"}};
@@ -149,8 +148,8 @@ TEST_F(EmbedTest, WhatIsComputedAndNotTrainedIsNamed) {
   given.recipe.values["embed"] = {{"pooling", "mean"}};
   const auto size = static_cast<size_t>(hidden);
   formats::write_sentence_files(
-      model,
-      {.dense = {{.inputs = hidden, .outputs = 1, .weight = std::vector<float>(size, 1)}}}, hidden);
+      model, {.dense = {{.inputs = hidden, .outputs = 1, .weight = std::vector<float>(size, 1)}}},
+      hidden);
   EXPECT_THAT(message_of([&] { train(given); }), HasSubstr("a layer Dense after its pooling"));
 }
 

@@ -49,7 +49,7 @@ TEST_P(ModelGradient, Embedding) {
     model::ReferenceBert reference(config_, table);
     const auto loss = [&] {
       const auto vectors = mode == SentencePooling::kMean ? reference.mean_vectors(batch_, seed())
-                                                     : reference.first_vectors(batch_, seed());
+                                                          : reference.first_vectors(batch_, seed());
       double sum = 0;
       for (size_t s = 0; s < vectors.size(); ++s) {
         for (size_t i = 0; i < hidden; ++i) sum += weight_of(s, i) * vectors[s][i];

@@ -63,9 +63,7 @@ TEST_F(TextEncoderTest, APromptIsPutBeforeEveryText) {
   Context context = Context::cpu(1);
   EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of("the king "), 3);
   EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of(""), 0);
-  EXPECT_THAT(message_of([&] {
-                vector_of("home", {.max_sequence_length = 3, .prompt = "query"});
-              }),
+  EXPECT_THAT(message_of([&] { vector_of("home", {.max_sequence_length = 3, .prompt = "query"}); }),
               HasSubstr("include_prompt"));
 }
 

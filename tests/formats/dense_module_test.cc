@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class DenseModuleTest : public ::testing::Test {
  protected:
-  void write(Json changes) {
+  void write(const Json& changes = Json::object()) {
     Json config = {{"in_features", 3},
                    {"out_features", 2},
                    {"bias", true},
@@ -40,15 +40,15 @@ class DenseModuleTest : public ::testing::Test {
 TEST_F(DenseModuleTest, PublishedModules) {
   write_tensors(true);
   DenseModule wanted{.inputs = 3, .outputs = 2, .weight = weight_, .bias = bias_};
-  write({});
+  write();
   EXPECT_EQ(read_dense(folder_.path()), wanted);
   // Defaults of absent keys.
   write_file_atomically(folder_ / "config.json", R"({"in_features": 3, "out_features": 2})");
   EXPECT_EQ(read_dense(folder_.path()), wanted);
-  write({{"module_input_name", "sentence_embedding"}, {"module_output_name", nullptr}});
+  write(Json{{"module_input_name", "sentence_embedding"}, {"module_output_name", nullptr}});
   EXPECT_EQ(read_dense(folder_.path()), wanted);
 
-  write({{"bias", false}, {"activation_function", "torch.nn.modules.linear.Identity"}});
+  write(Json{{"bias", false}, {"activation_function", "torch.nn.modules.linear.Identity"}});
   EXPECT_THAT(error(), HasSubstr("unexpected (1):\n    \"linear.bias\""));
   write_tensors(false);
   wanted.bias = {};
@@ -70,25 +70,25 @@ TEST_F(DenseModuleTest, WhatIsWrittenIsRead) {
 
 TEST_F(DenseModuleTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error(), HasSubstr("config.json"));
-  write({});
+  write();
   EXPECT_THAT(error(), HasSubstr(folder_.path().string()));
   write_tensors(true, {3, 2});
   EXPECT_THAT(error(), HasSubstr("[2, 3] wanted, [3, 2] found"));
   write_tensors(false);
   EXPECT_THAT(error(), HasSubstr("missing (1):\n    \"linear.bias\""));
-  const std::pair<Json, const char*> cases[] = {
-      {{{"activation_function", "torch.nn.modules.activation.PReLU"}}, "activation.PReLU\", which"},
-      {{{"activation_function", "mine.Tanh"}}, "`activation_function` is \"mine.Tanh\""},
-      {{{"module_input_name", "token_embeddings"}}, "module_input_name"},
-      {{{"module_output_name", "other"}}, "module_output_name"},
-      {{{"in_features", 0}}, "`in_features` must be between 1"},
-      {{{"out_features", 1 << 21}}, "`out_features` must be between 1"},
-      {{{"odd", 1}}, "`odd`"},
-      {{{"use_residual", true}}, "residual.weight"},
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"activation_function": "torch.nn.modules.activation.PReLU"})", "PReLU\", which is not"},
+      {R"({"activation_function": "mine.Tanh"})", "`activation_function` is \"mine.Tanh\""},
+      {R"({"module_input_name": "token_embeddings"})", "module_input_name"},
+      {R"({"module_output_name": "other"})", "module_output_name"},
+      {R"({"in_features": 0})", "`in_features` must be between 1"},
+      {R"({"out_features": 2097152})", "`out_features` must be between 1"},
+      {R"({"odd": 1})", "`odd`"},
+      {R"({"use_residual": true})", "residual.weight"},
   };
   write_tensors(true);
   for (const auto& [changes, words] : cases) {
-    write(changes);
+    write(parse_json(changes, "changes"));
     EXPECT_THAT(error(), HasSubstr(words));
   }
 }

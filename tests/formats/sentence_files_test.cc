@@ -204,6 +204,8 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(error(), HasSubstr("transformer_task"));
   write("sentence_bert_config.json", R"({"query_length": 32})");
   EXPECT_THAT(error(), HasSubstr("`query_length` is 32"));
+
+  write_published();
   write("config_sentence_transformers.json", R"({"truncate_dim": -1})");
   EXPECT_THAT(error(), HasSubstr("`truncate_dim`"));
 
@@ -250,7 +252,8 @@ TEST_F(SentenceFilesTest, OtherModulesAreNamed) {
   EXPECT_THAT(error_of({encoder, pooling, normalize, normalize}), HasSubstr("once each"));
   const Json dense = {{"type", models + "Dense"}, {"path", "2_Dense"}};
   EXPECT_THAT(error_of({encoder, dense, pooling}), HasSubstr("Transformer, Dense, Pooling"));
-  EXPECT_THAT(error_of({encoder, pooling, normalize, dense}), HasSubstr("Pooling, Normalize, Dense"));
+  EXPECT_THAT(error_of({encoder, pooling, normalize, dense}),
+              HasSubstr("Pooling, Normalize, Dense"));
   EXPECT_THAT(error_of({encoder, pooling, dense}), HasSubstr("2_Dense/config.json"));
   Json own = encoder;
   own["type"] = "custom_st.Transformer";

@@ -80,13 +80,15 @@ TEST_F(SentencePoolingTest, OthersAreNamed) {
   EXPECT_THAT(error("{}"), HasSubstr("config.json: pools by nothing"));
   EXPECT_THAT(error(R"({"pooling_mode_mean_tokens": false})"), HasSubstr("pools by nothing"));
   EXPECT_THAT(error(R"({"pooling_mode_mean_tokens": 1})"), HasSubstr("pooling_mode_mean_tokens"));
-  EXPECT_THAT(error(R"({"pooling_mode": "attention"})"), HasSubstr("\"attention\" is not supported"));
+  EXPECT_THAT(error(R"({"pooling_mode": "attention"})"),
+              HasSubstr("\"attention\" is not supported"));
   EXPECT_THAT(error(R"({"pooling_mode": ["mean", 3]})"), HasSubstr("3 is not supported"));
   EXPECT_THAT(error(R"({"pooling_mode": 3})"), HasSubstr("must be the name of a mode"));
   EXPECT_THAT(error(R"({"pooling_mode": "mean", "odd": 1})"), HasSubstr("`odd`"));
   EXPECT_THAT(error("[]"), HasSubstr("must be an object"));
   for (const char* words : {"", "mean+", "+mean", "Mean"}) {
-    EXPECT_THAT(message_of([&] { pooling_modes(words); }), HasSubstr("known are cls, max")) << words;
+    EXPECT_THAT(message_of([&] { pooling_modes(words); }), HasSubstr("known are cls, max"))
+        << words;
   }
 }
 

@@ -7,9 +7,12 @@ using namespace onebit;
 
 namespace {
 
-constexpr const char* kFiles[] = {"modules.json", "1_Pooling/config.json",
-                                  "sentence_bert_config.json", "config_sentence_transformers.json",
-                                  "tokenizer_config.json", "2_Dense/config.json"};
+constexpr const char* kFiles[] = {"modules.json",
+                                  "1_Pooling/config.json",
+                                  "sentence_bert_config.json",
+                                  "config_sentence_transformers.json",
+                                  "tokenizer_config.json",
+                                  "2_Dense/config.json"};
 
 }  // namespace
 

@@ -254,9 +254,9 @@ TEST_F(SentenceModules, GiveTheVectorsOfEmbedEncode) {
 TEST_F(SentenceModules, APromptMayBeCutFromTheLeft) {
   std::string text = "a";
   for (int i = 1; i < 22; ++i) text += " a";
-  const Json cut = answer("/embed", json_text({{"inputs", text},
-                                               {"prompt_name", "query"},
-                                               {"truncation_direction", "left"}}));
+  const Json cut = answer(
+      "/embed",
+      json_text({{"inputs", text}, {"prompt_name", "query"}, {"truncation_direction", "left"}}));
   Context context = Context::cpu(1);
   embed::TextEncoder encoder(context, at("embed"), {.prompt = ""});
   const finetune::Example example{.text = text};

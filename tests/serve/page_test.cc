@@ -38,7 +38,8 @@ TEST_F(ServiceTest, ThePageNeedsNothingFromOutside) {
   EXPECT_EQ(count_of(reply.body, "href="), 1u);
   EXPECT_THAT(reply.body, HasSubstr("href=\"data:,\""));
   // Texts of readers and of models cannot become markup.
-  for (const char* word : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {
+  for (const char* word :
+       {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("}) {
     EXPECT_THAT(reply.body, Not(HasSubstr(word)));
   }
 }

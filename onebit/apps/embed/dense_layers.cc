@@ -84,7 +84,9 @@ DenseLayers::DenseLayers(Context& context, const std::vector<DenseModule>& modul
   if (!context.device().is_cpu()) host_ = Context::cpu(context.threads());
 }
 
-Context& DenseLayers::context() { return host_ ? *host_ : model_context_; }
+Context& DenseLayers::context() {
+  return host_ ? *host_ : model_context_;
+}
 
 std::vector<float> DenseLayers::apply(std::vector<float> vectors) {
   if (vectors.empty()) return vectors;

@@ -17,8 +17,8 @@ class DenseLayers {
   // Both must outlive the layers and must not move.
   DenseLayers(Context& context, const std::vector<formats::DenseModule>& modules);
 
-  // Of vectors f32 [vectors, inputs of the first layer] those of the last. Without layers they stay
-  // as they are.
+  // Takes vectors f32 [vectors, inputs of the first layer] and returns [vectors, outputs of the
+  // last]. Without layers they stay as they are.
   std::vector<float> apply(std::vector<float> vectors);
 
  private:

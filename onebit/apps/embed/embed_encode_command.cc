@@ -46,8 +46,8 @@ int run(Arguments& given) {
   progress.reset();  // ends its line
   file.finish();
   finetune::warn_of_truncation(reader.name(), encoder.cut(), file.count());
-  fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.dimensions(),
-             summary);
+  fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(),
+             encoder.dimensions(), summary);
   return commands::kSuccess;
 }
 

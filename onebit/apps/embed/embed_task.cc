@@ -230,12 +230,11 @@ training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
 training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
-  const std::vector<float> vectors =
-      encode_texts(context, {.model = *model_,
-                             .texts = dev_->encoded,
-                             .batch = config_.prediction_batch,
-                             .buffer = buffer,
-                             .communicator = communicator});
+  const std::vector<float> vectors = encode_texts(context, {.model = *model_,
+                                                            .texts = dev_->encoded,
+                                                            .batch = config_.prediction_batch,
+                                                            .buffer = buffer,
+                                                            .communicator = communicator});
   scores_ = embed::score(dev_->examples, vectors, context.threads());
   std::vector<metrics::Metric> record = scores_.metrics;
   record.push_back({"examples", static_cast<double>(scores_.examples), true});

@@ -21,7 +21,7 @@ model::MemoryPlan EmbeddingModel::plan(Context& context, const model::BatchLimit
   const bool first_only = pooling_.reads_first_only();
   model::MemoryPlan reserved(context.device());
   bert_.reserve(reserved, {.limits = limits,
-                           .output_rows = !first_only                ? 0
+                           .output_rows = !first_only                 ? 0
                                           : pooling_.has_token_states ? limits.rows
                                                                       : limits.sequences,
                            .memory = memory,

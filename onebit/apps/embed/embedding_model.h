@@ -23,9 +23,7 @@ class EmbeddingModel {
   const Pooling& pooling() const { return pooling_; }
   int64_t hidden() const { return config().hidden_size; }
   // The numbers of a text's vector.
-  int64_t vector_length() const {
-    return hidden() * static_cast<int64_t>(pooling_.modes.size());
-  }
+  int64_t vector_length() const { return hidden() * static_cast<int64_t>(pooling_.modes.size()); }
 
   // As in PreTrainingModel.
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits,

@@ -12,7 +12,7 @@ using formats::SentencePooling;
 
 // The tokens of one sequence that count, and what comes before them.
 struct Tokens {
-  const float* rows;    // [left_out + count, hidden]
+  const float* rows;  // [left_out + count, hidden]
   int64_t left_out, count, hidden;
 
   const float* row(int64_t token) const { return rows + (left_out + token) * hidden; }

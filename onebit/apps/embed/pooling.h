@@ -26,12 +26,12 @@ struct Pooling {
 };
 
 // vectors[s] = the poolings of the rows of sequence s, one after the other. Error: no token is left
-// to be pooled beside those of the prompt.
+// to be pooled besides the prompt's.
 struct PoolSequences {
-  const float* rows;                   // [starts.back(), hidden]
+  const float* rows;  // [starts.back(), hidden]
   int64_t hidden;
-  std::span<const int32_t> starts;     // [sequences + 1]
-  std::span<const int32_t> left_out;   // [at most sequences]: first tokens that do not count
+  std::span<const int32_t> starts;    // [sequences + 1]
+  std::span<const int32_t> left_out;  // [at most sequences]: first tokens that do not count
   std::span<const formats::SentencePooling> modes;
   float* vectors;  // [sequences, modes * hidden]  overwritten
 };

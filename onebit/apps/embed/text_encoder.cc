@@ -128,16 +128,15 @@ std::vector<float> encode_texts(Context& context, const EncodeTexts& call) {
   };
   batches::Batch rows;
   std::vector<int32_t> left_out;
-  finetune::predict_items(
-      call.texts.lengths(), call.batch, call.communicator, values_of,
-      [&](std::span<const uint32_t> items) {
-        finetune::build_batch(call.texts, items, rows);
-        left_out.assign(items.size(), call.left_out);
-        Tensor vectors =
-            call.model.encode(context, call.buffer.upload_rounded(context, rows), left_out);
-        if (call.encoded) call.encoded(static_cast<int64_t>(items.size()));
-        return vectors;
-      });
+  finetune::predict_items(call.texts.lengths(), call.batch, call.communicator, values_of,
+                          [&](std::span<const uint32_t> items) {
+                            finetune::build_batch(call.texts, items, rows);
+                            left_out.assign(items.size(), call.left_out);
+                            Tensor vectors = call.model.encode(
+                                context, call.buffer.upload_rounded(context, rows), left_out);
+                            if (call.encoded) call.encoded(static_cast<int64_t>(items.size()));
+                            return vectors;
+                          });
   return all;
 }
 
@@ -175,7 +174,8 @@ std::string TextEncoder::description() const {
   }
   std::string layers;
   for (const formats::DenseModule& module : made_.dense) {
-    layers += fmt::format(", Dense to {} ({})", module.outputs, formats::name_of(module.activation));
+    layers +=
+        fmt::format(", Dense to {} ({})", module.outputs, formats::name_of(module.activation));
   }
   if (dimensions() < whole_length_) layers += fmt::format(", the first {}", dimensions());
   return fmt::format("{} of at most {} tokens{}, {}", pooling, made_.max_sequence_length, layers,
@@ -253,8 +253,7 @@ std::vector<float> first_numbers(const Tensor& tensor, int64_t count) {
 std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples& texts,
                                                  std::span<const int32_t> left_out) {
   batches::Batch rows = all_rows(texts);
-  const Tensor vectors =
-      model_.encode(context_, buffer_.upload_rounded(context_, rows), left_out);
+  const Tensor vectors = model_.encode(context_, buffer_.upload_rounded(context_, rows), left_out);
   std::vector<float> whole =
       dense_.apply(first_numbers(vectors, texts.size() * model_.vector_length()));
   require_finite(whole);

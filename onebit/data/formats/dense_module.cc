@@ -47,8 +47,7 @@ const Activation& row_of(DenseActivation activation) {
 
 DenseActivation read_activation(JsonReader& config) {
   constexpr const char* kKey = "activation_function";
-  const std::string path =
-      config.text(kKey, fmt::format("torch.nn.modules.activation.{}", "Tanh"));
+  const std::string path = config.text(kKey, fmt::format("torch.nn.modules.activation.{}", "Tanh"));
   std::string known;
   for (const Activation& one : kActivations) {
     if (path == fmt::format("torch.nn.modules.{}.{}", one.module, one.name) ||
@@ -57,8 +56,8 @@ DenseActivation read_activation(JsonReader& config) {
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
   }
-  fail("{} is \"{}\", which is not supported; supported are torch.nn's {}", config.place(kKey), path,
-       known);
+  fail("{} is \"{}\", which is not supported; supported are torch.nn's {}", config.place(kKey),
+       path, known);
 }
 
 int64_t read_size(JsonReader& config, const char* key) {
@@ -76,7 +75,9 @@ std::vector<float> read_values(const TensorSource& tensors, const WantedTensor& 
 
 }  // namespace
 
-const char* name_of(DenseActivation activation) { return row_of(activation).name; }
+const char* name_of(DenseActivation activation) {
+  return row_of(activation).name;
+}
 
 DenseModule read_dense(const Path& folder) {
   const Path file = folder / kConfig;
@@ -114,12 +115,11 @@ void write_dense(const Path& folder, const DenseModule& module) {
   if (!module.residual.empty()) tensors.emplace_back(kResidual, module.residual.data(), matrix);
   write_safetensors(folder / kTensors, std::move(tensors));
   const Activation& activation = row_of(module.activation);
-  Json config = {
-      {"in_features", module.inputs},
-      {"out_features", module.outputs},
-      {"bias", !module.bias.empty()},
-      {"activation_function",
-       fmt::format("torch.nn.modules.{}.{}", activation.module, activation.name)}};
+  Json config = {{"in_features", module.inputs},
+                 {"out_features", module.outputs},
+                 {"bias", !module.bias.empty()},
+                 {"activation_function",
+                  fmt::format("torch.nn.modules.{}.{}", activation.module, activation.name)}};
   // Versions before 5.7 do not know the key.
   if (module.has_residual) config["use_residual"] = true;
   write_file_atomically(folder / kConfig, json_text(config, 2) + "\n");

@@ -78,9 +78,10 @@ void require_order(const std::vector<Module>& modules, const Path& place) {
   std::vector<std::string> kinds;
   for (const Module& module : modules) {
     kinds.push_back(module.kind);
-    require(std::ranges::find(kKinds, module.kind) != std::end(kKinds),
-            "{}: the module {} ({}) is not supported: Transformer, Pooling, Dense and Normalize are",
-            place.string(), module.kind, module.path.string());
+    require(
+        std::ranges::find(kKinds, module.kind) != std::end(kKinds),
+        "{}: the module {} ({}) is not supported: Transformer, Pooling, Dense and Normalize are",
+        place.string(), module.kind, module.path.string());
     require(module.type.starts_with(kPackage),
             "{}: the module {} is not one of sentence-transformers, but code of the model's own, "
             "which onebit does not run",

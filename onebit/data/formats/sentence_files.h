@@ -32,8 +32,8 @@ struct SentenceFiles {
   bool operator==(const SentenceFiles&) const = default;
 };
 
-// The numbers of a vector, before `dimensions`, if a token's vector has `hidden` numbers. Error: the
-// first of the dense layers reads vectors of another length.
+// The numbers of a vector, before `dimensions`, if a token's vector has `hidden` numbers. Error:
+// the first of the dense layers reads vectors of another length.
 int64_t vector_length(const SentenceFiles& files, int64_t hidden);
 
 // The folders of the modules, in their order, inside the model's.

@@ -35,7 +35,8 @@ std::optional<SentencePooling> find_mode(std::string_view word) {
 
 std::string known_words() {
   std::string words;
-  for (const Mode& mode : kModes) words += fmt::format("{}{}", words.empty() ? "" : ", ", mode.word);
+  for (const Mode& mode : kModes)
+    words += fmt::format("{}{}", words.empty() ? "" : ", ", mode.word);
   return words;
 }
 

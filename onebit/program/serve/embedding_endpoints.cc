@@ -13,8 +13,8 @@
 namespace onebit::serve {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEmbeddingPaths = {
-    "/embed", "/embed_all", "/similarity", "/v1/embeddings", "/embeddings"};
+constexpr std::array<std::string_view, 5> kEmbeddingPaths = {"/embed", "/embed_all", "/similarity",
+                                                             "/v1/embeddings", "/embeddings"};
 
 // What is computed of each text: its vector, or the states of all its tokens.
 enum class Wanted { kVector, kTokenStates };
@@ -31,7 +31,9 @@ struct EmbeddingWork : SequenceWork {
   std::vector<std::vector<float>> states;  // [parts][tokens, hidden]
 };
 
-EmbeddingWork& work_of(const Part& part) { return static_cast<EmbeddingWork&>(*part.work); }
+EmbeddingWork& work_of(const Part& part) {
+  return static_cast<EmbeddingWork&>(*part.work);
+}
 
 embed::TextEncoderOptions encoder_options(const EndpointOptions& options) {
   embed::TextEncoderOptions result;
@@ -181,7 +183,8 @@ class EmbeddingEndpoints : public Endpoints {
     return ids;
   }
 
-  // The first tokens of a text after its prompt that are not pooled. `whole` are the tokens of both.
+  // The first tokens of a text after its prompt that are not pooled. `whole` are the tokens of
+  // both.
   int32_t left_out_of(const std::string& prompt, size_t whole,
                       const finetune::TokenSequence& sequence, const Truncation& truncation) {
     if (prompt.empty() || encoder_.settings().pools_prompt) return 0;
@@ -212,8 +215,8 @@ class EmbeddingEndpoints : public Endpoints {
       sequences.push_back(checked_sequence(ids, std::nullopt, tokenizers_.vocabulary(),
                                            max_sequence_length(), truncation));
       const bool has_prompt = !input.ids && wanted == Wanted::kVector;
-      left_out.push_back(
-          has_prompt ? left_out_of(prompt, ids.size(), sequences.back(), truncation) : 0);
+      left_out.push_back(has_prompt ? left_out_of(prompt, ids.size(), sequences.back(), truncation)
+                                    : 0);
       figures.characters += static_cast<int64_t>(input.text.size());
     }
     const size_t numbers =

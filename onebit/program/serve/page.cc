@@ -92,17 +92,17 @@ HttpReply page_reply(const std::string& version, const std::vector<PageModel>& m
       "</main>\n<footer class=\"faint\">onebit {}</footer>\n<script nonce=\"{}\">{}</script>\n"
       "</body>\n</html>\n",
       model_list(models), escape_html(version), once, kPageScript);
-  return {.body = std::move(page),
-          .content_type = "text/html; charset=utf-8",
-          .headers = {
-              {"Content-Security-Policy",
-               fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
-                           "img-src data:; connect-src 'self'; base-uri 'none'; form-action "
-                           "'none'; frame-ancestors 'none'",
-                           once)},
-              {"X-Content-Type-Options", "nosniff"},
-              {"Referrer-Policy", "no-referrer"},
-              {"Cache-Control", "no-store"}}};
+  return {
+      .body = std::move(page),
+      .content_type = "text/html; charset=utf-8",
+      .headers = {{"Content-Security-Policy",
+                   fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; "
+                               "img-src data:; connect-src 'self'; base-uri 'none'; form-action "
+                               "'none'; frame-ancestors 'none'",
+                               once)},
+                  {"X-Content-Type-Options", "nosniff"},
+                  {"Referrer-Policy", "no-referrer"},
+                  {"Cache-Control", "no-store"}}};
 }
 
 }  // namespace onebit::serve

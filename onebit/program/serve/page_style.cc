@@ -31,7 +31,7 @@ button:disabled { opacity: 0.6; cursor: progress; }
 #error { color: var(--wrong); white-space: pre-wrap; overflow-wrap: anywhere; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 2; }
 .big { font-size: 2rem; margin: 0.2rem 0; }
-.bars { display: grid; grid-template-columns: minmax(4rem, auto) 1fr auto; gap: 0.3rem 0.7rem;
+.bars { display: grid; grid-template-columns: minmax(4rem, auto) minmax(3rem, 1fr) auto; gap: 0.3rem 0.7rem;
   align-items: center; margin: 0.4rem 0; }
 .bars .name { overflow-wrap: anywhere; max-width: 16rem; }
 .track { height: 0.8rem; background: var(--field); border: 1px solid var(--line);
@@ -42,9 +42,10 @@ button:disabled { opacity: 0.6; cursor: progress; }
 mark { background: var(--mark); color: inherit; border-radius: 4px; padding: 0.1rem 0.2rem; }
 mark small { font-weight: 600; margin-left: 0.3rem; }
 #tokens { display: flex; flex-direction: column; gap: 0.4rem; }
-#tokens div { display: flex; flex-wrap: wrap; gap: 0.25rem; }
+#tokens div { display: flex; flex-wrap: wrap; gap: 0.25rem; min-width: 0; }
 #tokens span { border: 1px solid var(--line); border-radius: 4px; padding: 0 0.3rem;
-  font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre; overflow-wrap: anywhere; }
+  font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere;
+  max-width: 100%; }
 #tokens .special { color: var(--faint); border-style: dashed; }
 #times { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; margin: 0; }
 #times dd { margin: 0; font-variant-numeric: tabular-nums; }

@@ -17,8 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kGetPaths = {"/",        "/info",      "/health", "/ping",
                                                        "/metrics", "/v1/models", "/models"};
 constexpr std::array<std::string_view, 14> kPostPaths = {
-    "/",          "/embed", "/embed_all", "/similarity", "/v1/embeddings", "/embeddings", "/predict", "/rerank",
-    "/v1/rerank", "/tag",   "/answer",     "/fill",          "/tokenize",   "/decode"};
+    "/",           "/embed",   "/embed_all", "/similarity", "/v1/embeddings",
+    "/embeddings", "/predict", "/rerank",    "/v1/rerank",  "/tag",
+    "/answer",     "/fill",    "/tokenize",  "/decode"};
 
 template <typename Paths>
 bool is_among(const Paths& paths, std::string_view path) {
