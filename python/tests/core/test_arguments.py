@@ -46,6 +46,7 @@ def public_calls(models):
 
     return {
         "Encoder": (onebit.Encoder, {"folder": run, "pooling": "cls", "normalize": True,
+                                     "dimensions": 3,
                                      "prompt": "query: ", **of_model}),
         "Encoder.encode": (encoder.encode, {"texts": ["the cat"]}),
         "Classifier": (onebit.Classifier, {"folder": folder / "classify", **of_model}),
@@ -133,7 +134,7 @@ def run_native(models):
         "Engine": ([("a", [2, 2], 0, [])], adam, alone, 1),
         "TokenStore": (str(folder / "store"),),
         "Batches": (recipe, [(str(folder / "store"), 0.0)], 0, 1, 1), "Tokenizer": (run, None),
-        "Encoder": (run, 16, None, None, None, 2, "f32", 1),
+        "Encoder": (run, 16, None, None, None, None, 2, "f32", 1),
         "Classifier": (str(folder / "classify"), 16, 2, "f32", 1),
         "Tagger": (str(folder / "tag"), 16, 4, 2, "f32", 1),
         "QuestionAnswering": (str(folder / "squad"), "f32", 1), "FillMask": (run, 1),

@@ -30,6 +30,14 @@ def test_settings_of_an_encoder(pretrained):
     first = onebit.Encoder(pretrained, pooling="cls", normalize=True, threads=1)
     assert "length 1" in first.description
     assert np.allclose(np.linalg.norm(first.encode(TEXTS), axis=1), 1, atol=1e-6)
+    both = onebit.Encoder(pretrained, pooling="cls+max", threads=1)
+    assert both.dimensions == 2 * first.dimensions
+    plain = onebit.Encoder(pretrained, pooling="cls", threads=1)
+    assert np.array_equal(both.encode(TEXTS)[:, :plain.dimensions], plain.encode(TEXTS))
+    few = onebit.Encoder(pretrained, pooling="cls", normalize=True, dimensions=3, threads=1)
+    wanted = plain.encode(TEXTS)[:, :3]
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    assert few.dimensions == 3 and np.allclose(few.encode(TEXTS), wanted, atol=1e-6)
     short = onebit.Encoder(pretrained, max_sequence_length=4, threads=1)
     short.encode([sentence(1, 8)])
     assert short.truncated == 1
@@ -86,7 +94,9 @@ def test_wrong_folders_and_settings_are_errors(folder, pretrained, classifier):
     with pytest.raises(onebit.Error, match="compute"):
         onebit.Encoder(pretrained, compute="f8")
     with pytest.raises(onebit.Error, match="pooling"):
-        onebit.Encoder(pretrained, pooling="max")
+        onebit.Encoder(pretrained, pooling="median")
+    with pytest.raises(onebit.Error, match="its vectors have"):
+        onebit.Encoder(pretrained, dimensions=1 << 20)
     with pytest.raises(onebit.Error, match="threads"):
         onebit.Encoder(pretrained, threads=0)
     with pytest.raises(onebit.Error, match="batch_size"):
