@@ -5,8 +5,8 @@
                                           (pip install torch transformers sentence-transformers)
 
 Makes a small BERT of random values, and with it a folder for each combination of poolings, Dense
-layers, normalisation and prompts that sentence-transformers knows, in its own files and in those of
-older versions. `onebit embed encode`, the server's /embed, /v1/embeddings and /embed_all, `onebit
+layers, normalisation and prompts that sentence-transformers knows, in its own files and in the files
+of older versions. `onebit embed encode`, the server's /embed, /v1/embeddings and /embed_all, `onebit
 search`, a folder that `onebit convert` wrote, and with --python (the folder that contains the built
 package) onebit.Encoder must give the same numbers within 1e-5.
 """
@@ -40,7 +40,7 @@ FLAGS = {"cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens",
 
 
 def make_encoder(folder):
-    """A BERT of random values, whose norms and biases are not those of a start."""
+    """A BERT of random values. Its norms and biases differ from the values of a new model, too."""
     words = sorted(set(re.findall(r"\w+|[^\w\s]", " ".join([*TEXTS, *PROMPTS.values()]).lower())))
     letters = sorted({letter for word in words for letter in word})
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(

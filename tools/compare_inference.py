@@ -8,8 +8,9 @@ them other programs with the same sentence model.
 
 MODEL_FOLDER is a sentence model, such as all-MiniLM-L6-v2 (check_sentence_vectors.py says where it
 is), XQUAD.json a file of SQuAD's form. All programs take turns in every round, so that other work
-on the machine slows down all of them. Times are user and system time without those of a run with
-one text, medians over the rounds, and ratios are medians of the rounds' ratios. Use an idle machine.
+on the machine slows down all programs. Times are user and system time, less the times of a run with
+one text. They are medians over the rounds, and ratios are medians of the rounds' ratios. Use an idle
+machine.
 
 The types are compared by speed on paragraphs, on questions and on single questions (a batch of
 one), by the peak of memory, by cosines with f32, and by hit@1: how often a question is nearest to
