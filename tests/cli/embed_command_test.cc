@@ -16,7 +16,7 @@ TEST(EmbedCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"embed train -m x --train t -o y -r z --score-scale 0", "onebit embed train",
        "--score-scale"},
       {"embed encode -m x -o y.npy", "onebit embed encode", "--input is required"},
-      {"embed encode -m x -i t -o y.npy --pooling max", "onebit embed encode", "--pooling"},
+      {"embed encode -m x -i t -o y.npy --pooling median", "onebit embed encode", "--pooling"},
       {"embed encode -m x -i t -o y.npy --anchor a", "onebit embed encode", "--anchor"},
       {"embed evaluate -m x -d y --format lines", "onebit embed evaluate", "--format"},
   };
