@@ -65,6 +65,22 @@ TEST(EncodedExamples, APair) {
   EXPECT_THAT(rows.segments, ElementsAre(0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1));
 }
 
+// A tokenizer that gives no token_type_ids: both texts are in segment 0, whatever its template.
+TEST(EncodedExamples, APairWithoutSegments) {
+  text::VocabularyParts parts = vocabulary()->parts();
+  parts.has_segments = false;
+  const auto words =
+      std::make_shared<const text::Vocabulary>(text::Vocabulary::from_parts(parts, "words"));
+  const std::vector<Example> examples = {{.text = "a", .text_pair = "b"}};
+  const EncodedExamples all(examples, words, text::Casing::kUncased,
+                            {.max_sequence_length = 7, .has_pairs = true});
+  batches::Batch rows;
+  rows.clear();
+  all.append(0, 0, rows);
+  EXPECT_THAT(rows.tokens, ElementsAre(2, 5, 3, 6, 3));
+  EXPECT_THAT(rows.segments, ElementsAre(0, 0, 0, 0, 0));
+}
+
 TEST(EncodedExamples, RoomForTheSpecialTokens) {
   EXPECT_THAT(message_of([] { encoded({{.text = "a"}}, {.max_sequence_length = 2}); }),
               HasSubstr("2 tokens are special"));

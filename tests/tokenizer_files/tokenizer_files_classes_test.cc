@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "tests/tokenizer_files/tokenizer_files_fixture.h"
@@ -30,6 +31,37 @@ TEST_F(TokenizerFilesTest, ClassesOfOtherModels) {
   EXPECT_THAT(error(), HasSubstr("takes its rules from tokenizer.json"));
   write("tokenizer_config.json", R"({"tokenizer_class": "WhisperTokenizer"})");
   EXPECT_THAT(error(), HasSubstr("`tokenizer_class` is \"WhisperTokenizer\""));
+}
+
+// transformers gives a model no token_type_ids where `model_input_names` lacks them: by the file,
+// else by the class.
+TEST_F(TokenizerFilesTest, ModelInputNamesSayWhetherThereAreSegments) {
+  write_json("tokenizer.json", combined());
+  const auto second_segment = [&](const char* name, const Json& names) {
+    write_json("tokenizer_config.json", {{"tokenizer_class", name}, {"model_input_names", names}});
+    const text::Vocabulary read_words = vocabulary();
+    // What is written says the same.
+    TemporaryFolder written;
+    for (const TextFile& file : tokenizer_files(read())) {
+      std::ofstream(written / file.name, std::ios::binary) << file.text;
+    }
+    EXPECT_EQ(read_tokenizer(written.path()).vocabulary, read().vocabulary) << name;
+    EXPECT_EQ(read_words.parts().has_segments, read_words.has_segments());
+    return read_words.second_segment();
+  };
+  const Json with = {"input_ids", "token_type_ids", "attention_mask"};
+  const Json without = {"input_ids", "attention_mask"};
+  for (const char* name : {"BertTokenizer", "ElectraTokenizerFast", "DPRContextEncoderTokenizer"}) {
+    EXPECT_EQ(second_segment(name, nullptr), 1) << name;
+    EXPECT_EQ(second_segment(name, without), 0) << name;
+  }
+  for (const char* name : {"PreTrainedTokenizerFast", "TokenizersBackend", "DistilBertTokenizer",
+                           "DPRReaderTokenizerFast"}) {
+    EXPECT_EQ(second_segment(name, nullptr), 0) << name;
+    EXPECT_EQ(second_segment(name, with), 1) << name;
+  }
+  write("tokenizer_config.json", R"({"model_input_names": "input_ids"})");
+  EXPECT_THAT(error(), HasSubstr("key `model_input_names` is \"input_ids\"; it must be a list"));
 }
 
 // transformers makes the rules of these classes anew, and none of them is WordPiece.

@@ -188,14 +188,14 @@ void Features::append(const Window& window, uint64_t sample, batches::Batch& bat
       contexts_[dataset_.questions[window.question].paragraph];
   batch.tokens.push_back(vocabulary_->cls_id());
   batch.tokens.insert(batch.tokens.end(), question.begin(), question.end());
-  const text::PairTemplate& form = vocabulary_->pair_template();
-  batch.tokens.insert(batch.tokens.end(), form.separators, vocabulary_->sep_id());
+  batch.tokens.insert(batch.tokens.end(), vocabulary_->pair_template().separators,
+                      vocabulary_->sep_id());
   batch.segments.resize(batch.tokens.size(), 0);
   for (size_t i = 0; i < window.pieces; ++i) {
     batch.tokens.push_back(context[window.first_piece + i].id);
   }
   batch.tokens.push_back(vocabulary_->sep_id());
-  batch.segments.resize(batch.tokens.size(), form.second_segment);
+  batch.segments.resize(batch.tokens.size(), vocabulary_->second_segment());
   batch.end_sequence(first_row, sample);
 }
 

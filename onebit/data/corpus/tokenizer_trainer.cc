@@ -225,6 +225,8 @@ std::string TokenizerTrainer::train(int32_t vocab_size, int threads) const {
 
 std::string trained_tokenizer_config() {
   const Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                       // This class gives a model no segments by itself.
+                       {"model_input_names", {"input_ids", "token_type_ids", "attention_mask"}},
                        {"pad_token", text::kPadToken},
                        {"unk_token", text::kUnknownToken},
                        {"cls_token", text::kClsToken},

@@ -164,6 +164,7 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
   vocabulary.names_ = std::move(parts.names);
   vocabulary.pipeline_ = std::move(parts.pipeline);
   vocabulary.pair_ = parts.pair;
+  vocabulary.has_segments_ = parts.has_segments;
   vocabulary.decoder_ = std::move(parts.decoder);
   if (vocabulary.pipeline_) {
     vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
@@ -240,6 +241,7 @@ VocabularyParts Vocabulary::parts() const {
           .names = names_,
           .pipeline = pipeline_,
           .pair = pair_,
+          .has_segments = has_segments_,
           .decoder = decoder_};
 }
 

@@ -104,6 +104,9 @@ struct VocabularyParts {
   // How its tokenizer treats text (pipeline.h). Null: as BERT's WordPiece.
   std::shared_ptr<const PipelineRules> pipeline = {};
   PairTemplate pair = {};
+  // Whether a model is told which text a token is of. If not, both are in segment 0 for it,
+  // whatever the template says.
+  bool has_segments = true;
   Decoder decoder = {};  // from ids to text
 
   bool operator==(const VocabularyParts&) const = default;
@@ -141,6 +144,9 @@ class Vocabulary {
   // Null: BERT's WordPiece.
   const std::shared_ptr<const PipelineRules>& pipeline() const { return pipeline_; }
   const PairTemplate& pair_template() const { return pair_; }
+  bool has_segments() const { return has_segments_; }
+  // The segment of a pair's second text for a model that is used or fine-tuned.
+  int32_t second_segment() const { return has_segments_ ? pair_.second_segment : 0; }
   const Decoder& decoder() const { return decoder_; }
   // The text of ids (Tokenizer::decode()).
   std::string decode(std::span<const int32_t> ids, bool skips_special) const;
@@ -175,6 +181,7 @@ class Vocabulary {
   std::shared_ptr<const PipelineRules> pipeline_;
   std::string word_mark_, continuing_mark_ = "##";
   PairTemplate pair_;
+  bool has_segments_ = true;
   Decoder decoder_;
   bool is_plain_ = true;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;

@@ -43,6 +43,11 @@ constexpr const char* kGenericClasses[] = {"PreTrainedTokenizerFast", "Tokenizer
 // WordPiece with other special tokens than BERT's.
 constexpr const char* kOtherWordPieceClasses[] = {"MPNetTokenizer", "MPNetTokenizerFast"};
 
+// Those of BERT's classes whose models are given no segments.
+constexpr const char* kBertClassesWithoutSegments[] = {
+    "DistilBertTokenizer",    "DistilBertTokenizerFast", "RetriBertTokenizer",
+    "RetriBertTokenizerFast", "DPRReaderTokenizer",      "DPRReaderTokenizerFast"};
+
 // Classes of byte pairs and unigram models. They take their rules from tokenizer.json as well.
 constexpr const char* kPipelineClasses[] = {
     "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
@@ -80,7 +85,6 @@ constexpr const char* kHarmless[] = {"_commit_hash",
                                      "max_len_sentences_pair",
                                      "max_len_single_sentence",
                                      "mirror",
-                                     "model_input_names",
                                      "model_type",
                                      "name_or_path",
                                      "pad_to_multiple_of",
@@ -219,6 +223,7 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   members.is_pipeline = is_in(kPipelineClasses);
   members.is_generic =
       is_in(kGenericClasses) || is_in(kOtherWordPieceClasses) || members.is_pipeline;
+  members.has_segments = members.is_bert && !is_in(kBertClassesWithoutSegments);
   require(
       members.is_bert || members.is_generic,
       "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
@@ -226,6 +231,15 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
       "and "
       "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
       reader.place("tokenizer_class"), quote(given));
+}
+
+void read_input_names(JsonReader& reader, TokenizerConfigMembers& members) {
+  const Json& names = reader.raw("model_input_names");
+  if (names.is_null()) return;
+  require(names.is_array() && std::ranges::all_of(names, &Json::is_string),
+          "{} is {}; it must be a list of names, like [\"input_ids\", \"attention_mask\"]",
+          reader.place("model_input_names"), json_text(names));
+  members.has_segments = std::ranges::find(names, Json("token_type_ids")) != names.end();
 }
 
 }  // namespace
@@ -244,6 +258,7 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
   JsonReader reader(json, place, "");
   TokenizerConfigMembers members;
   read_class(reader, members);
+  read_input_names(reader, members);
   const auto flag = [&](const char* key) -> std::optional<bool> {
     if (reader.raw(key).is_null()) return std::nullopt;
     return reader.boolean(key, true);

@@ -27,6 +27,9 @@ struct TokenizerConfigMembers {
   bool is_bert = false;
   // Whether the class has byte pairs or a unigram model.
   bool is_pipeline = false;
+  // Whether it gives a model `token_type_ids`: as `model_input_names` says, else as its class does
+  // in transformers 5.
+  bool has_segments = true;
   std::optional<bool> lower_case, strip_accents, tokenize_chinese_chars;
   std::optional<int64_t> model_max_length;
   std::optional<bool> add_prefix_space;

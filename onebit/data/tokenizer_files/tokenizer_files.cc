@@ -300,9 +300,11 @@ TokenizerFiles read_sources(const Sources& sources) {
   std::optional<TokenizerJson> json;
   NamedSpecials specials;
   AddedTokens added;
+  TokenizerFiles files;
   if (sources.config) {
     members = parse_tokenizer_config(read_json(*sources.config), sources.config->string());
     specials = members->specials;
+    files.vocabulary.has_segments = members->has_segments;
     for (const AddedToken& token : members->added) added.add(token, sources.config->string());
   }
   if (sources.specials) {
@@ -311,7 +313,6 @@ TokenizerFiles read_sources(const Sources& sources) {
                parse_special_tokens_map(read_json(*sources.specials), sources.specials->string()),
                *sources.specials);
   }
-  TokenizerFiles files;
   files.vocabulary.names = names_of(specials);
   if (sources.combined) {
     const std::string place = sources.combined->string();

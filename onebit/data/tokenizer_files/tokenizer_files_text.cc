@@ -37,6 +37,11 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
   // The class that puts two separators between the texts of a pair.
   const bool is_mpnet = vocabulary.pair_template().separators == 2;
   json["tokenizer_class"] = is_mpnet ? "MPNetTokenizer" : "BertTokenizer";
+  // BertTokenizer gives segments and MPNetTokenizer none, unless the file says otherwise.
+  if (vocabulary.has_segments() == is_mpnet) {
+    json["model_input_names"] = {"input_ids", "attention_mask"};
+    if (is_mpnet) json["model_input_names"] = {"input_ids", "token_type_ids", "attention_mask"};
+  }
   if (!vocabulary.is_plain()) {
     for (const AddedToken& token : vocabulary.added()) {
       json["added_tokens_decoder"][std::to_string(token.id)] = settings_of(token);

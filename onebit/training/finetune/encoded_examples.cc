@@ -55,7 +55,7 @@ TokenSequence make_sequence(std::span<const int32_t> first,
 EncodedExamples::EncodedExamples(std::span<const Example> examples,
                                  const std::shared_ptr<const text::Vocabulary>& vocabulary,
                                  text::Casing casing, const EncodeOptions& options)
-    : sequences_(examples.size()), second_segment_(vocabulary->pair_template().second_segment) {
+    : sequences_(examples.size()), second_segment_(vocabulary->second_segment()) {
   parallel_for(
       options.threads, static_cast<int64_t>(examples.size()), 16, [&](int64_t begin, int64_t end) {
         text::Tokenizer tokenizer(vocabulary, casing);
@@ -78,7 +78,7 @@ EncodedExamples::EncodedExamples(std::span<const Example> examples,
 
 EncodedExamples::EncodedExamples(std::vector<TokenSequence> sequences,
                                  const text::Vocabulary& vocabulary)
-    : sequences_(std::move(sequences)), second_segment_(vocabulary.pair_template().second_segment) {
+    : sequences_(std::move(sequences)), second_segment_(vocabulary.second_segment()) {
   count();
 }
 
