@@ -33,6 +33,13 @@ TEST(FailureText, KeepsAnErrorAndTranslatesTheTextsOfLibraries) {
               HasSubstr("a size"));
   EXPECT_EQ(text_of([] { std::filesystem::resize_file("/absent/f", 1); }),
             "/absent/f: No such file or directory");
+  EXPECT_THAT(text_of([] {
+                throw std::filesystem::filesystem_error(
+                    "open", "f", std::error_code(EMFILE, std::system_category()));
+              }),
+              AllOf(HasSubstr("f: Too many open files"), HasSubstr("ulimit -n")));
+  EXPECT_THAT(text_of([] { throw std::system_error(EMFILE, std::generic_category(), "pipe"); }),
+              HasSubstr("ulimit -n"));
   EXPECT_THAT(text_of([] { Json("text").get<int>(); }),
               AllOf(HasSubstr("JSON"), Not(HasSubstr("json.exception"))));
   EXPECT_THAT(text_of([] { throw std::system_error(EAGAIN, std::generic_category(), "thread"); }),

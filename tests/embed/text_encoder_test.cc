@@ -113,6 +113,9 @@ TEST_F(TextEncoderTest, TheLengthIsThatOfTheModel) {
   describe({.max_sequence_length = 7});
   EXPECT_EQ(length({}), 7);
   EXPECT_EQ(length({.max_sequence_length = 9}), 9);
+  describe({.max_sequence_length = 2});
+  EXPECT_THAT(message_of([&] { length({}); }), HasSubstr("`max_seq_length`"));
+  EXPECT_EQ(length({.max_sequence_length = 9}), 9);
   describe({.max_sequence_length = 100'000});
   EXPECT_EQ(length({}), shape_.max_positions);
   describe({});

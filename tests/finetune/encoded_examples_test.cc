@@ -83,7 +83,7 @@ TEST(EncodedExamples, APairWithoutSegments) {
 
 TEST(EncodedExamples, RoomForTheSpecialTokens) {
   EXPECT_THAT(message_of([] { encoded({{.text = "a"}}, {.max_sequence_length = 2}); }),
-              HasSubstr("2 tokens are special"));
+              HasSubstr("2 tokens are special; choose a longer one"));
 }
 
 }  // namespace

@@ -62,8 +62,15 @@ training::ModelDescription describe(const Path& path) {
   const Path folder = training::find_model_folder(path);
   training::ModelDescription description = training::read_model_description(folder);
   description.sentence = formats::read_sentence_files(folder);
+  if (description.sentence) {
+    Path& pooling = description.sentence->pooling_config;
+    // An encoder of version 1 has a folder of its own.
+    pooling = (std::filesystem::exists(folder / pooling) ? folder : folder.parent_path()) / pooling;
+  }
   return description;
 }
+
+constexpr int64_t kSpecialTokens = 2;
 
 formats::SentenceFiles settle(const training::ModelDescription& description,
                               const TextEncoderOptions& options, const Path& path) {
@@ -71,6 +78,12 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
   formats::SentenceFiles made =
       description.sentence.value_or(formats::SentenceFiles{.normalize = false});
   const int64_t limit = made.max_sequence_length > 0 ? made.max_sequence_length : positions;
+  require(
+      options.max_sequence_length.has_value() || limit > kSpecialTokens,
+      "{}: its sequences have {} tokens, which leaves no room for text between [CLS] and [SEP]: "
+      "correct `max_seq_length` of sentence_bert_config.json or `model_max_length` of "
+      "tokenizer_config.json, or give --max-sequence-length",
+      path.string(), limit);
   made.max_sequence_length = finetune::sequence_length(
       options.max_sequence_length, description.sentence ? limit : finetune::kUsualLength,
       description, path);

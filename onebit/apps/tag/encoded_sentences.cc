@@ -72,7 +72,8 @@ EncodedSentences::EncodedSentences(std::span<const Sentence> sentences,
                                    text::Casing casing, const EncodeOptions& options)
     : sentences_(sentences.size()), cls_(vocabulary->cls_id()), sep_(vocabulary->sep_id()) {
   require(options.max_sequence_length > kSpecialTokens,
-          "a sequence length of {} leaves no room for text: {} tokens are special",
+          "a sequence length of {} leaves no room for text: {} tokens are special; "
+          "choose a longer one (data.max_sequence_length)",
           options.max_sequence_length, kSpecialTokens);
   const auto& pipeline = vocabulary->pipeline();
   require(

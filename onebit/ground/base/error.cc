@@ -56,8 +56,15 @@ std::string reason_of(int error) {
 
 namespace {
 
+// The advice is for errno, which both categories hold here.
+std::string reason_of(const std::error_code& code) {
+  const bool is_errno =
+      code.category() == std::generic_category() || code.category() == std::system_category();
+  return is_errno ? onebit::reason_of(code.value()) : code.message();
+}
+
 std::string text_of(const std::filesystem::filesystem_error& failure) {
-  const std::string reason = failure.code().message();
+  const std::string reason = reason_of(failure.code());
   if (!failure.path2().empty()) {
     return fmt::format("{} and {}: {}", failure.path1().string(), failure.path2().string(), reason);
   }
@@ -79,7 +86,7 @@ std::string failure_text(const std::exception& failure) {
     return text_of(*files);
   }
   if (const auto* system = dynamic_cast<const std::system_error*>(&failure)) {
-    return fmt::format("the system refuses a call: {} ({})", system->code().message(), text);
+    return fmt::format("the system refuses a call: {} ({})", reason_of(system->code()), text);
   }
   if (text.starts_with("[json.exception.")) {
     return "a JSON text is not as expected: " + text.substr(text.find("] ") + 2);

@@ -30,7 +30,8 @@ TokenSequence make_sequence(std::span<const int32_t> first,
   const int separators = vocabulary.pair_template().separators;
   const int64_t special = second ? 2 + separators : 2;
   require(max_sequence_length > special,
-          "a sequence length of {} leaves no room for text: {} tokens are special",
+          "a sequence length of {} leaves no room for text: {} tokens are special; "
+          "choose a longer one (data.max_sequence_length)",
           max_sequence_length, special);
   const PartLengths whole = {static_cast<int64_t>(first.size()),
                              second ? static_cast<int64_t>(second->size()) : 0};
