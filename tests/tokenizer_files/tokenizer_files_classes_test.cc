@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "onebit/data/text/tokenizer.h"
 #include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "tests/tokenizer_files/tokenizer_files_fixture.h"
 
@@ -67,10 +68,93 @@ TEST_F(TokenizerFilesTest, ModelInputNamesSayWhetherThereAreSegments) {
 // transformers makes the rules of these classes anew, and none of them is WordPiece.
 TEST_F(TokenizerFilesTest, AClassOfAnotherModelIsRefused) {
   write_json("tokenizer.json", combined());
-  for (const char* name : {"RobertaTokenizer", "XLMRobertaTokenizerFast", "T5Tokenizer"}) {
+  for (const char* name : {"RobertaTokenizer", "XLMRobertaTokenizerFast", "AlbertTokenizer"}) {
     write_json("tokenizer_config.json", {{"tokenizer_class", name}});
     EXPECT_THAT(error(), HasSubstr("its model is WordPiece, and key `tokenizer_class`")) << name;
   }
+}
+
+// transformers makes the template of these classes anew, whatever tokenizer.json has (found with
+// transformers 5.24). Other classes have the file's.
+TEST_F(TokenizerFilesTest, TheClassMayHaveATemplateOfItsOwn) {
+  using text::PairTemplate;
+  const auto found = [&](const char* name, const PairTemplate& in_file) {
+    Json json = combined();
+    Json& pair = json["post_processor"]["pair"];
+    for (size_t i = pair.size() - 2; i < pair.size(); ++i) {
+      for (auto& item : pair[i].items()) item.value()["type_id"] = in_file.second_segment;
+    }
+    const Json separator = pair[2];
+    if (in_file.separators == 2) pair.insert(pair.begin() + 3, separator);
+    write_json("tokenizer.json", json);
+    write_json("tokenizer_config.json", {{"tokenizer_class", name}});
+    TemporaryFolder written;
+    for (const TextFile& file : tokenizer_files(read())) {
+      std::ofstream(written / file.name, std::ios::binary) << file.text;
+    }
+    EXPECT_EQ(read_tokenizer(written.path()).vocabulary, read().vocabulary) << name;
+    return vocabulary().pair_template();
+  };
+  for (const PairTemplate& in_file : {PairTemplate{1, 1}, {1, 0}, {2, 0}, {2, 1}}) {
+    for (const char* name : {"BertTokenizer", "DistilBertTokenizerFast", "ElectraTokenizer"}) {
+      EXPECT_EQ(found(name, in_file), PairTemplate()) << name;
+    }
+    EXPECT_EQ(found("MPNetTokenizer", in_file), (PairTemplate{2, 0}));
+    EXPECT_EQ(found("TokenizersBackend", in_file), in_file);
+  }
+  Json json = combined();
+  json["post_processor"] = nullptr;
+  write_json("tokenizer.json", json);
+  write_json("tokenizer_config.json", {{"tokenizer_class", "MPNetTokenizer"}});
+  EXPECT_EQ(vocabulary().pair_template(), (PairTemplate{2, 0}));
+  write_json("tokenizer_config.json", {{"tokenizer_class", "PreTrainedTokenizerFast"}});
+  EXPECT_THAT(error(), HasSubstr("key `post_processor` is none"));
+  write_json("tokenizer_config.json", {{"tokenizer_class", "T5Tokenizer"}});
+  EXPECT_THAT(error(), HasSubstr("puts </s> behind a text and nothing before it"));
+}
+
+// Byte pairs with a class that has two separators, and one that also has tokens of fixed names.
+TEST_F(TokenizerFilesTest, ClassesOfBytePairsHaveTemplatesToo) {
+  Json json = combined();
+  json["normalizer"] = nullptr;
+  json["pre_tokenizer"] = {{"type", "Whitespace"}};
+  json["model"] = {{"type", "BPE"},
+                   {"vocab", json["model"]["vocab"]},
+                   {"merges", Json::array()},
+                   {"unk_token", "[UNK]"}};
+  write_json("tokenizer.json", json);
+  write_json("tokenizer_config.json", {{"tokenizer_class", "RobertaTokenizer"}});
+  EXPECT_EQ(vocabulary().pair_template(), (text::PairTemplate{2, 0}));
+  write_json("tokenizer_config.json", {{"tokenizer_class", "GPT2Tokenizer"}});
+  EXPECT_EQ(vocabulary().pair_template(), text::PairTemplate());
+  write_json("tokenizer_config.json",
+             {{"tokenizer_class", "XLMRobertaTokenizer"}, {"sep_token", "[SEP]"}});
+  EXPECT_THAT(error(), HasSubstr("`sep_token` is \"[SEP]\", and the class XLMRobertaTokenizer"));
+}
+
+// `tokenizers` looks for no other tokens than a tokenizer.json's added ones in the text.
+// transformers looks for those that tokenizer_config.json names, too.
+TEST_F(TokenizerFilesTest, AFileAloneSaysWhatIsLookedForInTheText) {
+  Json json = combined();
+  json["pre_tokenizer"] = {{"type", "Whitespace"}};
+  json["model"]["vocab"] = {{"[PAD]", 0},  {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3},
+                            {"[MASK]", 4}, {"a", 5},     {"the", 6},   {"##the", 7}};
+  json["model"]["unk_token"] = "the";
+  write_json("tokenizer.json", json);
+  const auto ids = [&](const TokenizerFiles& files) {
+    const auto words =
+        std::make_shared<text::Vocabulary>(text::Vocabulary::from_parts(files.vocabulary, "test"));
+    text::Tokenizer tokenizer(words, text::Casing::kUncased);
+    std::vector<int32_t> found;
+    tokenizer.encode("athe the x", found);
+    EXPECT_EQ(text::Vocabulary::from_parts(words->parts(), "test").added(), words->added());
+    return found;
+  };
+  EXPECT_THAT(ids(read_tokenizer_alone(folder_ / "tokenizer.json")),
+              testing::ElementsAre(5, 7, 6, 6));
+  write_json("tokenizer_config.json",
+             {{"tokenizer_class", "TokenizersBackend"}, {"unk_token", "the"}});
+  EXPECT_THAT(ids(read()), testing::ElementsAre(5, 6, 6, 6));
 }
 
 // transformers' BERT classes take them from tokenizer_config.json, other programs from

@@ -165,6 +165,7 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
   vocabulary.pipeline_ = std::move(parts.pipeline);
   vocabulary.pair_ = parts.pair;
   vocabulary.has_segments_ = parts.has_segments;
+  vocabulary.finds_names_ = parts.finds_names;
   vocabulary.decoder_ = std::move(parts.decoder);
   if (vocabulary.pipeline_) {
     vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
@@ -199,7 +200,7 @@ void Vocabulary::set_added(std::vector<AddedToken> added, const std::string& sou
   const std::vector<AddedToken> usual = special_tokens_of(ids_, names_);
   for (const AddedToken& token : usual) {
     const auto same = [&](const AddedToken& other) { return other.id == token.id; };
-    if (std::none_of(added.begin(), added.end(), same)) added.push_back(token);
+    if (finds_names_ && std::none_of(added.begin(), added.end(), same)) added.push_back(token);
   }
   std::stable_sort(added.begin(), added.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
@@ -242,6 +243,7 @@ VocabularyParts Vocabulary::parts() const {
           .pipeline = pipeline_,
           .pair = pair_,
           .has_segments = has_segments_,
+          .finds_names = finds_names_,
           .decoder = decoder_};
 }
 

@@ -101,6 +101,8 @@ struct VocabularyParts {
   // special tokens need not be among them.
   std::vector<AddedToken> added = {};
   SpecialNames names = {};
+  // Whether the tokens of these names are looked for in the text though `added` lacks them.
+  bool finds_names = true;
   // How its tokenizer treats text (pipeline.h). Null: as BERT's WordPiece.
   std::shared_ptr<const PipelineRules> pipeline = {};
   PairTemplate pair = {};
@@ -181,9 +183,8 @@ class Vocabulary {
   std::shared_ptr<const PipelineRules> pipeline_;
   std::string word_mark_, continuing_mark_ = "##";
   PairTemplate pair_;
-  bool has_segments_ = true;
+  bool has_segments_ = true, finds_names_ = true, shows_words_ = true, is_plain_ = true;
   Decoder decoder_;
-  bool is_plain_ = true;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;
 };

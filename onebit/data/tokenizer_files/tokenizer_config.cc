@@ -48,14 +48,23 @@ constexpr const char* kBertClassesWithoutSegments[] = {
     "DistilBertTokenizer",    "DistilBertTokenizerFast", "RetriBertTokenizer",
     "RetriBertTokenizerFast", "DPRReaderTokenizer",      "DPRReaderTokenizerFast"};
 
+// Classes that put two separators between the texts of a pair, and segment 0 to both.
+constexpr const char* kTwoSeparatorClasses[] = {"MPNetTokenizer",      "MPNetTokenizerFast",
+                                                "RobertaTokenizer",    "RobertaTokenizerFast",
+                                                "LongformerTokenizer", "LongformerTokenizerFast",
+                                                "XLMRobertaTokenizer", "XLMRobertaTokenizerFast",
+                                                "CamembertTokenizer",  "CamembertTokenizerFast"};
+// Classes whose template has the tokens <s> and </s>, whatever the files name.
+constexpr const char* kFixedNameClasses[] = {"XLMRobertaTokenizer", "XLMRobertaTokenizerFast",
+                                             "CamembertTokenizer", "CamembertTokenizerFast"};
+
 // Classes of byte pairs and unigram models. They take their rules from tokenizer.json as well.
 constexpr const char* kPipelineClasses[] = {
     "RobertaTokenizer",        "RobertaTokenizerFast", "XLMRobertaTokenizer",
     "XLMRobertaTokenizerFast", "CamembertTokenizer",   "CamembertTokenizerFast",
     "GPT2Tokenizer",           "GPT2TokenizerFast",    "GemmaTokenizer",
     "GemmaTokenizerFast",      "LongformerTokenizer",  "LongformerTokenizerFast",
-    "AlbertTokenizer",         "AlbertTokenizerFast",  "T5Tokenizer",
-    "T5TokenizerFast"};
+    "AlbertTokenizer",         "AlbertTokenizerFast"};
 
 // Members that change no id of a text that is not cut: what transformers stores of the calls that
 // made the tokenizer and load it, of ids that its tokens have anyway, and for the way back to text.
@@ -224,6 +233,13 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
   members.is_generic =
       is_in(kGenericClasses) || is_in(kOtherWordPieceClasses) || members.is_pipeline;
   members.has_segments = members.is_bert && !is_in(kBertClassesWithoutSegments);
+  if (members.is_bert) members.pair = text::PairTemplate();
+  if (is_in(kTwoSeparatorClasses)) members.pair = {.separators = 2, .second_segment = 0};
+  require(
+      !given.starts_with("T5Tokenizer"),
+      "{} is {}, which puts </s> behind a text and nothing before it; onebit puts [CLS] and [SEP] "
+      "around it: if the template of tokenizer.json is right, write PreTrainedTokenizerFast",
+      reader.place("tokenizer_class"), quote(given));
   require(
       members.is_bert || members.is_generic,
       "{} is {}; onebit knows BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
@@ -231,6 +247,19 @@ void read_class(JsonReader& reader, TokenizerConfigMembers& members) {
       "and "
       "PreTrainedTokenizerFast and TokenizersBackend with a tokenizer.json",
       reader.place("tokenizer_class"), quote(given));
+}
+
+void require_fixed_names(JsonReader& reader, const NamedSpecials& specials) {
+  const std::string given = reader.text("tokenizer_class", "");
+  if (std::ranges::find(kFixedNameClasses, given) == std::end(kFixedNameClasses)) return;
+  for (const auto& [role, name] : {std::pair("cls_token", "<s>"), std::pair("sep_token", "</s>")}) {
+    const auto found = specials.roles.find(role);
+    require(found == specials.roles.end() || found->second.content == name,
+            "{} is {}, and the class {} puts {} there; write PreTrainedTokenizerFast as "
+            "tokenizer_class if the token is the model's",
+            reader.place(role), found == specials.roles.end() ? "" : quote(found->second.content),
+            given, name);
+  }
 }
 
 void read_input_names(JsonReader& reader, TokenizerConfigMembers& members) {
@@ -270,6 +299,7 @@ TokenizerConfigMembers parse_tokenizer_config(const Json& json, const std::strin
     if (!reader.raw(key).is_null()) members.model_max_length = max_length_at(reader, key);
   }
   members.specials = read_specials(reader, place);
+  require_fixed_names(reader, members.specials);
   members.added = decoder_tokens(reader, place);
   refuse_never_split(reader, members.specials);
   refuse(reader, "do_basic_tokenize", true, "onebit's tokenizer splits text into words first");

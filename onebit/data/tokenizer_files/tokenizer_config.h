@@ -27,6 +27,8 @@ struct TokenizerConfigMembers {
   bool is_bert = false;
   // Whether the class has byte pairs or a unigram model.
   bool is_pipeline = false;
+  // What the class puts around two texts, whatever tokenizer.json says. Absent: as the file says.
+  std::optional<text::PairTemplate> pair;
   // Whether it gives a model `token_type_ids`: as `model_input_names` says, else as its class does
   // in transformers 5.
   bool has_segments = true;

@@ -232,8 +232,8 @@ void check_template(const std::optional<TokenizerConfigMembers>& members, const 
   require(json.unk_token == names.unknown || (json.pipeline && json.unk_token.empty()),
           "{}: key `model.unk_token` is {}, unk_token is {}", place, quote(json.unk_token),
           quote(names.unknown));
-  // transformers' BERT classes make the template themselves.
-  require(json.cls_token || !members || !members->is_generic,
+  // Many of transformers' classes make the template themselves.
+  require(json.cls_token || !members || members->pair,
           "{}: key `post_processor` is none, so no [CLS] and [SEP] are put around a text; onebit "
           "puts them there: if the model was trained with them, write \"tokenizer_class\": "
           "\"BertTokenizer\" into {}",
@@ -326,7 +326,9 @@ TokenizerFiles read_sources(const Sources& sources) {
     } else {
       check_word_piece_class(members, place);
     }
-    files.vocabulary.pair = json->pair;
+    files.vocabulary.pair = members && members->pair ? *members->pair : json->pair;
+    // A file alone names the tokens that are looked for in the text.
+    files.vocabulary.finds_names = !json->pipeline || members || sources.specials;
     files.vocabulary.decoder = json->decoder;
     check_template(members, *json, files.vocabulary.names, place);
     for (const AddedToken& token : json->added) added.add(token, place);

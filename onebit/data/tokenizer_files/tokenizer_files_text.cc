@@ -34,13 +34,17 @@ std::string config_text(const TokenizerConfigFile& config, const text::Vocabular
   json["never_split"] = nullptr;
   json["strip_accents"] = config.strip_accents ? nlohmann::json(*config.strip_accents) : nullptr;
   json["tokenize_chinese_chars"] = config.tokenize_chinese_chars;
-  // The class that puts two separators between the texts of a pair.
-  const bool is_mpnet = vocabulary.pair_template().separators == 2;
-  json["tokenizer_class"] = is_mpnet ? "MPNetTokenizer" : "BertTokenizer";
-  // BertTokenizer gives segments and MPNetTokenizer none, unless the file says otherwise.
-  if (vocabulary.has_segments() == is_mpnet) {
+  const text::PairTemplate& pair = vocabulary.pair_template();
+  // The class that makes this template, or one that takes it from tokenizer.json.
+  const bool is_bert = pair == text::PairTemplate();
+  const bool is_mpnet = pair == text::PairTemplate{.separators = 2, .second_segment = 0};
+  json["tokenizer_class"] = is_bert    ? "BertTokenizer"
+                            : is_mpnet ? "MPNetTokenizer"
+                                       : "PreTrainedTokenizerFast";
+  // Of these only BertTokenizer gives segments, unless the file says otherwise.
+  if (vocabulary.has_segments() != is_bert) {
     json["model_input_names"] = {"input_ids", "attention_mask"};
-    if (is_mpnet) json["model_input_names"] = {"input_ids", "token_type_ids", "attention_mask"};
+    if (!is_bert) json["model_input_names"] = {"input_ids", "token_type_ids", "attention_mask"};
   }
   if (!vocabulary.is_plain()) {
     for (const AddedToken& token : vocabulary.added()) {
