@@ -1,5 +1,6 @@
 #include "onebit/data/batches/masking.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,10 @@
 
 #include "onebit/data/tokenizer_files/tokenizer_files.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/corpus/sample_store.h"
 
 namespace onebit::batches {
@@ -145,6 +150,72 @@ TEST(Masker, WholeWordsAreHiddenTogether) {
   }
   // Single pieces abound, so the number wanted is always reached.
   EXPECT_EQ(chosen, 500 * 19);
+}
+
+// A tokenizer.json of byte pairs, whose words are `tokenizers`' word_ids (0.23).
+text::Vocabulary byte_pairs(const Json& settings, const std::vector<std::string>& tokens) {
+  TemporaryFolder folder;
+  Json model = {{"type", "BPE"}, {"unk_token", "[UNK]"}, {"merges", Json::array()}};
+  model.update(settings);
+  for (const std::string& token : tokens) model["vocab"][token] = model["vocab"].size();
+  Json added = Json::array();
+  for (int id = 0; id < 5; ++id) {
+    added.push_back({{"id", id}, {"content", tokens[static_cast<size_t>(id)]}, {"special", true}});
+  }
+  const Json json = {
+      {"added_tokens", added}, {"pre_tokenizer", {{"type", "BertPreTokenizer"}}}, {"model", model}};
+  write_file_atomically(folder / "tokenizer.json", json_text(json));
+  return text::Vocabulary::from_parts(
+      formats::read_tokenizer_alone(folder / "tokenizer.json").vocabulary, "test");
+}
+
+// CLIP's form: a token without "</w>" goes on in the next one.
+TEST(Masker, WordsOfTokensThatMarkTheirEnd) {
+  const text::Vocabulary vocabulary =
+      byte_pairs({{"end_of_word_suffix", "</w>"}},
+                 {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "h", "e", "l", "o</w>", "he", "ll",
+                  "hell", "hello</w>", "a</w>", "b", "c</w>", ",</w>", "o", "a"});
+  // "hello bc, helc a [MASK] ba"
+  const std::vector<int32_t> ids = {12, 14, 15, 16, 9, 7, 15, 13, kMask, 14, 13};
+  const std::vector<int> words = {0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6};
+  const Masker masker(vocabulary, {.whole_words = true});
+  std::vector<int> chosen(words.size());
+  for (uint64_t index = 0; index < 500; ++index) {
+    Batch batch;
+    batch.clear();
+    batch.tokens.push_back(kCls);
+    batch.tokens.insert(batch.tokens.end(), ids.begin(), ids.end());
+    batch.tokens.push_back(kSep);
+    RandomSequence random(5, 1, index);
+    masker.mask(random, 0.3, 0, batch);
+    const std::set<int32_t> rows(batch.labelled_rows.begin(), batch.labelled_rows.end());
+    for (size_t i = 0; i < words.size(); ++i) {
+      const auto row = static_cast<int32_t>(i) + 1;
+      chosen[i] += rows.contains(row) ? 1 : 0;
+      if (i == 0 || words[i] != words[i - 1]) continue;
+      ASSERT_EQ(rows.contains(row), rows.contains(row - 1)) << i;
+    }
+  }
+  // Neighbours of different words are chosen separately.
+  for (size_t i = 0; i < words.size(); ++i) {
+    EXPECT_GT(chosen[i], 50) << i;
+    EXPECT_LT(chosen[i], 450) << i;
+  }
+  EXPECT_NE(chosen[2], chosen[3]);
+  EXPECT_NE(chosen[6], chosen[7]);
+}
+
+TEST(Masker, WordsOfTokensThatShowNone) {
+  const std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"};
+  const text::Vocabulary bare = byte_pairs({}, tokens);
+  EXPECT_THAT(message_of([&] { Masker(bare, {.whole_words = true}); }),
+              testing::HasSubstr("do not show where words begin"));
+  EXPECT_EQ(message_of([&] { Masker(bare, {}); }), "(no error)");
+  const text::Vocabulary prefixed =
+      byte_pairs({{"continuing_subword_prefix", "##"}},
+                 {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"});
+  EXPECT_TRUE(prefixed.is_continuation(6));
+  EXPECT_FALSE(prefixed.is_continuation(5));
 }
 
 TEST(Masker, TakesWhatThereIs) {

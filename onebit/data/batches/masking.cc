@@ -47,10 +47,15 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
       sep_id_(vocabulary.sep_id()),
       mask_id_(vocabulary.mask_id()) {
   check(options);
+  require(!options.whole_words || vocabulary.shows_words(),
+          "the vocabulary's tokens do not show where words begin (by ##, a mark of blanks or of a "
+          "word's end), so no whole words can be masked; set data.whole_word_masking to false");
   continuation_.resize(vocabulary.size());
+  ends_word_.resize(vocabulary.size());
   const std::vector<bool> ordinary = ordinary_tokens(vocabulary);
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     continuation_[id] = vocabulary.is_continuation(id) ? 1 : 0;
+    ends_word_[id] = vocabulary.ends_word(id) ? 1 : 0;
     if (ordinary[id]) ordinary_.push_back(id);
   }
   require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
@@ -128,10 +133,13 @@ void Masker::choose_words(RandomSequence& random, int64_t wanted, int64_t first_
   words.resize(begin);
 }
 
-// A "##" piece belongs to the token before it, unless truncation has removed that token.
+// A "##" piece belongs to the token before it, unless truncation has removed that token. A piece
+// without "</w>" continues in the next one.
 bool Masker::continues_word(int64_t first_row, int64_t row, const Batch& batch) const {
   const int32_t token = batch.tokens[row];
-  return row > first_row && continuation_[token] != 0 && is_candidate(batch.tokens[row - 1]);
+  if (row == first_row || continuation_[token] == 0) return false;
+  const int32_t before = batch.tokens[row - 1];
+  return is_candidate(before) && ends_word_[before] == 0;
 }
 
 }  // namespace onebit::batches

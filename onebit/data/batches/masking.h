@@ -40,8 +40,9 @@ class Masker {
 
   MaskOptions options_;
   int32_t cls_id_, sep_id_, mask_id_;
-  std::vector<int32_t> ordinary_;      // candidates for a random token
-  std::vector<uint8_t> continuation_;  // [vocabulary size] 1 for "##" pieces
+  std::vector<int32_t> ordinary_;  // candidates for a random token
+  // [vocabulary size] 1 for pieces that continue a word ("##"), and that end one ("</w>").
+  std::vector<uint8_t> continuation_, ends_word_;
 };
 
 }  // namespace onebit::batches

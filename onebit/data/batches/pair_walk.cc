@@ -64,7 +64,9 @@ uint64_t SentencePieces::word_begin(TextPlace place) {
   std::vector<int32_t> ids(last - first + 1);
   store_.copy_tokens(first, ids.size(), ids.data());
   for (uint64_t at = ids.size(); at-- > 0;) {
-    if (!store_.vocabulary()->is_continuation(ids[at])) return first + at;
+    const bool continues = store_.vocabulary()->is_continuation(ids[at]);
+    const bool is_after_end = at > 0 && store_.vocabulary()->ends_word(ids[at - 1]);
+    if (!continues || is_after_end) return first + at;
   }
   return last;
 }

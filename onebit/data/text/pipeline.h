@@ -27,9 +27,9 @@ struct PipelineRules {
   // Offsets leave out blanks at a token's ends, but for one that the tokenizer put before a text.
   bool trims_offsets = false;
   bool adds_prefix_space = false;
-  // With what a token begins that begins a word, or, if that is empty, one that continues a word;
-  // both empty: unknown.
-  std::string word_mark = {}, continuing_mark = {};
+  // With what a token begins that begins a word, or, if that is empty, one that continues a word,
+  // or with what one ends that ends a word. All empty: unknown.
+  std::string word_mark = {}, continuing_mark = {}, word_end = {};
   // Checksum of the file's members that say all this.
   uint32_t checksum = 0;
   // The files that say it, by name, so that a folder can be written again as it was read.

@@ -171,6 +171,9 @@ Vocabulary Vocabulary::from_parts(VocabularyParts parts, const std::string& sour
     vocabulary.word_mark_ = vocabulary.pipeline_->word_mark;
     const std::string& mark = vocabulary.pipeline_->continuing_mark;
     if (!mark.empty()) vocabulary.continuing_mark_ = mark;
+    vocabulary.word_end_ = vocabulary.pipeline_->word_end;
+    vocabulary.shows_words_ =
+        !mark.empty() || !vocabulary.word_mark_.empty() || !vocabulary.word_end_.empty();
   }
   vocabulary.set_added(std::move(parts.added), source);
   vocabulary.set_roles(source);
@@ -266,6 +269,19 @@ std::string Vocabulary::decode(std::span<const int32_t> ids, bool skips_special)
     }
   }
   return decoder_.decode(std::move(tokens));
+}
+
+bool Vocabulary::is_continuation(int32_t id) const {
+  if (id >= model_size_) return false;
+  if (!word_end_.empty()) return !is_added(id);
+  const std::string& text = token(id);
+  return word_mark_.empty() ? text.starts_with(continuing_mark_)
+                            : !text.starts_with(word_mark_) && !is_added(id);
+}
+
+bool Vocabulary::ends_word(int32_t id) const {
+  if (word_end_.empty()) return false;
+  return id >= model_size_ || id == unknown_id_ || is_added(id) || token(id).ends_with(word_end_);
 }
 
 bool Vocabulary::is_added(int32_t id) const {

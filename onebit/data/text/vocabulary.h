@@ -106,8 +106,7 @@ struct VocabularyParts {
   // How its tokenizer treats text (pipeline.h). Null: as BERT's WordPiece.
   std::shared_ptr<const PipelineRules> pipeline = {};
   PairTemplate pair = {};
-  // Whether a model is told which text a token is of. If not, both are in segment 0 for it,
-  // whatever the template says.
+  // Whether a model is told the segments. If not, both texts are in segment 0 for it.
   bool has_segments = true;
   Decoder decoder = {};  // from ids to text
 
@@ -156,14 +155,13 @@ class Vocabulary {
   // looked for in the text.
   bool is_plain() const { return is_plain_; }
 
+  // Whether the tokens show where words begin or end. If not, each counts as a word.
+  bool shows_words() const { return shows_words_; }
   // Whether the token continues a word: it starts with "##", or lacks the mark with which words of
-  // other tokenizers begin.
-  bool is_continuation(int32_t id) const {
-    if (id >= model_size_) return false;
-    const std::string& text = token(id);
-    return word_mark_.empty() ? text.starts_with(continuing_mark_)
-                              : !text.starts_with(word_mark_) && !is_added(id);
-  }
+  // other tokenizers begin. With tokens that mark a word's end, every other token may continue one.
+  bool is_continuation(int32_t id) const;
+  // Whether no word continues after the token: it has the mark of a word's end, or is no word's.
+  bool ends_word(int32_t id) const;
   // A checksum of the tokens in order (FNV-1a), and of the added ones if it is not plain. Stores
   // and checkpoints record it to detect a different vocabulary.
   uint32_t checksum() const { return checksum_; }
@@ -181,7 +179,7 @@ class Vocabulary {
   std::vector<AddedToken> added_;
   SpecialNames names_;
   std::shared_ptr<const PipelineRules> pipeline_;
-  std::string word_mark_, continuing_mark_ = "##";
+  std::string word_mark_, continuing_mark_ = "##", word_end_;
   PairTemplate pair_;
   bool has_segments_ = true, finds_names_ = true, shows_words_ = true, is_plain_ = true;
   Decoder decoder_;

@@ -109,13 +109,13 @@ text::BytePairs read_byte_pairs(const Json& model, const std::string& place, boo
   }
 }
 
-text::WordPieces read_word_pieces(const Json& model, const std::string& place, PipelineJson& result,
-                                  std::string& prefix) {
+text::WordPieces read_word_pieces(const Json& model, const std::string& place,
+                                  PipelineJson& result) {
   JsonReader reader(settings_of(model), place, "model");
   reader.accept("type");
   result.vocabulary = vocabulary_of(member_of(model, "vocab"), place);
   result.unk_token = reader.text("unk_token", "[UNK]");
-  prefix = reader.text("continuing_subword_prefix", "##");
+  const std::string prefix = reader.text("continuing_subword_prefix", "##");
   const int64_t most = reader.integer("max_input_chars_per_word", kLongestWord);
   const auto unknown_id = id_of(result.vocabulary, result.unk_token);
   require(unknown_id.has_value(), "{} is {}, which the vocabulary lacks", reader.place("unk_token"),
@@ -199,6 +199,29 @@ void read_trimming(const Json& json, const std::string& place, text::PipelineRul
                      });
 }
 
+// How tokens show where words begin. `mark` stands for a blank before a word, if any token of more
+// characters has it. A model's own suffix and prefix are the marks where it has them.
+void mark_words(const std::vector<std::string>& tokens, const std::string& mark, const Json& model,
+                text::PipelineRules& rules) {
+  const auto text_at = [&](const char* key, const char* usual) {
+    const Json& given = member_of(model, key);
+    return given.is_string() ? given.get<std::string>() : std::string(usual);
+  };
+  const bool is_word_piece = std::holds_alternative<text::WordPieces>(rules.model);
+  if (std::holds_alternative<text::BytePairs>(rules.model)) {
+    rules.word_end = text_at("end_of_word_suffix", "");
+  }
+  if (!rules.word_end.empty()) return;
+  if (!std::holds_alternative<text::Unigram>(rules.model)) {
+    rules.continuing_mark = text_at("continuing_subword_prefix", is_word_piece ? "##" : "");
+  }
+  if (!rules.continuing_mark.empty()) return;
+  const bool is_used = std::ranges::any_of(tokens, [&](const std::string& token) {
+    return token.size() > mark.size() && token.starts_with(mark);
+  });
+  if (is_used) rules.word_mark = mark;
+}
+
 // The checksum of the members that determine ids.
 uint32_t checksum_of(const Json& json) {
   uint32_t checksum = 0;
@@ -226,16 +249,14 @@ PipelineJson parse_pipeline(const Json& json, const std::string& place) {
   const bool has_byte_symbols = pre_tokenizer.has_byte_symbols();
   const Json& model = member_of(json, "model");
   std::string cuts_before;
-  std::string word_mark = has_byte_symbols ? text::byte_symbol(' ') : kMetaspace;
-  std::string continuing_mark;
   const auto rules = [&](auto subwords) {
     auto made = std::make_shared<text::PipelineRules>(
         text::PipelineRules{.normalizer = std::move(normalizer),
                             .pre_tokenizer = std::move(pre_tokenizer),
                             .model = std::move(subwords),
-                            .cuts_before = cuts_before,
-                            .word_mark = word_mark,
-                            .continuing_mark = continuing_mark});
+                            .cuts_before = cuts_before});
+    mark_words(result.vocabulary, has_byte_symbols ? text::byte_symbol(' ') : kMetaspace, model,
+               *made);
     read_trimming(member_of(json, "post_processor"), place, *made);
     made->checksum = checksum_of(json);
     return made;
@@ -249,8 +270,7 @@ PipelineJson parse_pipeline(const Json& json, const std::string& place) {
       "have",
       place, is_unigram ? "Unigram" : "WordPiece");
   if (is_word_piece) {
-    word_mark.clear();
-    result.rules = rules(read_word_pieces(model, place, result, continuing_mark));
+    result.rules = rules(read_word_pieces(model, place, result));
   } else if (is_unigram) {
     result.rules = rules(read_unigram(model, place, result));
   } else {
