@@ -130,6 +130,24 @@ TEST(Safetensors, GoldenOfTheRealLibrary) {
   EXPECT_THAT(message_of([&] { values_of(file, "rank5"); }), HasSubstr("5 axes"));
 }
 
+// A type that is not read is named as the file names it, whatever holds its bytes here.
+TEST(Safetensors, AnotherTypeIsNamedWhereItIsWritten) {
+  const TemporaryFolder folder;
+  for (const char* type : {"I8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "BOOL"}) {
+    const std::string header =
+        fmt::format(R"({{"w":{{"dtype":"{}","shape":[4],"data_offsets":[0,4]}}}})", type);
+    const uint64_t length = header.size();
+    const Path path = folder / "quantized.safetensors";
+    std::ofstream(path, std::ios::binary)
+        << std::string(reinterpret_cast<const char*>(&length), sizeof length) << header << "abcd";
+    const SafetensorsFile file(path);
+    EXPECT_THAT(message_of([&] { write_safetensors(folder / "to", file, std::nullopt); }),
+                testing::AllOf(HasSubstr(path.string() + ": tensor \"w\": elements of type " +
+                                         type + " are not read"),
+                               HasSubstr("save it as one of these")));
+  }
+}
+
 TEST(Safetensors, ANumberBeyondF32IsAnError) {
   const TemporaryFolder folder;
   const Path path = folder / "f64.safetensors";

@@ -121,6 +121,9 @@ std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadat
 // The type in which a tensor of a source is written.
 DType written_dtype(const TensorEntry& entry, std::optional<DType> asked,
                     const std::string& place) {
+  require(entry.unreadable.empty(),
+          "{}: tensor {}: {}; a model's values are F32, BF16, F16 or F64: save it as one of these",
+          place, quote(entry.name), entry.unreadable);
   switch (entry.dtype) {
     case DType::kF32:
     case DType::kBF16:
@@ -129,8 +132,10 @@ DType written_dtype(const TensorEntry& entry, std::optional<DType> asked,
     case DType::kF64:
       return asked.value_or(DType::kF32);
     default:
-      fail("{}: tensor {} contains {}; a model's values are floating-point", place,
-           quote(entry.name), name_of(entry.dtype));
+      fail(
+          "{}: tensor {} contains {}; a model's values are f32, bf16, f16 or f64: save it as one "
+          "of these",
+          place, quote(entry.name), name_of(entry.dtype));
   }
 }
 

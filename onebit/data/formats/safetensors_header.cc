@@ -211,15 +211,16 @@ struct FileDType {
 };
 
 constexpr FileDType kDTypes[] = {
-    {"F32", 4, DType::kF32, true},     {"BF16", 2, DType::kBF16, true},
-    {"F16", 2, DType::kF16, true},     {"F64", 8, DType::kF64, true},
-    {"I64", 8, DType::kI64, true},     {"I32", 4, DType::kI32, true},
-    {"U8", 1, DType::kU8, true},       {"U16", 2, DType::kU16, true},
-    {"U32", 4, DType::kU32, true},     {"U64", 8, DType::kU64, true},
-    {"BOOL", 1, DType::kU8, false},    {"I8", 1, DType::kU8, false},
-    {"I16", 2, DType::kU16, false},    {"C64", 8, DType::kU64, false},
-    {"F8_E4M3", 1, DType::kU8, false}, {"F8_E5M2", 1, DType::kU8, false},
-    {"F8_E8M0", 1, DType::kU8, false},
+    {"F32", 4, DType::kF32, true},         {"BF16", 2, DType::kBF16, true},
+    {"F16", 2, DType::kF16, true},         {"F64", 8, DType::kF64, true},
+    {"I64", 8, DType::kI64, true},         {"I32", 4, DType::kI32, true},
+    {"U8", 1, DType::kU8, true},           {"U16", 2, DType::kU16, true},
+    {"U32", 4, DType::kU32, true},         {"U64", 8, DType::kU64, true},
+    {"BOOL", 1, DType::kU8, false},        {"I8", 1, DType::kU8, false},
+    {"I16", 2, DType::kU16, false},        {"C64", 8, DType::kU64, false},
+    {"F8_E4M3", 1, DType::kU8, false},     {"F8_E5M2", 1, DType::kU8, false},
+    {"F8_E8M0", 1, DType::kU8, false},     {"F8_E4M3FNUZ", 1, DType::kU8, false},
+    {"F8_E5M2FNUZ", 1, DType::kU8, false},
 };
 
 const FileDType& dtype_named(const SafetensorsTensor& tensor, const std::string& place) {
