@@ -66,6 +66,7 @@ TEST(TokenizerTrainer, MakesTokenizersThatKnowTheirText) {
     EXPECT_EQ(vocabulary->sep_id(), 3);
     EXPECT_EQ(vocabulary->mask_id(), 4);
     EXPECT_EQ(vocabulary->pair_template(), text::PairTemplate());
+    EXPECT_EQ(vocabulary->second_segment(), 1);
     const std::vector<int32_t> ids = ids_of(vocabulary, "the caf\u00e9s sat");
     EXPECT_EQ(std::count(ids.begin(), ids.end(), vocabulary->unknown_id()), 0);
     EXPECT_LT(ids.size(), 12u);

@@ -72,6 +72,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   const std::vector<std::string>& labels = description_.classifier.labels;
   targets_ = classify::targets_of(examples_, config_.label_format, labels);
   encoded_ = std::make_unique<finetune::EncodedExamples>(encoded(examples_, threads));
+  if (examples_.has_pairs) finetune::warn_of_pairs_without_segments(description_, options.model);
   const bool has_labels = targets_.problem != Problem::kRegression;
   facts_.data_rows.push_back(
       {"training data",

@@ -4,6 +4,7 @@
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/gathered_items.h"
 
 namespace onebit::squad {
@@ -26,6 +27,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
+  finetune::warn_of_pairs_without_segments(description_, path);
   weights_ =
       finetune::load_fine_tuned(context, table_, compute, path,
                                 finetune::heads_of_tokens(description_.config, model::kAnswerHead));

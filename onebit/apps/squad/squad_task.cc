@@ -11,6 +11,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
+#include "onebit/training/finetune/encoded_examples.h"
 #include "onebit/training/finetune/item_source.h"
 
 namespace onebit::squad {
@@ -36,6 +37,7 @@ SquadTask::SquadTask(Context& context, const finetune::FineTuningOptions& option
                      const training::Connection& connection)
     : FineTuningTask(options.model, parse_squad_recipe(options.recipe)) {
   description_ = describe_model(options.model, config_);
+  finetune::warn_of_pairs_without_segments(description_, options.model);
   config_.features = squad::within(
       config_.features, finetune::fitting_length(config_, config_.features.max_sequence_length,
                                                  description_, facts_.decisions));

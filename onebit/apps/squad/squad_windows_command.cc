@@ -7,6 +7,7 @@
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/training/commands/usage.h"
+#include "onebit/training/finetune/encoded_examples.h"
 
 namespace onebit::squad {
 namespace {
@@ -39,6 +40,7 @@ Json line_of(const Features& features, size_t index, batches::Batch& rows) {
 int run(const Arguments& given) {
   const training::ModelDescription model =
       training::read_model_description(training::find_model_folder(given.model));
+  finetune::warn_of_pairs_without_segments(model, given.model);
   FeatureOptions options = config_of_model(given.model, given.overrides).features;
   options.use = given.training ? Use::kTrain : Use::kPredict;
   options.without_answer = WindowsWithoutAnswer::kToCls;

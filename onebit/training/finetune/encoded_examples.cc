@@ -7,6 +7,7 @@
 
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/log.h"
 #include "onebit/ground/base/parallel_for.h"
 
 namespace onebit::finetune {
@@ -123,6 +124,16 @@ void report_cut(const CutTexts& texts, std::vector<std::string>& decisions) {
                   "(data.max_sequence_length)",
                   texts.source, texts.cut, texts.all, texts.max_sequence_length,
                   texts.pairs ? ", the longer text of a pair first" : ""));
+}
+
+void warn_of_pairs_without_segments(const training::ModelDescription& model, const Path& folder) {
+  if (model.config.segments < 2 || model.vocabulary->has_segments()) return;
+  log_warning(
+      "{}: both texts of a pair are in segment 0, as in transformers, since key "
+      "`model_input_names` has no \"token_type_ids\", nor has its class; if the model was "
+      "trained with segments, write \"model_input_names\": [\"input_ids\", \"token_type_ids\", "
+      "\"attention_mask\"] into that file",
+      (training::find_model_folder(folder) / "tokenizer_config.json").string());
 }
 
 }  // namespace onebit::finetune

@@ -13,6 +13,7 @@
 #include "onebit/data/text/casing.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/training/finetune/example_reader.h"
+#include "onebit/training/training/model_folder.h"
 
 namespace onebit::finetune {
 
@@ -94,5 +95,9 @@ struct CutTexts {
 
 // Adds a sentence to the decisions of a task if any were cut.
 void report_cut(const CutTexts& texts, std::vector<std::string>& decisions);
+
+// Whoever encodes pairs calls this once: warns if the model tells two segments apart, and its
+// tokenizer gives it none. `folder` is resolved by find_model_folder().
+void warn_of_pairs_without_segments(const training::ModelDescription& model, const Path& folder);
 
 }  // namespace onebit::finetune
