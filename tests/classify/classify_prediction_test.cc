@@ -14,12 +14,12 @@ using ::testing::ElementsAre;
 TEST(Predictions, Probabilities) {
   const std::vector<float> outputs = {0, 1, -200};
   const double e = std::exp(1.0);
-  EXPECT_THAT(probabilities(Problem::kSingleLabel, outputs),
+  EXPECT_THAT(activated(usual_activation(Problem::kSingleLabel), outputs),
               ElementsAre(DoubleNear(1 / (1 + e), 1e-15), DoubleNear(e / (1 + e), 1e-15),
                           DoubleNear(0, 1e-80)));
-  EXPECT_THAT(probabilities(Problem::kMultiLabel, outputs),
+  EXPECT_THAT(activated(usual_activation(Problem::kMultiLabel), outputs),
               ElementsAre(0.5, DoubleNear(e / (1 + e), 1e-15), DoubleNear(0, 1e-80)));
-  EXPECT_THAT(probabilities(Problem::kRegression, outputs), ElementsAre(0, 1, -200));
+  EXPECT_THAT(activated(usual_activation(Problem::kRegression), outputs), ElementsAre(0, 1, -200));
 }
 
 TEST(Predictions, LabelsAboveTheThreshold) {

@@ -53,6 +53,27 @@ TEST(PredictionFile, ManyLabels) {
             "{\"labels\":[\"ham\"],\"probabilities\":{\"ham\":0.268941,\"spam\":0.000123}}\n");
 }
 
+// What a CrossEncoder says of its outputs goes before what the problem says.
+TEST(PredictionFile, OfACrossEncoder) {
+  Options options = {
+      .problem = Problem::kRegression, .labels = {"LABEL_0"}, .activation = Activation::kSigmoid};
+  EXPECT_EQ(written(options, {{0}, {-1}}), "prediction\n0.500000\n0.268941\n");
+  options.format = PredictionFormat::kJsonLines;
+  EXPECT_EQ(written(options, {{1}}), "{\"value\":0.731059}\n");
+  options = {.labels = kLabels, .activation = Activation::kSigmoid};
+  EXPECT_EQ(written(options, {{1, -1}}),
+            "prediction\tprobability:ham\tprobability:spam\nham\t0.731059\t0.268941\n");
+  options = {.labels = kLabels, .has_scores = true};
+  EXPECT_EQ(written(options, {{-1, 3}}),
+            "prediction\tprobability:ham\tprobability:spam\tscore:ham\tscore:spam\n"
+            "spam\t0.017986\t0.982014\t-1.000000\t3.000000\n");
+  options.format = PredictionFormat::kJsonLines;
+  EXPECT_EQ(written(options, {{-1, 3}}),
+            "{\"label\":\"spam\",\"probability\":0.982014,"
+            "\"probabilities\":{\"ham\":0.017986,\"spam\":0.982014},"
+            "\"scores\":{\"ham\":-1.0,\"spam\":3.0}}\n");
+}
+
 TEST(PredictionFile, Numbers) {
   Options options = {.problem = Problem::kRegression, .labels = {"LABEL_0"}};
   EXPECT_EQ(written(options, {{2.5f}, {-7}}), "prediction\n2.500000\n-7.000000\n");

@@ -57,5 +57,51 @@ TEST(LabelNames, IdsAreConsecutive) {
   EXPECT_THAT(error(R"({"id2label": 3})"), HasSubstr("must be an object"));
 }
 
+std::optional<ScoreActivation> activation(const std::string& config, const std::string& own,
+                                          size_t outputs) {
+  return read_score_activation(parse_json(config, "config.json"), "config.json",
+                               own.empty() ? Json() : parse_json(own, "own.json"), "own.json",
+                               outputs);
+}
+
+// As CrossEncoder of sentence-transformers 6.2 finds it.
+TEST(ScoreActivation, IsThatOfTheCrossEncoder) {
+  constexpr auto kIdentity = ScoreActivation::kIdentity, kSigmoid = ScoreActivation::kSigmoid;
+  const std::string identity = R"("torch.nn.modules.linear.Identity")";
+  const std::string sigmoid = R"("torch.nn.modules.activation.Sigmoid")";
+  const auto section = [](const std::string& named) {
+    return R"({"sentence_transformers": {"version": "4.1.0", "activation_fn": )" + named + "}}";
+  };
+  const auto older = [](const std::string& named) {
+    return R"({"sbert_ce_default_activation_function": )" + named + "}";
+  };
+  const auto own = [](const std::string& named) {
+    return R"({"model_type": "CrossEncoder", "activation_fn": )" + named + "}";
+  };
+  // A folder of transformers.
+  EXPECT_EQ(activation("{}", "", 1), std::nullopt);
+  EXPECT_EQ(activation("{}", R"({"prompts": {}})", 1), std::nullopt);
+  for (const size_t outputs : {size_t{1}, size_t{3}}) {
+    EXPECT_EQ(activation(section(identity), "", outputs), kIdentity);
+    EXPECT_EQ(activation(section(R"("torch.nn.Sigmoid")"), "", outputs), kSigmoid);
+    EXPECT_EQ(activation(older(sigmoid), "", outputs), kSigmoid);
+    EXPECT_EQ(activation(older(R"("torch.nn.Identity")"), "", outputs), kIdentity);
+    EXPECT_EQ(activation("{}", own(sigmoid), outputs), kSigmoid);
+    EXPECT_EQ(activation(section(sigmoid), own(identity), outputs), kIdentity);
+    EXPECT_EQ(activation(section(identity), own("null"), outputs), kIdentity);
+    // Nothing is said.
+    const auto usual = outputs == 1 ? kSigmoid : kIdentity;
+    EXPECT_EQ(activation(section("null"), "", outputs), usual);
+    EXPECT_EQ(activation("{}", own("null"), outputs), usual);
+  }
+  EXPECT_THAT(message_of([&] { activation(section(R"("torch.nn.Tanh")"), "", 1); }),
+              HasSubstr("config.json: key `sentence_transformers.activation_fn` is "
+                        "\"torch.nn.Tanh\""));
+  EXPECT_THAT(message_of([&] { activation(older(R"("mine.Act")"), "", 1); }),
+              HasSubstr("key `sbert_ce_default_activation_function` is \"mine.Act\""));
+  EXPECT_THAT(message_of([&] { activation("{}", own("3"), 1); }),
+              HasSubstr("own.json: key `activation_fn` is 3"));
+}
+
 }  // namespace
 }  // namespace onebit::formats

@@ -7,6 +7,7 @@
 
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/text/vocabulary.h"
+#include "onebit/ground/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"
@@ -107,6 +108,77 @@ TEST(HuggingFaceFolder, WhatIsMissingIsNamed) {
   put(folder / "vocab.txt", "0\n1\n2\n3\n4\n5\n6\n");
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder.path()); }),
               HasSubstr("7 tokens, config.json has vocab_size 6"));
+}
+
+TEST(HuggingFaceFolder, ACrossEncodersActivationIsKept) {
+  TemporaryFolder folder;
+  HuggingFaceFolder content = small();
+  content.config.architecture = "BertForSequenceClassification";
+  content.config.labels = {"LABEL_0"};
+  for (const auto activation : {ScoreActivation::kSigmoid, ScoreActivation::kIdentity}) {
+    content.config.score_activation = activation;
+    put(folder / "config.json", encoder_config_text(content.config));
+    EXPECT_EQ(score_activation_beside(folder / "config.json", content.config.architecture, 1),
+              activation);
+    EXPECT_EQ(score_activation_beside(folder / "config.json", "BertModel", 1), std::nullopt);
+  }
+  put(folder / "config_sentence_transformers.json",
+      R"({"model_type": "CrossEncoder", "activation_fn": "torch.nn.Sigmoid"})");
+  EXPECT_EQ(score_activation_beside(folder / "config.json", content.config.architecture, 1),
+            ScoreActivation::kSigmoid);
+}
+
+// transformers loads any class from a config that names none.
+TEST(HuggingFaceFolder, WithoutArchitecturesTheTensorsTell) {
+  const std::vector<float> values = {1, 2, 3, 4};
+  const auto architecture = [&](const Json& named, std::vector<std::string> tensors,
+                                const char* family) {
+    const TemporaryFolder folder;
+    HuggingFaceFolder content = small();
+    content.config = config_of_family(family);
+    content.config.vocab_size = 6;
+    content.config.architecture = "BertModel";
+    std::vector<NamedTensor> named_tensors;
+    for (const std::string& name : tensors) named_tensors.push_back({name, values.data(), {2, 2}});
+    write_hugging_face_folder(folder.path(), content, std::move(named_tensors));
+    Json config = read_json(folder / "config.json");
+    config["architectures"] = named;
+    put(folder / "config.json", config.dump());
+    return read_hugging_face_folder(folder.path()).config.architecture;
+  };
+  const std::string words = "bert.embeddings.word_embeddings.weight";
+  const std::string pooler = "bert.pooler.dense.weight", head = "classifier.weight";
+  for (const Json& none : {Json(), Json::array()}) {
+    EXPECT_EQ(architecture(none, {words, pooler, head}, "bert"), "BertForSequenceClassification");
+    EXPECT_EQ(architecture(none, {words, head}, "bert"), "BertForTokenClassification");
+    EXPECT_EQ(architecture(none, {words, "qa_outputs.weight"}, "bert"), "BertForQuestionAnswering");
+    EXPECT_EQ(architecture(none, {words, pooler}, "bert"), "BertForPreTraining");
+    EXPECT_EQ(architecture(none, {words, pooler, head}, "distilbert"),
+              "BertForSequenceClassification");
+    EXPECT_EQ(architecture(none, {words, head}, "electra"), "BertForTokenClassification");
+  }
+  EXPECT_EQ(architecture(Json::array({"BertModel"}), {words, pooler, head}, "bert"), "BertModel");
+}
+
+// MPNet takes the id 1 for padding, whatever its config says, and RoBERTa the pad_token_id: no
+// position is counted for such a token in transformers.
+TEST(HuggingFaceFolder, EveryTokenHasAPosition) {
+  const auto message = [](const char* family, int64_t pad, std::vector<std::string> tokens) {
+    text::VocabularyParts words{.tokens = std::move(tokens)};
+    EncoderConfigFile config = config_of_family(family);
+    config.pad_token_id = pad;
+    if (config.family().positions_after_pad) config.choices.first_position = pad + 1;
+    return message_of([&] { require_counted_tokens(config, words, "config.json"); });
+  };
+  const std::vector<std::string> bert = {"[PAD]", "[UNK]"}, other = {"[UNK]", "[PAD]"};
+  EXPECT_THAT(message("mpnet", 0, bert),
+              HasSubstr("config.json: in transformers a token of the id 1 has no position"));
+  EXPECT_THAT(message("mpnet", 1, bert), HasSubstr("[UNK]"));
+  EXPECT_EQ(message("mpnet", 0, other), "(no error)");
+  EXPECT_EQ(message("mpnet", 1, {"[UNK]"}), "(no error)");
+  EXPECT_THAT(message("roberta", 1, bert), HasSubstr("key `pad_token_id`"));
+  EXPECT_EQ(message("roberta", 0, bert), "(no error)");
+  EXPECT_EQ(message("bert", 1, bert), "(no error)");
 }
 
 }  // namespace

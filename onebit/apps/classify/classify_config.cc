@@ -151,6 +151,8 @@ training::ModelDescription classifier_description(const ClassifyConfig& config,
   checkpoint = finetune::with_recipe(config, std::move(checkpoint));
   checkpoint.architecture = model::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
+  // Its outputs are what the loss sees, whatever a CrossEncoder applied to them.
+  checkpoint.classifier.score_activation.reset();
   return checkpoint;
 }
 

@@ -48,7 +48,11 @@ Judged evaluate(ClassifyPredictor& predictor, const Path& path, const finetune::
         classify::index_of_label(labels, config.positive_label, "classify.positive_label");
   }
   const int64_t cut_before = predictor.cut();
-  const std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
+  std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
+  if (format.problem == Problem::kRegression) {
+    const std::vector<double> values = classify::activated(predictor.activation(), outputs);
+    outputs.assign(values.begin(), values.end());
+  }
   finetune::warn_of_truncation(examples.source, predictor.cut() - cut_before,
                                static_cast<int64_t>(examples.all.size()));
   if (examples.skipped > 0) {

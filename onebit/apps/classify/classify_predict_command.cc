@@ -37,7 +37,11 @@ void predict(ClassifyPredictor& predictor, const Path& input, const finetune::Fi
     log_warning("{}: {} lines have too few fields; those that are missing were read as empty",
                 reader.name(), reader.skipped());
   }
-  fmt::print("{}: {} predictions\n", output.string(), file.count());
+  const bool is_usual = predictor.activation() == usual_activation(options.problem) &&
+                        !predictor.model().classifier.score_activation;
+  fmt::print("{}: {} predictions{}{}\n", output.string(), file.count(),
+             is_usual ? "" : fmt::format(", {}", describe(predictor.activation())),
+             options.has_scores ? ", and the outputs as scores" : "");
 }
 
 // The names of the model's outputs in the submission. Error: they are not the task's.
@@ -95,6 +99,8 @@ int run(Arguments& given) {
   options.labels = predictor.labels();
   options.threshold = config.threshold;
   options.separator = config.label_format.separator;
+  options.activation = predictor.activation();
+  options.has_scores = predictor.scores_are_outputs();
   if (given.glue.empty()) {
     predict(predictor, given.input, config.layout, given.output, options);
   } else {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onebit/exchange/comm/thread_communicator.h"
+#include "onebit/ground/base/printable.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/math/model/head_names.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
@@ -27,10 +28,22 @@ double column_loss(Problem problem, double output, double target) {
 
 }  // namespace
 
-std::vector<double> probabilities(Problem problem, std::span<const float> outputs) {
-  if (problem == Problem::kSingleLabel) return metrics::softmax(outputs);
+Activation usual_activation(Problem problem) {
+  return problem == Problem::kSingleLabel  ? Activation::kSoftmax
+         : problem == Problem::kMultiLabel ? Activation::kSigmoid
+                                           : Activation::kIdentity;
+}
+
+const char* describe(Activation activation) {
+  return activation == Activation::kSoftmax   ? "the softmax of the outputs"
+         : activation == Activation::kSigmoid ? "the sigmoid of the outputs"
+                                              : "the outputs as they are";
+}
+
+std::vector<double> activated(Activation activation, std::span<const float> outputs) {
+  if (activation == Activation::kSoftmax) return metrics::softmax(outputs);
   std::vector<double> result(outputs.begin(), outputs.end());
-  if (problem == Problem::kMultiLabel) {
+  if (activation == Activation::kSigmoid) {
     for (double& value : result) value = sigmoid(value);
   }
   return result;
@@ -66,14 +79,20 @@ constexpr finetune::ClassifierKind kKind = {.architecture = model::kClassifierAr
                                             .items = "texts",
                                             .command = "onebit classify train"};
 
-// As transformers interprets a folder that names no problem_type.
-Problem problem_of(const training::ModelDescription& description) {
+// As transformers interprets a folder that names no problem_type. A CrossEncoder's one output is a
+// number, whatever the problem_type.
+Problem problem_of(const training::ModelDescription& description, const Path& path) {
   const std::string& name = description.classifier.problem_type;
+  const bool is_one = finetune::labels_of(description.classifier).size() == 1;
+  if (is_one && description.classifier.score_activation) return Problem::kRegression;
   if (const auto problem = classify::problem_named(name)) return *problem;
-  require(name.empty(), "the model's config.json has the problem_type \"{}\", which is not known",
-          name);
-  return finetune::labels_of(description.classifier).size() == 1 ? Problem::kRegression
-                                                                 : Problem::kSingleLabel;
+  require(
+      name.empty(),
+      "{}: key `problem_type` is {}; it must be {}, {} or {}, or be left out for what the number "
+      "of labels says",
+      (training::find_model_folder(path) / "config.json").string(), quote(name),
+      name_of(Problem::kSingleLabel), name_of(Problem::kMultiLabel), name_of(Problem::kRegression));
+  return is_one ? Problem::kRegression : Problem::kSingleLabel;
 }
 
 // Error: the head has outputs that nothing would read, or too few to choose from.
@@ -124,17 +143,40 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
           options, finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
                                              description_, path))),
       labels_(finetune::labels_of(description_.classifier)),
-      problem_(problem_of(description_)),
+      problem_(problem_of(description_, path)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context.device(), bounds_) {
+      buffer_(context.device(), bounds_),
+      path_(path) {
   require_head_of(problem_, labels_.size(), path);
   weights_ = finetune::load_fine_tuned(context, table_, options.compute, path,
                                        {model::kPooler, model::kClassifierHead});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
+Activation ClassifyPredictor::activation() const {
+  using formats::ScoreActivation;
+  const training::ClassifierDescription& classifier = description_.classifier;
+  if (classifier.score_activation == ScoreActivation::kSigmoid) return Activation::kSigmoid;
+  if (problem_ == Problem::kRegression && classifier.problem_type.empty() &&
+      !classifier.score_activation) {
+    return Activation::kSigmoid;
+  }
+  return usual_activation(problem_);
+}
+
+bool ClassifyPredictor::scores_are_outputs() const {
+  return labels_.size() > 1 &&
+         description_.classifier.score_activation == formats::ScoreActivation::kIdentity;
+}
+
+void ClassifyPredictor::expect_pairs() {
+  std::call_once(expects_pairs_,
+                 [&] { finetune::warn_of_pairs_without_segments(description_, path_); });
+}
+
 std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example> examples,
                                               bool has_pairs) {
+  if (has_pairs) expect_pairs();
   const finetune::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
                                           {.max_sequence_length = bounds_.longest,
                                            .has_pairs = has_pairs,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,9 +20,13 @@ namespace onebit::classify {
 
 // Interprets a model's outputs: probabilities, and the chosen labels or numbers.
 
-// The softmax for single labels, the sigmoid for several, and for regression the outputs
-// themselves.
-std::vector<double> probabilities(Problem problem, std::span<const float> outputs);
+// What makes probabilities or a number of the outputs.
+enum class Activation { kIdentity, kSigmoid, kSoftmax };
+// The softmax for single labels, the sigmoid for several, and for regression nothing.
+Activation usual_activation(Problem problem);
+// "the sigmoid of the output"
+const char* describe(Activation activation);
+std::vector<double> activated(Activation activation, std::span<const float> outputs);
 
 // Labels whose probability is above the threshold.
 std::vector<int32_t> present_labels(std::span<const float> outputs, double threshold);
@@ -54,11 +59,18 @@ class ClassifyPredictor {
 
   const std::vector<std::string>& labels() const { return labels_; }
   Problem problem() const { return problem_; }
+  // A CrossEncoder's for one output, and for several where it is the sigmoid. A model of one output
+  // without a problem_type has the sigmoid, as in transformers and sentence-transformers.
+  Activation activation() const;
+  // Whether sentence-transformers gives the outputs of several labels as they are.
+  bool scores_are_outputs() const;
 
   // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
   std::vector<float> outputs(std::span<const finetune::Example> examples, bool has_pairs);
   // The same of examples that are computed at once: at most options.batch of options.batch_tokens.
   std::vector<float> outputs_of_batch(const finetune::EncodedExamples& examples);
+  // Warns at the first call if pairs get no segments that the model has. Any thread may call it.
+  void expect_pairs();
   const training::ModelDescription& model() const { return description_; }
   int64_t max_sequence_length() const { return bounds_.longest; }
   // The number of examples so far that were truncated.
@@ -80,6 +92,8 @@ class ClassifyPredictor {
   ClassificationModel model_;
   training::DeviceBatchBuffer buffer_;
   int64_t cut_ = 0;
+  Path path_;
+  std::once_flag expects_pairs_;
 };
 
 }  // namespace onebit::classify

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/prediction_scores.h"
@@ -19,6 +18,9 @@ std::string header_of(const PredictionFile::Options& options) {
   std::string header = "prediction";
   if (options.problem != Problem::kRegression) {
     for (const std::string& label : options.labels) header += "\tprobability:" + label;
+    if (options.has_scores) {
+      for (const std::string& label : options.labels) header += "\tscore:" + label;
+    }
   }
   return header + "\n";
 }
@@ -72,26 +74,31 @@ std::string PredictionFile::prediction(std::span<const float> outputs) const {
       return fmt::format("{}", fmt::join(names, options_.separator));
     }
     case Problem::kRegression:
-      return fmt::format("{:.6f}", double{outputs[0]});
+      return fmt::format("{:.6f}", values(outputs)[0]);
   }
   return "";
+}
+
+std::vector<double> PredictionFile::values(std::span<const float> outputs) const {
+  return activated(options_.activation.value_or(usual_activation(options_.problem)), outputs);
 }
 
 std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
   std::string line = prediction(outputs);
   if (options_.problem != Problem::kRegression) {
-    for (const double probability : probabilities(options_.problem, outputs)) {
-      line += fmt::format("\t{:.6f}", probability);
+    for (const double probability : values(outputs)) line += fmt::format("\t{:.6f}", probability);
+    if (options_.has_scores) {
+      for (const float score : outputs) line += fmt::format("\t{:.6f}", double{score});
     }
   }
   return line;
 }
 
 std::string PredictionFile::json_line(std::span<const float> outputs) const {
+  const std::vector<double> all = values(outputs);
   if (options_.problem == Problem::kRegression) {
-    return json_text(Json{{"value", metrics::rounded(double{outputs[0]})}});
+    return json_text(Json{{"value", metrics::rounded(all[0])}});
   }
-  const std::vector<double> all = probabilities(options_.problem, outputs);
   Json line = Json::object();
   if (options_.problem == Problem::kSingleLabel) {
     line["label"] = prediction(outputs);
@@ -104,6 +111,9 @@ std::string PredictionFile::json_line(std::span<const float> outputs) const {
   }
   for (size_t i = 0; i < all.size(); ++i) {
     line["probabilities"][options_.labels[i]] = metrics::rounded(all[i]);
+    if (options_.has_scores) {
+      line["scores"][options_.labels[i]] = metrics::rounded(double{outputs[i]});
+    }
   }
   return json_text(line);
 }
@@ -113,7 +123,7 @@ std::string PredictionFile::glue_line(std::span<const float> outputs) const {
     return fmt::format("{}\t{}", count_, prediction(outputs));
   }
   return fmt::format("{}\t{:.3f}", count_,
-                     std::clamp(double{outputs[0]}, kMinSimilarity, kMaxSimilarity));
+                     std::clamp(values(outputs)[0], kMinSimilarity, kMaxSimilarity));
 }
 
 void PredictionFile::add(std::span<const float> outputs) {

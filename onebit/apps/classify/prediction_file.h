@@ -2,18 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/apps/classify/labels.h"
 #include "onebit/ground/base/partial_file.h"
 
 namespace onebit::classify {
 
 enum class PredictionFormat {
-  kTsv,        // a header, the prediction, and one column of probabilities per label
-  kJsonLines,  // {"label", "probability", "probabilities"}; {"labels", ...}; {"value"}
+  kTsv,        // a header, the prediction, a column of probabilities per label, and one of scores
+  kJsonLines,  // {"label", "probability", "probabilities", "scores"}; {"labels", ...}; {"value"}
   kGlue,       // the format of gluebenchmark.com: index and prediction
 };
 
@@ -26,8 +28,10 @@ class PredictionFile {
     PredictionFormat format = PredictionFormat::kTsv;
     Problem problem = Problem::kSingleLabel;
     std::vector<std::string> labels = {};
-    double threshold = 0.5;       // kMultiLabel
-    std::string separator = ",";  // between the labels of a TSV field
+    double threshold = 0.5;                     // kMultiLabel
+    std::string separator = ",";                // between the labels of a TSV field
+    std::optional<Activation> activation = {};  // absent: the usual one of the problem
+    bool has_scores = false;  // of several labels, the outputs beside their probabilities
   };
 
   // `path` stays absent or unchanged until finish(). Error: a label that a TSV cannot contain.
@@ -43,6 +47,7 @@ class PredictionFile {
   std::string json_line(std::span<const float> outputs) const;
   std::string glue_line(std::span<const float> outputs) const;
   std::string prediction(std::span<const float> outputs) const;
+  std::vector<double> values(std::span<const float> outputs) const;
 
   Options options_;
   PartialFile file_;

@@ -312,6 +312,12 @@ void write_labels(nlohmann::json& json, const EncoderConfigFile& config) {
     json["id2label"][std::to_string(id)] = config.labels[id];
     json["label2id"][config.labels[id]] = id;
   }
+  if (config.score_activation) {
+    json["sentence_transformers"]["activation_fn"] =
+        *config.score_activation == ScoreActivation::kSigmoid
+            ? "torch.nn.modules.activation.Sigmoid"
+            : "torch.nn.modules.linear.Identity";
+  }
   if (config.problem_type.empty()) return;
   json["problem_type"] = config.problem_type;
   json["num_labels"] = config.labels.empty() ? 2 : config.labels.size();

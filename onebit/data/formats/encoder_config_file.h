@@ -23,6 +23,18 @@ namespace onebit::formats {
 // type.
 std::vector<std::string> read_label_names(JsonReader& reader);
 
+// What a CrossEncoder of sentence-transformers applies to a classifier's outputs.
+enum class ScoreActivation { kIdentity, kSigmoid };
+
+// The activation of a folder whose files say that a CrossEncoder wrote it, as sentence-transformers
+// finds it: "activation_fn" of `own` (config_sentence_transformers.json, or null) or of
+// "sentence_transformers" in `config`, or "sbert_ce_default_activation_function" there. Without
+// any of these it is the sigmoid for one output, and else nothing. Absent: no CrossEncoder's.
+// Error: another activation, with its file.
+std::optional<ScoreActivation> read_score_activation(const Json& config, const std::string& place,
+                                                     const Json& own, const std::string& own_place,
+                                                     size_t outputs);
+
 inline constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 
 struct EncoderConfigFile {
@@ -52,6 +64,8 @@ struct EncoderConfigFile {
   std::vector<std::string> labels;
   // "single_label_classification", "multi_label_classification", "regression", or "" if not given.
   std::string problem_type;
+  // Absent: the folder is no CrossEncoder's.
+  std::optional<ScoreActivation> score_activation;
   // onebit's own key, which transformers keeps and ignores: whether a question-answering model was
   // trained on questions without an answer. Absent: not given.
   std::optional<bool> may_be_unanswerable;

@@ -1,4 +1,4 @@
-// What read_label_names() reads.
+// A classifier's labels, and what makes scores of its outputs.
 #include <optional>
 #include <utility>
 
@@ -91,6 +91,54 @@ std::vector<std::string> read_label_names(JsonReader& reader) {
   if (!labels.empty() || count == 2) return labels;
   for (size_t id = 0; id < static_cast<size_t>(count); ++id) labels.push_back(default_label(id));
   return labels;
+}
+
+namespace {
+
+constexpr const char* kSection = "sentence_transformers";
+constexpr const char* kActivation = "activation_fn";
+constexpr const char* kOlderActivation = "sbert_ce_default_activation_function";
+
+// Absent: the key has no value.
+std::optional<ScoreActivation> activation_at(JsonReader& reader, const char* key) {
+  const Json& given = reader.raw(key);
+  if (given.is_null()) return std::nullopt;
+  // PyTorch's class has a long and a short name.
+  const auto is_one_of = [&](const char* name, const char* full) {
+    return given == name || given == full;
+  };
+  if (is_one_of("torch.nn.Identity", "torch.nn.modules.linear.Identity")) {
+    return ScoreActivation::kIdentity;
+  }
+  if (is_one_of("torch.nn.Sigmoid", "torch.nn.modules.activation.Sigmoid")) {
+    return ScoreActivation::kSigmoid;
+  }
+  fail(
+      "{} is {}; onebit's scores are the outputs of the model or their sigmoid: write "
+      "\"torch.nn.modules.linear.Identity\" there to get the outputs and apply it yourself",
+      reader.place(key), json_text(given));
+}
+
+}  // namespace
+
+std::optional<ScoreActivation> read_score_activation(const Json& config, const std::string& place,
+                                                     const Json& own, const std::string& own_place,
+                                                     size_t outputs) {
+  JsonReader reader(config, place, "");
+  const bool has_section = reader.raw(kSection).is_object();
+  const bool is_own = own.is_object() && own.value("model_type", Json()) == "CrossEncoder";
+  if (!is_own && !has_section && !reader.has(kOlderActivation)) return std::nullopt;
+  std::optional<ScoreActivation> found;
+  if (is_own) {
+    JsonReader members(own, own_place, "");
+    found = activation_at(members, kActivation);
+  }
+  if (!found && has_section) {
+    JsonReader section = reader.object(kSection);
+    found = activation_at(section, kActivation);
+  }
+  if (!found) found = activation_at(reader, kOlderActivation);
+  return found.value_or(outputs == 1 ? ScoreActivation::kSigmoid : ScoreActivation::kIdentity);
 }
 
 }  // namespace onebit::formats

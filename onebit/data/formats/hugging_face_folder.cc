@@ -4,23 +4,29 @@
 #include <string_view>
 #include <utility>
 
+#include "onebit/data/formats/families.h"
 #include "onebit/data/formats/name_map.h"
+#include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/data/formats/safetensors.h"
 #include "onebit/data/formats/tensor_source.h"
 #include "onebit/data/text/vocabulary.h"
 #include "onebit/ground/base/crc32c.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/file.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/printable.h"
 
 namespace onebit::formats {
 namespace {
+
+constexpr const char* kCrossEncoderConfig = "config_sentence_transformers.json";
 
 // What a folder's reader looks at, and the largest size that makes sense.
 constexpr std::pair<const char*, uint64_t> kFiles[] = {
     {"config.json", kMaxConfigBytes},         {"bert_config.json", kMaxConfigBytes},
     {"vocab.txt", uint64_t{64} << 20},        {"tokenizer.json", kMaxJsonBytes},
     {"tokenizer_config.json", kMaxJsonBytes}, {"special_tokens_map.json", kMaxJsonBytes},
-    {"added_tokens.json", kMaxJsonBytes},
+    {"added_tokens.json", kMaxJsonBytes},     {kCrossEncoderConfig, kMaxConfigBytes},
 };
 
 std::vector<TextFile> descriptions_of(const HuggingFaceFolder& content) {
@@ -36,6 +42,15 @@ int64_t ids_of(const text::VocabularyParts& vocabulary) {
   return ids;
 }
 
+// Empty: no token has the id.
+std::string token_of(const text::VocabularyParts& vocabulary, int64_t id) {
+  for (const text::AddedToken& token : vocabulary.added) {
+    if (token.id == id) return token.content;
+  }
+  const bool is_model = id < static_cast<int64_t>(vocabulary.tokens.size());
+  return is_model ? vocabulary.tokens[static_cast<size_t>(id)] : "";
+}
+
 std::string checksum_of(std::string_view text) {
   return fmt::format("{:08x}", crc32c(text.data(), text.size()));
 }
@@ -49,6 +64,13 @@ std::string checksum_of_file(const Path& path) {
 // The checksum's key for a file beside the tensors: "onebit.crc32c.vocab.txt".
 std::string checksum_key_of(const std::string& name) {
   return fmt::format("{}.{}", kChecksumKey, name);
+}
+
+bool is_written_by_onebit(const Path& tensors) {
+  if (!std::filesystem::exists(tensors)) return false;
+  return std::ranges::any_of(SafetensorsFile(tensors).metadata(), [](const auto& entry) {
+    return entry.first.starts_with(checksum_key_of(""));
+  });
 }
 
 FileMetadata checksums_of(const std::vector<TextFile>& descriptions) {
@@ -82,6 +104,31 @@ void write_descriptions(const Path& folder, const std::vector<TextFile>& descrip
   for (const auto& [name, text] : descriptions) write_file_atomically(folder / name, text);
 }
 
+// The head that is there, under the name of BERT's class. Null: none that decides. A head for texts
+// reads the pooled first token, and one for words does not.
+const char* head_among(const std::vector<TensorEntry>& ours) {
+  const auto has = [&](std::string_view prefix) {
+    return std::ranges::any_of(
+        ours, [&](const TensorEntry& entry) { return entry.name.starts_with(prefix); });
+  };
+  if (has("qa_outputs.")) return "BertForQuestionAnswering";
+  if (!has("classifier.")) return nullptr;
+  return has("bert.pooler.") ? "BertForSequenceClassification" : "BertForTokenClassification";
+}
+
+// transformers loads any class from a config that names none, so the tensors tell.
+Json with_architecture(Json config, const Path& path) {
+  const Json named = config.is_object() ? config.value("architectures", Json()) : Json();
+  if (!config.is_object() || !(named.is_null() || (named.is_array() && named.empty()))) {
+    return config;
+  }
+  const EncoderConfigFile file = parse_encoder_config(config, path.string());
+  const auto listed = list_tensors(path.parent_path(), names_of(file));
+  const char* head = listed ? head_among(listed->ours) : nullptr;
+  if (head != nullptr) config["architectures"] = {own_class(file.family(), head)};
+  return config;
+}
+
 }  // namespace
 
 void require_regular_files(const Path& folder) {
@@ -95,7 +142,13 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
           folder.string());
   require_regular_files(folder);
   HuggingFaceFolder content;
-  content.config = read_encoder_config(folder / "config.json");
+  const Path config = folder / "config.json";
+  content.config = parse_encoder_config(
+      with_architecture(read_json(config, kMaxConfigBytes), config), config.string());
+  // A folder whose config gives neither labels nor their number has two.
+  const std::vector<std::string>& labels = content.config.labels;
+  content.config.score_activation = score_activation_beside(config, content.config.architecture,
+                                                            labels.empty() ? 2 : labels.size());
   TokenizerFiles tokenizer = read_tokenizer(folder);
   content.vocabulary = std::move(tokenizer.vocabulary);
   content.tokenizer = tokenizer.config;
@@ -104,7 +157,36 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
           "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
           "different models",
           folder.string(), ids, content.config.vocab_size);
+  require_counted_tokens(content.config, content.vocabulary, config);
   return content;
+}
+
+std::optional<ScoreActivation> score_activation_beside(const Path& config,
+                                                       const std::string& architecture,
+                                                       size_t outputs) {
+  if (head_class_of(architecture) != HeadClass::kSequence) return std::nullopt;
+  const Path own = config.parent_path() / kCrossEncoderConfig;
+  return read_score_activation(read_json(config, kMaxConfigBytes), config.string(),
+                               std::filesystem::exists(own) ? read_json(own) : Json(), own.string(),
+                               outputs);
+}
+
+void require_counted_tokens(const EncoderConfigFile& config,
+                            const text::VocabularyParts& vocabulary, const Path& path) {
+  const int64_t id = config.choices.first_position - 1;
+  if (!config.choices.position_table || id < 0) return;
+  if (is_written_by_onebit(path.parent_path() / kTensors)) return;
+  const std::string token = token_of(vocabulary, id);
+  require(
+      token.empty() || token == vocabulary.names.pad,
+      "{}: in transformers a token of the id {} has no position of its own in {} models ({}), and "
+      "here it is {}, which is not the pad token; onebit counts every token: {}",
+      path.string(), id, config.family().title,
+      config.family().positions_after_pad ? "key `pad_token_id`" : "whatever `pad_token_id` says",
+      quote(token),
+      config.family().positions_after_pad
+          ? "if the model was trained with another id, write that into both files"
+          : "use a vocabulary whose pad token has this id");
 }
 
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder) {

@@ -34,6 +34,18 @@ void require_regular_files(const Path& folder);
 // pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
+// read_score_activation() of a model with this head and the files beside its config.json. Absent
+// also: another head than a classifier of texts.
+std::optional<ScoreActivation> score_activation_beside(const Path& config,
+                                                       const std::string& architecture,
+                                                       size_t outputs);
+
+// Error: transformers leaves tokens that a text may have out when it counts positions: those with
+// the id before the first position, which it takes for padding. A model that onebit wrote beside
+// this config.json was trained with all of them counted.
+void require_counted_tokens(const EncoderConfigFile& config,
+                            const text::VocabularyParts& vocabulary, const Path& path);
+
 // The folder's tensors under the names that they have there, from model.safetensors or
 // model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);

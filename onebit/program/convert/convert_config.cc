@@ -28,7 +28,10 @@ std::string architecture_of(const std::set<std::string>& parts, const std::strin
   if (parts.contains(model::kClassifierHead)) {
     const bool known = std::find(std::begin(kClassifierModels), std::end(kClassifierModels),
                                  said) != std::end(kClassifierModels);
-    return known ? said : kClassifierModels[0];
+    if (known) return said;
+    // A head for words does not read the pooled first token.
+    return parts.contains(model::kPooler) ? model::kClassifierArchitecture
+                                          : model::kTaggerArchitecture;
   }
   if (parts.contains(model::kMaskedWordHead)) {
     return parts.contains(model::kNextSentenceHead) ? model::kPretrainingArchitecture
@@ -305,7 +308,14 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   const auto vocabulary = text::Vocabulary::from_parts(model.vocabulary, path->string());
   model.config = decide_config(options, source, vocabulary.size(), lines);
   check_vocabulary(model.config, vocabulary.size(), *path, source, lines);
-  if (!config_path(options, source.folders)) model.config.pad_token_id = vocabulary.pad_id();
+  const auto config = config_path(options, source.folders);
+  if (!config) model.config.pad_token_id = vocabulary.pad_id();
+  if (config) {
+    formats::require_counted_tokens(model.config, model.vocabulary, *config);
+    const TaskHeads heads = find_heads(source.ours, model.config.architecture);
+    model.config.score_activation = formats::score_activation_beside(
+        *config, heads.architecture, static_cast<size_t>(heads.classes));
+  }
   const auto& tokenizer = files.config;
   model.tokenizer = tokenizer.value_or(
       formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});

@@ -82,6 +82,7 @@ class ClassifierEndpoints : public Endpoints {
       std::vector<int32_t> second;
       std::optional<std::span<const int32_t>> pair;
       if (input.second) {
+        predictor_.expect_pairs();
         second = tokenizers_.encode(*input.second);
         pair = second;
       }
@@ -111,7 +112,9 @@ class ClassifierEndpoints : public Endpoints {
       const auto outputs = work->of(i);
       const std::vector<double> scores =
           is_raw ? std::vector<double>(outputs.begin(), outputs.end())
-                 : classify::probabilities(predictor_.problem(), outputs);
+                 : classify::activated(
+                       is_reranker() ? classify::Activation::kSigmoid : predictor_.activation(),
+                       outputs);
       Json labels = Json::array();
       for (const size_t label : by_score(scores)) {
         labels.push_back({{"score", scores[label]}, {"label", predictor_.labels()[label]}});

@@ -122,14 +122,14 @@ std::unique_ptr<Endpoints> load_endpoints(Context& context, const Path& folder,
                                           const EndpointOptions& options, Metrics& metrics) {
   const Path model = training::find_model_folder(folder);
   const std::string architecture = training::read_model_description(model).architecture;
-  const bool has_sentences = formats::read_sentence_files(model).has_value();
   const bool has_words = architecture == model::kPretrainingArchitecture ||
                          architecture == model::kMaskedWordArchitecture;
   MakeEndpoints* make = make_embedding_endpoints;
   if (architecture == model::kClassifierArchitecture) make = make_classifier_endpoints;
   if (architecture == model::kTaggerArchitecture) make = make_tagger_endpoints;
   if (architecture == model::kAnswerArchitecture) make = make_answer_endpoints;
-  if (has_words && !has_sentences) make = make_fill_endpoints;
+  // Not of a CrossEncoder, whose modules.json has no module that makes vectors.
+  if (has_words && !formats::read_sentence_files(model)) make = make_fill_endpoints;
   return make(context, folder, options, metrics);
 }
 

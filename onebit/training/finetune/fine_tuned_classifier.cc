@@ -62,6 +62,16 @@ void require_distinct(const std::vector<std::string>& labels, const Path& config
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind) {
   const Path folder = training::find_model_folder(path);
   training::ModelDescription description = training::read_model_description(folder);
+  // The class's name in the model's family.
+  const auto own = [&](const std::string& onebits) {
+    return formats::own_class(formats::find_family(description.config.family, "config.json"),
+                              onebits);
+  };
+  require(description.architecture == kind.architecture || !description.has_classifier,
+          "{}: key `architectures` names {}, and the folder has a classifier (classifier.weight), "
+          "which that is not for {}; if it is, write {} there",
+          (folder / "config.json").string(), own(description.architecture), kind.items,
+          own(kind.architecture));
   require(description.architecture == kind.architecture,
           "{}: is a {}, which has no classifier for {}; `{} --model {}` trains one from it",
           folder.string(), description.architecture, kind.items, kind.command, path.string());

@@ -50,6 +50,7 @@ formats::EncoderConfigFile to_file(const ModelDescription& description) {
       description.architecture == model::kTaggerArchitecture) {
     file.labels = description.classifier.labels;
     file.problem_type = description.classifier.problem_type;
+    file.score_activation = description.classifier.score_activation;
     file.classifier_dropout = description.classifier.dropout;
   }
   file.answer_dropout = description.answer_dropout;
@@ -151,8 +152,12 @@ ModelDescription read_model_description(const Path& model_folder) {
           ? "its tokenizer_config.json has no do_lower_case, and the vocabulary does not show it"
           : "there is no tokenizer_config.json");
   std::vector<std::string> labels = folder.config.labels;
+  bool has_classifier = false;
   if (const auto listed = formats::list_tensors(model_folder, formats::names_of(folder.config))) {
     if (labels.empty()) labels = default_labels_of(listed->ours);
+    has_classifier = std::ranges::any_of(listed->ours, [](const formats::TensorEntry& entry) {
+      return entry.name == "classifier.weight";
+    });
     formats::require_sizes_of_tensors(folder.config, (model_folder / "config.json").string(),
                                       listed->ours, listed->place);
   }
@@ -163,9 +168,11 @@ ModelDescription read_model_description(const Path& model_folder) {
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
           .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
-                         .dropout = folder.config.classifier_dropout},
+                         .dropout = folder.config.classifier_dropout,
+                         .score_activation = folder.config.score_activation},
           .may_be_unanswerable = folder.config.may_be_unanswerable,
-          .answer_dropout = folder.config.answer_dropout};
+          .answer_dropout = folder.config.answer_dropout,
+          .has_classifier = has_classifier};
 }
 
 ValueSnapshot::ValueSnapshot(const ParameterTable& table)

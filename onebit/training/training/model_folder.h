@@ -29,6 +29,8 @@ struct ClassifierDescription {
   std::vector<std::string> labels;  // by output. Empty: the two defaults of transformers
   std::string problem_type;         // as named in transformers. Empty: not given
   std::optional<double> dropout;    // absent: the model's hidden dropout
+  // What a CrossEncoder applies to the outputs. Absent: the folder is none.
+  std::optional<formats::ScoreActivation> score_activation = {};
 };
 
 // The contents of a model folder besides its tensors.
@@ -42,6 +44,8 @@ struct ModelDescription {
   // Absent: the folder does not say. Written only for that architecture.
   std::optional<bool> may_be_unanswerable = {};
   double answer_dropout = 0;  // before the head for answers
+  // Whether there is a tensor "classifier.weight", which the architecture may lack. Only read.
+  bool has_classifier = false;
   // How sentence vectors are computed. read_model_description() leaves it empty. If set, it is
   // written.
   std::optional<formats::SentenceFiles> sentence = {};
