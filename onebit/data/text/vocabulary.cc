@@ -243,10 +243,10 @@ VocabularyParts Vocabulary::parts() const {
   return {.tokens = {tokens_.begin(), tokens_.begin() + model_size_},
           .added = added_,
           .names = names_,
+          .finds_names = finds_names_,
           .pipeline = pipeline_,
           .pair = pair_,
           .has_segments = has_segments_,
-          .finds_names = finds_names_,
           .decoder = decoder_};
 }
 
