@@ -207,7 +207,7 @@ TEST(Masker, WordsOfTokensThatMarkTheirEnd) {
 
 TEST(Masker, WordsOfTokensThatShowNone) {
   const std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"};
-  const text::Vocabulary bare = byte_pairs({}, tokens);
+  const text::Vocabulary bare = byte_pairs(Json::object(), tokens);
   EXPECT_THAT(message_of([&] { Masker(bare, {.whole_words = true}); }),
               testing::HasSubstr("do not show where words begin"));
   EXPECT_EQ(message_of([&] { Masker(bare, {}); }), "(no error)");
