@@ -37,7 +37,10 @@ class FolderOfFamily : public ::testing::TestWithParam<std::string> {
     const Path in = folder_ / "in";
     std::filesystem::create_directories(in);
     write_file_atomically(in / "config.json", golden_.at("config").dump());
-    std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+    // Positions are counted from the pad token's id in RoBERTa, and from 1 in MPNet.
+    const bool is_second = golden_.at("config").value("pad_token_id", 0) == 1;
+    std::string words = is_second ? "[UNK]\n[PAD]\n" : "[PAD]\n[UNK]\n";
+    words += "[CLS]\n[SEP]\n[MASK]\n";
     for (int word = 5; word < golden_.at("config").at("vocab_size").get<int>(); ++word) {
       words += fmt::format("w{}\n", word);
     }

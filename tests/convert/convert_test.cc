@@ -224,8 +224,12 @@ TEST(Convert, HeadsMakeTheArchitecture) {
   model.erase("qa_outputs.");
   model.add("classifier.weight", {3, 8});
   model.add("classifier.bias", {3});
-  EXPECT_EQ(architecture(model).architecture, "BertForSequenceClassification");
+  // A head for words does not read the pooled first token.
+  EXPECT_EQ(architecture(model).architecture, "BertForTokenClassification");
   EXPECT_EQ(architecture(model).labels.size(), 3u);
+  model.add("bert.pooler.dense.weight", {8, 8});
+  model.add("bert.pooler.dense.bias", {8});
+  EXPECT_EQ(architecture(model).architecture, "BertForSequenceClassification");
 }
 
 TEST(Convert, VocabularyAndCasingAreChecked) {
