@@ -88,7 +88,8 @@ class Int8LinearTest : public testing::Test {
   // Overwrites the weight, so that nothing but the rounded copy can give the result.
   ConstantWeights quantise(const Tensor& weight) {
     ConstantWeights promise(context_, weight.view().raw(), weight.view().size_bytes());
-    EXPECT_TRUE(quantise_constant_weight(context_, weight.view()));
+    EXPECT_TRUE(
+        quantise_constant_weight(context_, {.weight = weight.view(), .values = weight.view()}));
     fill(context_, weight.view(), -7);
     return promise;
   }
@@ -186,7 +187,7 @@ TEST_F(Int8LinearTest, ARowDependsOnNoOtherRow) {
     Context other = Context::cpu(threads);
     const Tensor same = tensor(random(kOut, kIn, 2));
     const ConstantWeights its(other, same.view().raw(), same.view().size_bytes());
-    ASSERT_TRUE(quantise_constant_weight(other, same.view()));
+    ASSERT_TRUE(quantise_constant_weight(other, {.weight = same.view(), .values = same.view()}));
     expect_same_bits(product(other, x, same, {}).view(), together.view(), "threads");
   }
 }
@@ -239,7 +240,8 @@ TEST_F(Int8LinearTest, AHeadOfFewOutputsStaysAsItIs) {
   const Tensor x = tensor(random(3, 64, 1)), weight = tensor(random(5, 64, 2));
   const Tensor before = product(context_, x, weight, {});
   const ConstantWeights promise(context_, weight.view().raw(), weight.view().size_bytes());
-  EXPECT_FALSE(quantise_constant_weight(context_, weight.view()));
+  EXPECT_FALSE(
+      quantise_constant_weight(context_, {.weight = weight.view(), .values = weight.view()}));
   EXPECT_FALSE(is_quantised(context_, weight.view().raw()));
   expect_same_bits(product(context_, x, weight, {}).view(), before.view(), "few outputs");
 }

@@ -51,12 +51,17 @@ TEST_P(LinearConstantWeightsTest, APackedWeightNeedsItsOwnMemoryNoMore) {
     linear(context(), {.x = x.view(), .weight = weight.view(), .bias = {}, .y = y.view()});
     return to_cpu_f32(y.view());
   };
-  EXPECT_FALSE(pack_constant_weight(context(), weight.view())) << "nobody promised anything";
+  const Tensor values = upload(random(kOut, kIn, 2));
+  const PackConstantWeight packing{.weight = weight.view(), .values = values.view()};
+  EXPECT_FALSE(pack_constant_weight(context(), packing)) << "nobody promised anything";
   const ConstantWeights promise(context(), weight.view().raw(), weight.view().size_bytes());
   const std::vector<int64_t> sizes = {1, 2, 7, 31, 256, 300};
   std::vector<Tensor> expected;
   for (const int64_t rows : sizes) expected.push_back(output(rows));
-  if (pack_constant_weight(context(), weight.view())) fill(context(), weight.view(), -7);
+  const Tensor kept = upload(random(kOut, kIn, 2));
+  fill(context(), weight.view(), -7);
+  if (!pack_constant_weight(context(), packing)) copy(weight.view(), kept.view());
+  fill(context(), values.view(), -7);
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Tensor y = output(sizes[i]);
     EXPECT_EQ(std::memcmp(y.view().raw(), expected[i].view().raw(),

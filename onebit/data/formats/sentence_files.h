@@ -25,8 +25,7 @@ struct SentenceFiles {
   // Texts to put before a text, by name, and the name of the one that is put before every text.
   std::vector<std::pair<std::string, std::string>> prompts = {};
   std::string default_prompt = {};
-  bool pools_prompt = true;                       // "include_prompt" of the next file
-  Path pooling_config = "1_Pooling/config.json";  // in the folder of modules.json
+  bool pools_prompt = true;           // "include_prompt"
   std::string similarity = "cosine";  // "similarity_fn_name": how programs compare vectors
   int64_t dimensions = 0;             // "truncate_dim": the first numbers of a vector. 0: all
 

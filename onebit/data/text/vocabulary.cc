@@ -116,19 +116,25 @@ std::vector<AddedToken> special_tokens_of(const TokenIds& ids, const SpecialName
   return special;
 }
 
-}  // namespace
-
-TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
+void check_tokens(const std::vector<std::string>& tokens, const std::string& source) {
   require(!tokens.empty(), "{}: contains no tokens; expected one token per line", source);
   require(!tokens[0].starts_with("\xEF\xBB\xBF"),
           "{}:1: begins with a byte order mark, which would be part of the first token; save the "
           "file as UTF-8 without it",
           source);
-  TokenIds ids;
-  ids.reserve(tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
     require(!first_invalid_utf8(tokens[i]), "{}:{}: not UTF-8; convert the vocabulary", source,
             i + 1);
+  }
+}
+
+}  // namespace
+
+TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
+  check_tokens(tokens, source);
+  TokenIds ids;
+  ids.reserve(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
     ids.insert_or_assign(tokens[i], static_cast<int32_t>(i));
   }
   return ids;
@@ -136,7 +142,7 @@ TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& so
 
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt) {
   std::vector<std::string> tokens = split_lines(read_given_file(vocab_txt, kVocabularyFile));
-  token_ids(tokens, vocab_txt.string());
+  check_tokens(tokens, vocab_txt.string());
   return tokens;
 }
 

@@ -116,12 +116,9 @@ void read_bare_tokens(const Path& path, const NamedSpecials& specials, AddedToke
   }
 }
 
-// Returns the ids of the named special tokens, and the ids of all tokens of a vocab.txt, which is
-// checked here. Vocabulary::from_parts() checks large vocabularies.
-text::TokenIds special_ids(const NamedSpecials& specials, const text::VocabularyParts& vocabulary,
-                           const Path& place) {
+// Returns the ids of the named special tokens.
+text::TokenIds special_ids(const NamedSpecials& specials, const text::VocabularyParts& vocabulary) {
   const std::vector<std::string>& tokens = vocabulary.tokens;
-  if (!vocabulary.pipeline) return text::token_ids(tokens, place.string());
   text::TokenIds ids;
   for (const auto& [role, token] : specials.roles) ids.emplace(token.content, -1);
   for (const AddedToken& token : specials.others) ids.emplace(token.content, -1);
@@ -155,6 +152,7 @@ void add_specials(const NamedSpecials& specials, const text::TokenIds& ids,
 // vocab.txt may have the added tokens as well, and repeated tokens, which tokenizer.json lacks.
 std::vector<std::string> same_vocabulary(std::vector<std::string> lines, const Path& plain,
                                          const TokenizerJson& json, const Path& combined) {
+  if (lines == json.vocabulary) return lines;
   const text::TokenIds ids = text::token_ids(lines, plain.string());
   const auto differ = [&](size_t id, const std::string& line, const std::string& token) {
     fail("{}: id {} is {}, in {} it is {}; remove the file that is not the model's", plain.string(),
@@ -348,7 +346,7 @@ TokenizerFiles read_sources(const Sources& sources) {
   }
   const Path& place = sources.vocabulary ? *sources.vocabulary : *sources.combined;
   if (sources.added) read_bare_tokens(*sources.added, specials, added);
-  add_specials(specials, special_ids(specials, files.vocabulary, place),
+  add_specials(specials, special_ids(specials, files.vocabulary),
                sources.config.value_or(sources.specials.value_or(place)).string(), added);
   files.vocabulary.added = added.by_id();
   files.config = config_of(members, json, sources);

@@ -83,6 +83,19 @@ bool PackedWeights::covers(const void* weights) const {
 
 const void* PackedWeights::packed(const void* weights, const dnnl::memory::desc& plain,
                                   const dnnl::memory::desc& layout, dnnl::stream& stream) {
+  return copy_of(weights, weights, plain, layout, stream);
+}
+
+bool PackedWeights::pack(const void* weights, const void* values, const dnnl::memory::desc& plain,
+                         const dnnl::memory::desc& layout, dnnl::stream& stream) {
+  if (layout == plain) return false;
+  copy_of(weights, values, plain, layout, stream);
+  return true;
+}
+
+const void* PackedWeights::copy_of(const void* weights, const void* values,
+                                   const dnnl::memory::desc& plain,
+                                   const dnnl::memory::desc& layout, dnnl::stream& stream) {
   const auto* address = static_cast<Address>(weights);
   Range& range = ranges_.at(range_of(weights)->first);
   const bool is_copy_alone = is_let_go(range, address);
@@ -101,7 +114,7 @@ const void* PackedWeights::packed(const void* weights, const dnnl::memory::desc&
     dnnl::memory from =
         is_copy_alone
             ? dnnl::memory(copies.front().layout, stream.get_engine(), copies.front().values.data())
-            : dnnl::memory(plain, stream.get_engine(), const_cast<void*>(weights));
+            : dnnl::memory(plain, stream.get_engine(), const_cast<void*>(values));
     dnnl::memory to(layout, stream.get_engine(), copy->values.data());
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();

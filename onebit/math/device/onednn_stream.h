@@ -52,6 +52,10 @@ class PackedWeights {
   // themselves if they have this layout.
   const void* packed(const void* weights, const dnnl::memory::desc& plain,
                      const dnnl::memory::desc& layout, dnnl::stream& stream);
+  // Makes the copy of weights that are not written yet: `values` are what they are to contain.
+  // False: they have this layout, so there is none.
+  bool pack(const void* weights, const void* values, const dnnl::memory::desc& plain,
+            const dnnl::memory::desc& layout, dnnl::stream& stream);
 
  private:
   using Address = const std::byte*;
@@ -72,6 +76,8 @@ class PackedWeights {
 
   Ranges::const_iterator range_of(const void* weights) const;
   static bool is_let_go(const Range& range, Address weights);
+  const void* copy_of(const void* weights, const void* values, const dnnl::memory::desc& plain,
+                      const dnnl::memory::desc& layout, dnnl::stream& stream);
 
   Ranges ranges_;
 };

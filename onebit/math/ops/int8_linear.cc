@@ -18,18 +18,19 @@ static Work work_of(const Int8Linear& a) {
 }
 
 ONEBIT_DEVICE_OP(std::string, why_no_int8);
-ONEBIT_DEVICE_OP(bool, quantise_constant_weight, const ConstView&);
+ONEBIT_DEVICE_OP(bool, quantise_constant_weight, const PackConstantWeight&);
 ONEBIT_DEVICE_OP(void, int8_linear, const Int8Linear&);
 
 std::string why_no_int8(Context& context) {
   return on_device::why_no_int8(context);
 }
 
-bool quantise_constant_weight(Context& context, ConstView weight) {
+bool quantise_constant_weight(Context& context, const PackConstantWeight& a) {
   const kernels::ArgumentCheck check(context, "quantise_constant_weight");
-  check.leading("weight", weight, 2);
-  check.that(weight.dtype() == DType::kF32, "weight is not f32");
-  return on_device::quantise_constant_weight(context, weight);
+  check.leading("weight", a.weight, 2);
+  check.that(a.weight.dtype() == DType::kF32, "weight is not f32");
+  check.view("values", a.values, DType::kF32, a.weight.shape());
+  return on_device::quantise_constant_weight(context, a);
 }
 
 void int8_linear(Context& context, const Int8Linear& a) {

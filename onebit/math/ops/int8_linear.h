@@ -11,6 +11,7 @@
 
 #include "onebit/math/device/context.h"
 #include "onebit/math/ops/activation.h"
+#include "onebit/math/ops/linear.h"
 #include "onebit/math/tensor/view.h"
 
 namespace onebit::ops {
@@ -18,12 +19,10 @@ namespace onebit::ops {
 // Why the device has no such products ("CUDA devices ..."). Empty if it has them.
 std::string why_no_int8(Context&);
 
-// Rounds an f32 weight [out, in] that ConstantWeights covers (device/constant_weights.h). True:
-// linear() and linear_activation() multiply it with int8_linear() from now on, and nothing else may
-// read the weight or write it, so the caller may give its memory back (memory::forget). False: it
-// stays as it is, because it has so few outputs that f32 costs nothing. The device must have such
-// products.
-bool quantise_constant_weight(Context&, ConstView weight);
+// Rounds the values of an f32 weight. True: linear() and linear_activation() multiply it with
+// int8_linear() from now on, and nothing else may read the weight or write it. False: it has so few
+// outputs that f32 costs nothing, and nothing has changed. The device must have such products.
+bool quantise_constant_weight(Context&, const PackConstantWeight&);
 
 // y = activation(x . weight^T + bias)
 struct Int8Linear {

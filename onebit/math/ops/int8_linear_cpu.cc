@@ -100,7 +100,8 @@ std::string why_no_int8(Context& context) {
   return "oneDNN's sums of int8 products overflow here";
 }
 
-bool quantise_constant_weight(Context& context, const ConstView& weight) {
+bool quantise_constant_weight(Context& context, const PackConstantWeight& a) {
+  const ConstView& weight = a.weight;
   // A head for a few labels: its results are the model's, and it costs nothing.
   constexpr int64_t kLeastOutputs = 32;
   // Sums of 255 * 127 stay below 2^31.
@@ -113,7 +114,7 @@ bool quantise_constant_weight(Context& context, const ConstView& weight) {
   const auto values = context.scratch().take(weight.elements());
   QuantisedColumns columns{.scales = Buffer(Device{}, sizes.out * 4),
                            .sums = Buffer(Device{}, sizes.out * 4)};
-  quantise_weight(context, {.weight = weight.data<float>(),
+  quantise_weight(context, {.weight = a.values.data<float>(),
                             .rows = sizes.out,
                             .columns = sizes.in,
                             .values = values.as<int8_t>(),

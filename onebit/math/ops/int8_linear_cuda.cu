@@ -7,7 +7,7 @@ std::string why_no_int8(Context&) {
   return "CUDA devices multiply bf16 instead";
 }
 
-bool quantise_constant_weight(Context&, const ConstView&) {
+bool quantise_constant_weight(Context&, const PackConstantWeight&) {
   fail("CUDA devices have no products of int8");
 }
 

@@ -28,7 +28,7 @@ namespace onebit::ops {
 // the epilogue. Without an epilogue, or with only a bias, it is always computed.
 ONEBIT_DEVICE_OP(bool, matrix_product, const kernels::MatrixProduct&);
 ONEBIT_DEVICE_OP(bool, bf16_is_native);
-ONEBIT_DEVICE_OP(bool, pack_constant_weight, const ConstView&);
+ONEBIT_DEVICE_OP(bool, pack_constant_weight, const PackConstantWeight&);
 
 namespace {
 
@@ -175,9 +175,11 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
   make(context, product);
 }
 
-bool pack_constant_weight(Context& context, ConstView weight) {
-  kernels::ArgumentCheck(context, "pack_constant_weight").leading("weight", weight, 2);
-  return on_device::pack_constant_weight(context, weight);
+bool pack_constant_weight(Context& context, const PackConstantWeight& a) {
+  const kernels::ArgumentCheck check(context, "pack_constant_weight");
+  check.leading("weight", a.weight, 2);
+  check.view("values", a.values, a.weight.dtype(), a.weight.shape());
+  return on_device::pack_constant_weight(context, a);
 }
 
 bool bf16_is_native(Context& context) {

@@ -64,10 +64,14 @@ struct LinearBackwardWeight {
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 
 // Packs a weight [out, in] that ConstantWeights covers (device/constant_weights.h) for linear() and
-// linear_activation(), now instead of in the first product. True: they read only the packed copy
-// from now on, and nothing else may read the weight or write it, so the caller may give its memory
-// back (memory::forget). False: products go on to read the weight itself.
-bool pack_constant_weight(Context&, ConstView weight);
+// linear_activation(), now instead of in the first product.
+struct PackConstantWeight {
+  ConstView weight;  // [out, in]  its memory need not be written
+  ConstView values;  // [out, in]  what it is to contain, in its type, or the weight itself
+};
+// True: they read only the packed copy from now on, and nothing else may read the weight or write
+// it. False: products read the weight itself, which must be written before.
+bool pack_constant_weight(Context&, const PackConstantWeight&);
 
 // Whether the device multiplies bf16 natively. If it does not (a CPU without AVX-512 BF16 or AMX),
 // linear widens bf16 operands into f32 scratch, multiplies in f32 and rounds the output: correct,

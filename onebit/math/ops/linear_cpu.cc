@@ -131,8 +131,9 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   return true;
 }
 
-bool pack_constant_weight(Context& context, const ConstView& weight) {
+bool pack_constant_weight(Context& context, const PackConstantWeight& a) {
   OnednnStream& onednn = context.onednn();
+  const ConstView& weight = a.weight;
   if (!multiplies(context, weight.dtype()) || !onednn.packed_weights().covers(weight.raw())) {
     return false;
   }
@@ -143,7 +144,12 @@ bool pack_constant_weight(Context& context, const ConstView& weight) {
       .b = weight,
       .b_transposed = true,
       .c = View(nullptr, weight.dtype(), {kRows, weight.extent(0)}, Device{})};
-  if (packed_weights(onednn, product, prepare(onednn, product, true)) == weight.raw()) return false;
+  const memory::desc layout =
+      prepare(onednn, product, true).arguments.at(DNNL_ARG_WEIGHTS).get_desc();
+  if (!onednn.packed_weights().pack(weight.raw(), a.values.raw(), plain_weights(product), layout,
+                                    onednn.stream())) {
+    return false;
+  }
   const auto* begin = static_cast<const std::byte*>(weight.raw());
   onednn.packed_weights().let_go(begin, begin + weight.size_bytes());
   return true;

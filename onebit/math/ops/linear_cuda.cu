@@ -174,7 +174,7 @@ bool bf16_is_native(Context&) {
   return true;
 }
 
-bool pack_constant_weight(Context&, const ConstView&) {
+bool pack_constant_weight(Context&, const PackConstantWeight&) {
   return false;
 }
 

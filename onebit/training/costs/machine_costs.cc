@@ -71,7 +71,7 @@ double measure_int8_product(Context& context, double seconds) {
   const Product product(context, DType::kF32);
   const View weight = product.weight.view();
   const ConstantWeights promise(context, weight.raw(), weight.size_bytes());
-  ONEBIT_INVARIANT(ops::quantise_constant_weight(context, weight));
+  ONEBIT_INVARIANT(ops::quantise_constant_weight(context, {.weight = weight, .values = weight}));
   return product.operations_per_second(context, seconds);
 }
 

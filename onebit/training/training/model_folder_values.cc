@@ -2,12 +2,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
 #include "onebit/data/formats/open_checkpoint.h"
 #include "onebit/ground/base/log.h"
+#include "onebit/math/device/buffer.h"
 #include "onebit/math/device/memory.h"
 #include "onebit/math/ops/elementwise.h"
 #include "onebit/math/ops/int8_linear.h"
@@ -48,27 +50,40 @@ MatchedFile match_file(const ParameterTable& table, const Path& model_folder,
   return {source, std::move(report)};
 }
 
+// An exponent of ones: infinite, or not a number. Without an early end, so that it is vectorized.
+bool are_finite(std::span<const float> values) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  bool are_finite = true;
+  for (const float value : values) {
+    are_finite &= (std::bit_cast<uint32_t>(value) & kExponent) != kExponent;
+  }
+  return are_finite;
+}
+
+constexpr int64_t kPartElements = int64_t{1} << 20;
+
 // Reads values part by part, and warns of numbers that are not finite.
 class ValueReader {
  public:
-  ValueReader(const ParameterTable& table, const MatchedFile& file) : table_(table), file_(file) {}
+  explicit ValueReader(const MatchedFile& file) : file_(file) {}
 
-  // Calls done(elements of the table) after each part of the entry. An entry that the file lacks
-  // keeps its values.
+  // Calls done(first element, values) for each part of the entry, of at most `part_elements`. An
+  // entry that the file lacks has none.
   template <typename Done>
-  void read(const ParameterEntry& entry, const Done& done) {
-    constexpr int64_t kPart = int64_t{1} << 20;  // elements
+  void read(const ParameterEntry& entry, int64_t part_elements, const Done& done) {
     const auto& lacking = file_.report.lacking;
     const auto index = file_.source->find(entry.name);
-    const bool is_there =
-        index && std::find(lacking.begin(), lacking.end(), entry.name) == lacking.end();
+    if (!index || std::find(lacking.begin(), lacking.end(), entry.name) != lacking.end()) return;
+    open(*index);
     const int64_t elements = entry.shape.elements();
-    if (is_there) open(*index);
-    for (int64_t begin = 0; begin < elements; begin += kPart) {
-      const int64_t count = std::min(kPart, elements - begin);
-      const Range part{entry.offset_elements + begin, entry.offset_elements + begin + count};
-      if (is_there) read_part(*index, entry.name, begin, part);
-      done(part);
+    for (int64_t begin = 0; begin < elements; begin += part_elements) {
+      const auto count = static_cast<size_t>(std::min(part_elements, elements - begin));
+      const std::span<const float> values = part(*index, begin, count);
+      warn_of_damage(entry.name, values);
+      done(begin, values);
+      // Nobody will read the tensor again, so pages of its file are given back: they would count as
+      // the process's memory until the last tensor is read.
+      if (!bytes_.empty() && copied_.empty()) formats::drop_pages(part_bytes(begin, count));
     }
   }
 
@@ -81,33 +96,32 @@ class ValueReader {
     bytes_ = file_.source->bytes(index, copied_);
   }
 
-  // Nobody will read the tensor again, so pages of its file that have been copied are given back:
-  // they would count as the process's memory until the last tensor is read.
-  void copy_part(size_t index, int64_t begin, std::span<float> to) {
-    if (bytes_.empty()) return file_.source->read_f32(index, begin, to);
-    const auto from = bytes_.subspan(static_cast<size_t>(begin) * sizeof(float), to.size_bytes());
-    std::memcpy(to.data(), from.data(), from.size());
-    if (copied_.empty()) formats::drop_pages(from);
+  std::span<const std::byte> part_bytes(int64_t begin, size_t count) const {
+    return bytes_.subspan(static_cast<size_t>(begin) * sizeof(float), count * sizeof(float));
   }
 
-  void read_part(size_t index, const std::string& name, int64_t begin, const Range& part) {
-    const View to = table_.values().rows(part.begin, part.end);
-    std::span<float> values(to.data<float>(), static_cast<size_t>(to.elements()));
-    if (!to.device().is_cpu()) {
-      staged_.resize(values.size());
-      values = staged_;
+  // In the file itself if they are f32, and where an f32 may lie.
+  std::span<const float> part(size_t index, int64_t begin, size_t count) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(bytes_.data()) % alignof(float) == 0;
+    if (!bytes_.empty() && is_aligned) {
+      return {reinterpret_cast<const float*>(part_bytes(begin, count).data()), count};
     }
-    copy_part(index, begin, values);
-    if (!is_damaged_ && !std::all_of(values.begin(), values.end(),
-                                     [](float value) { return std::isfinite(value); })) {
-      log_warning("{}: {} contains values that are not finite, so the results will be meaningless",
-                  file_.source->place(), name);
-      is_damaged_ = true;
+    staged_.resize(count);
+    if (bytes_.empty()) {
+      file_.source->read_f32(index, begin, staged_);
+    } else {
+      std::memcpy(staged_.data(), part_bytes(begin, count).data(), count * sizeof(float));
     }
-    if (!to.device().is_cpu()) copy(to, ConstView::of(staged_.data(), {to.elements()}));
+    return staged_;
   }
 
-  const ParameterTable& table_;
+  void warn_of_damage(const std::string& name, std::span<const float> values) {
+    if (is_damaged_ || are_finite(values)) return;
+    log_warning("{}: {} contains values that are not finite, so the results will be meaningless",
+                file_.source->place(), name);
+    is_damaged_ = true;
+  }
+
   const MatchedFile& file_;
   std::vector<float> staged_;
   std::span<const std::byte> bytes_;  // of the entry, if they are f32
@@ -115,51 +129,116 @@ class ValueReader {
   bool is_damaged_ = false;
 };
 
-void forget(const View& view) {
-  memory::forget(view.device(), view.raw(), view.size_bytes());
+ConstView view_of(std::span<const float> values) {
+  return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
 }
 
-// A matrix that products read in a form of its own. True: its memory is read no more.
-bool pack(Context& context, const ConstView& matrix, bool is_rounded) {
-  if (is_rounded && ops::quantise_constant_weight(context, matrix)) return true;
-  return ops::pack_constant_weight(context, matrix);
-}
+// Reads a model's values in the form in which predictions read them: of a matrix that is only
+// multiplied the packed copy, rounded to int8 or not, of a lookup table the compute copy, of others
+// the values and their compute copy. Other memory of the table is not touched, so that it costs
+// nothing.
+class InferenceReader {
+ public:
+  InferenceReader(Context& context, const ParameterTable& table, const MatchedFile& file,
+                  bool is_rounded)
+      : context_(context), table_(table), is_rounded_(is_rounded), reader_(file) {}
 
-// Reads a parameter in the form in which predictions read it: of a matrix that is only multiplied
-// the packed copy, `rounded` to int8 or not, of a lookup table the compute copy, of others the
-// values and their compute copy. The rest of its memory is given back.
-void read_for_inference(Context& context, const ParameterTable& table, int parameter, bool rounded,
-                        std::span<const ParameterEntry> entries, ValueReader& reader) {
-  const Parameter& placed = table.parameters()[static_cast<size_t>(parameter)];
-  const bool is_cast = table.compute_type() != DType::kF32;
-  const bool keeps_values = !placed.declaration.only_multiplied && !placed.declaration.lookup;
-  const auto zero = [&](const View& view) {
-    memory::fill_zero(view.device(), view.raw(), view.size_bytes());
-  };
-  // Elements that no entry has: padding rows.
-  const ParameterEntry& last = entries.back();
-  const Range padding{last.offset_elements + last.shape.elements(), placed.range.end};
-  zero(table.values().rows(padding.begin, padding.end));
-  if (is_cast) zero(table.compute_values().rows(padding.begin, padding.end));
-  for (const ParameterEntry& entry : entries) {
-    reader.read(entry, [&](const Range& part) {
-      if (!is_cast) return;
-      const View values = table.values().rows(part.begin, part.end);
-      ops::cast(context, {.from = values, .to = table.compute_values().rows(part.begin, part.end)});
-      if (context.device().is_cpu() && !keeps_values) forget(values);
-    });
+  // `entries` are those of the parameter.
+  void read(int parameter, std::span<const ParameterEntry> entries) {
+    const Parameter& placed = table_.parameters()[static_cast<size_t>(parameter)];
+    if (is_on_cpu() && placed.declaration.only_multiplied) return pack(parameter, entries);
+    const bool keeps_values = !is_cast() || !is_on_cpu() || !placed.declaration.lookup;
+    const Range padding = padding_of(placed, entries);
+    if (keeps_values) zero(table_.values().rows(padding.begin, padding.end));
+    if (is_cast()) zero(table_.compute_values().rows(padding.begin, padding.end));
+    for (const ParameterEntry& entry : entries) {
+      reader_.read(entry, kPartElements, [&](int64_t begin, std::span<const float> values) {
+        const int64_t first = entry.offset_elements + begin;
+        const int64_t end = first + static_cast<int64_t>(values.size());
+        const View kept = keeps_values ? table_.values().rows(first, end) : View();
+        if (keeps_values) copy(kept, view_of(values));
+        if (!is_cast()) return;
+        ops::cast(context_, {.from = keeps_values ? ConstView(kept) : view_of(values),
+                             .to = table_.compute_values().rows(first, end)});
+      });
+    }
   }
-  const View computed = table.compute_value(parameter);
-  if (placed.declaration.only_multiplied && pack(context, computed, rounded)) forget(computed);
-}
+
+ private:
+  bool is_cast() const { return table_.compute_type() != DType::kF32; }
+  bool is_on_cpu() const { return context_.device().is_cpu(); }
+
+  static void zero(const View& view) {
+    memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  }
+  // Elements that no entry has: padding rows.
+  static Range padding_of(const Parameter& placed, std::span<const ParameterEntry> entries) {
+    const ParameterEntry& last = entries.back();
+    return {last.offset_elements + last.shape.elements(), placed.range.end};
+  }
+
+  void pack(int parameter, std::span<const ParameterEntry> entries) {
+    const Parameter& placed = table_.parameters()[static_cast<size_t>(parameter)];
+    const View weight = table_.compute_value(parameter);
+    const Range padding = padding_of(placed, entries);
+    if (!is_cast() && entries.size() == 1 && padding.begin == padding.end) {
+      reader_.read(entries[0], weight.elements(), [&](int64_t, std::span<const float> values) {
+        pack(weight, ConstView::of(values.data(), weight.shape()));
+      });
+      return;
+    }
+    const View staged = stage(weight);
+    const auto place = [&](int64_t first, int64_t end) {
+      return staged.reshaped({staged.elements()})
+          .rows(first - placed.range.begin, end - placed.range.begin);
+    };
+    zero(place(padding.begin, padding.end));
+    for (const ParameterEntry& entry : entries) {
+      reader_.read(entry, kPartElements, [&](int64_t begin, std::span<const float> values) {
+        const int64_t first = entry.offset_elements + begin;
+        const View to = place(first, first + static_cast<int64_t>(values.size()));
+        if (is_cast()) {
+          ops::cast(context_, {.from = view_of(values), .to = to});
+        } else {
+          copy(to, view_of(values));
+        }
+      });
+    }
+    pack(weight, staged);
+  }
+
+  void pack(const View& weight, const ConstView& values) {
+    const ops::PackConstantWeight call{.weight = weight, .values = values};
+    if (is_rounded_ && ops::quantise_constant_weight(context_, call)) return;
+    if (!ops::pack_constant_weight(context_, call)) copy(weight, values);
+  }
+
+  // Memory for one matrix after the other.
+  View stage(const View& weight) {
+    if (staged_.size_bytes() < weight.size_bytes()) staged_ = Buffer(Device{}, weight.size_bytes());
+    return View(staged_.data(), weight.dtype(), weight.shape(), Device{});
+  }
+
+  Context& context_;
+  const ParameterTable& table_;
+  bool is_rounded_;
+  ValueReader reader_;
+  Buffer staged_;
+};
 
 }  // namespace
 
 formats::MatchReport load_values(ParameterTable& table, const Path& model_folder,
                                  const formats::MatchRules& rules) {
   MatchedFile file = match_file(table, model_folder, rules);
-  ValueReader reader(table, file);
-  for (const ParameterEntry& entry : table.entries()) reader.read(entry, [](const Range&) {});
+  ValueReader reader(file);
+  for (const ParameterEntry& entry : table.entries()) {
+    reader.read(entry, kPartElements, [&](int64_t begin, std::span<const float> values) {
+      const int64_t first = entry.offset_elements + begin;
+      copy(table.values().rows(first, first + static_cast<int64_t>(values.size())),
+           view_of(values));
+    });
+  }
   return std::move(file.report);
 }
 
@@ -191,14 +270,14 @@ ConstantWeights load_for_inference(Context& context, ParameterTable& table,
   table.allocate(context.device(), type, TableUse::kInference);
   const View all = table.compute_values();
   ConstantWeights weights(context, all.raw(), all.size_bytes());
-  ValueReader reader(table, file);
+  InferenceReader reader(context, table, file, rounded);
   std::span<const ParameterEntry> rest = table.entries();
   for (int parameter = 0; !rest.empty(); ++parameter) {
     const auto end = std::find_if(rest.begin(), rest.end(), [&](const ParameterEntry& entry) {
       return entry.parameter != parameter;
     });
     const auto count = static_cast<size_t>(end - rest.begin());
-    read_for_inference(context, table, parameter, rounded, rest.first(count), reader);
+    reader.read(parameter, rest.first(count));
     rest = rest.subspan(count);
   }
   return weights;
