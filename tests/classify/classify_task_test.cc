@@ -1,6 +1,6 @@
 #include "onebit/apps/classify/classify_task.h"
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/math/ops/int8_linear.h"
@@ -82,7 +82,7 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   EXPECT_EQ(scores[0].at("confusion").dump(), "[[9,0,0],[0,9,0],[0,0,9]]");
 
   Context context = Context::cpu(2);
-  ClassifyPredictor predictor(context, given.output, {.max_sequence_length = 24, .batch = 2});
+  Classifier predictor(context, given.output, {.max_sequence_length = 24, .batch = 2});
   EXPECT_THAT(predictor.labels(), ElementsAre("court", "home", "nature"));
   const finetune::Examples examples = finetune::read_examples(given.train, {});
   const std::vector<float> all = predictor.outputs(examples.all, false);
@@ -94,12 +94,12 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   });
   EXPECT_EQ(count, 27);
   EXPECT_EQ(streamed, all);
-  ClassifyPredictor in_bf16(context, given.output,
-                            {.max_sequence_length = 24, .batch = 2, .compute = DType::kBF16});
+  Classifier in_bf16(context, given.output,
+                     {.max_sequence_length = 24, .batch = 2, .compute = DType::kBF16});
   finetune::expect_near_but_rounded(in_bf16.outputs(examples.all, false), all);
   if (ops::why_no_int8(context).empty()) {
-    ClassifyPredictor in_int8(context, given.output,
-                              {.max_sequence_length = 24, .batch = 2, .compute = training::kInt8});
+    Classifier in_int8(context, given.output,
+                       {.max_sequence_length = 24, .batch = 2, .compute = training::kInt8});
     finetune::expect_near_but_rounded(in_int8.outputs(examples.all, false), all);
   }
   for (size_t i = 0; i < examples.all.size(); ++i) {
@@ -230,7 +230,7 @@ TEST_F(ClassifyTest, EpochsDecideTheSteps) {
   EXPECT_EQ(summary.steps, (2 * 27 + 7) / 8);
   EXPECT_FALSE(summary.best.has_value());
   Context context = Context::cpu(1);
-  EXPECT_NO_THROW(ClassifyPredictor(context, given.output, {}));
+  EXPECT_NO_THROW(Classifier(context, given.output, {}));
 }
 
 TEST_F(ClassifyTest, TheResolvedRecipeIsTheSameRun) {
@@ -245,8 +245,7 @@ TEST_F(ClassifyTest, TheUsualLengthFitsAShortModel) {
 
 TEST_F(ClassifyTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
-  expect_refuses_other_tokenizers(
-      [&](const Path& model) { ClassifyPredictor(context, model, {}); });
+  expect_refuses_other_tokenizers([&](const Path& model) { Classifier(context, model, {}); });
 }
 
 // The loss of a class that weighs more counts more.
@@ -359,7 +358,7 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "bad"));
 
   Context context = Context::cpu(1);
-  EXPECT_THAT(message_of([&] { ClassifyPredictor(context, folder_ / "bert", {}); }),
+  EXPECT_THAT(message_of([&] { Classifier(context, folder_ / "bert", {}); }),
               HasSubstr("is a BertForPreTraining, which has no classifier"));
   train(options("run"));
   EXPECT_THAT(error_of([&](auto& o) { o.output = folder_ / "run"; }), HasSubstr("--resume"));

@@ -1,6 +1,6 @@
 #include "onebit/apps/embed/embed_task.h"
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/data/formats/sentence_files.h"
 #include "tests/finetune/cuda_runs.h"
@@ -104,7 +104,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
   EXPECT_EQ(read_json(given.output / "scores.json").at("kind"), "pairs");
 
   Context context = Context::cpu(2);
-  TextEncoder encoder(context, given.output, {.batch = 2});
+  Encoder encoder(context, given.output, {.batch = 2});
   const FileLayout layout;
   const Examples examples = embed::read_examples(given.train, layout);
   const std::vector<float> all = encoder.vectors(examples.texts.all);
@@ -241,7 +241,7 @@ TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
   EXPECT_EQ(summary.steps, 2 * 24 / 8);
   EXPECT_FALSE(summary.best.has_value());
   Context context = Context::cpu(1);
-  EXPECT_TRUE(TextEncoder(context, given.output, {}).is_described());
+  EXPECT_TRUE(Encoder(context, given.output, {}).is_described());
 }
 
 TEST_F(EmbedTest, TheResolvedRecipeIsTheSameRun) {
@@ -295,7 +295,7 @@ TEST_F(EmbedTest, TheUsualLengthFitsAShortModel) {
 
 TEST_F(EmbedTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
-  expect_refuses_other_tokenizers([&](const Path& model) { TextEncoder(context, model, {}); });
+  expect_refuses_other_tokenizers([&](const Path& model) { Encoder(context, model, {}); });
 }
 
 TEST_F(EmbedTest, AResumeWithOtherDataIsRefusedOrNamed) {
@@ -322,7 +322,7 @@ TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
   }
   Context context = Context::cpu(1);
   // More texts than a part has.
-  TextEncoder encoder(context, folder_ / "bert", {.batch = 2});
+  Encoder encoder(context, folder_ / "bert", {.batch = 2});
   EXPECT_FALSE(encoder.is_described());
   const std::vector<float> wanted = encoder.vectors(all);
   TextReader reader(write("texts.txt", text), {});
@@ -343,7 +343,7 @@ TEST_F(EmbedTest, VectorsOfBf16AreNearThoseOfF32) {
   texts[0].text = std::string(kThings[0]) + " " + kThings[1];
   texts[1].text = kThings[2];
   const auto vectors_of = [&](DType compute) {
-    return TextEncoder(context, folder_ / "bert", {.normalize = true, .compute = compute})
+    return Encoder(context, folder_ / "bert", {.normalize = true, .compute = compute})
         .vectors(texts);
   };
   finetune::expect_near_but_rounded(vectors_of(DType::kBF16), vectors_of(DType::kF32));
@@ -357,9 +357,8 @@ TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
   const EmbedTask task(context, given, *communicator);
   EXPECT_THAT(task.facts().decisions,
               Contains(HasSubstr("texts are longer than 4 tokens and were truncated")));
-  EXPECT_THAT(
-      message_of([&] { TextEncoder(context, folder_ / "bert", {.max_sequence_length = 200}); }),
-      HasSubstr("has 128 positions"));
+  EXPECT_THAT(message_of([&] { Encoder(context, folder_ / "bert", {.max_sequence_length = 200}); }),
+              HasSubstr("has 128 positions"));
 }
 
 }  // namespace

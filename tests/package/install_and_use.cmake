@@ -43,6 +43,24 @@ must_succeed("configuring the consumer"
 must_succeed("building the consumer" ${CMAKE_COMMAND} --build ${WORK}/build)
 must_succeed("running the consumer" ${WORK}/build/consumer)
 
+# A model of the installed program, and its vectors from the example.
+file(WRITE ${WORK}/text.txt "a bird was here\nthe king was here\n\na child was here\nthe end was here\n")
+file(WRITE ${WORK}/recipe.json [[{"train_batch_size": 2,
+  "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
+  "model": {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "intermediate_size": 32, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32}, "run": {"steps": 1}}]])
+must_succeed("preparing text" ${WORK}/prefix/bin/onebit prepare --input ${WORK}/text.txt
+  --output ${WORK}/corpus --vocab-size 60 --format lines)
+must_succeed("pre-training" ${WORK}/prefix/bin/onebit pretrain --recipe ${WORK}/recipe.json
+  --data ${WORK}/corpus --output ${WORK}/run --device cpu)
+must_succeed("using the model" ${WORK}/build/use_models vectors ${WORK}/run "the king" "a bird")
+string(REGEX MATCHALL "[^ \n]+" numbers "${output}")
+list(LENGTH numbers count)
+if(NOT count EQUAL 32)
+  message(FATAL_ERROR "two vectors have 32 numbers, not ${count}:\n${output}")
+endif()
+
 # Without REQUIRED, find_package() is no error if a library that onebit needs is missing.
 must_succeed("looking for onebit without its libraries"
   ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${WORK} PKG_CONFIG_PATH=

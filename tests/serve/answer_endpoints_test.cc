@@ -1,6 +1,6 @@
 // /answer.
 
-#include "onebit/apps/squad/squad_prediction.h"
+#include "onebit/apps/squad/answerer.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -15,8 +15,9 @@ TEST_F(AnswerService, AnswerFindsThePlaceInTheContext) {
   const Json body = {{"question", "who was here?"}, {"context", text}, {"top_n", 3}};
   const Json reply = answer("/answer", json_text(body));
   Context context = Context::cpu(1);
-  squad::SquadPredictor predictor(context, at("reads"));
-  const squad::DecodedAnswer wanted = predictor.ask(text, "who was here?", {});
+  squad::Answerer predictor(context, at("reads"));
+  const squad::DecodedAnswer wanted =
+      predictor.answer({.question = "who was here?", .context = text}, {});
   EXPECT_EQ(reply["answer"], wanted.text);
   ASSERT_EQ(reply["answers"].size(), 3u);
   for (size_t i = 0; i < 3; ++i) {

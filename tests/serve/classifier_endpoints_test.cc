@@ -1,7 +1,7 @@
 // /predict, /rerank, /v1/rerank.
 #include <cmath>
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/ground/base/file.h"
 #include "onebit/ground/base/log.h"
 #include "tests/base/message_of.h"
@@ -16,7 +16,7 @@ TEST_F(ClassifierService, PredictGivesLabelsBySize) {
   write_small_classifier(at("moods"), {"sad", "glad", "calm"});
   serve({"moods"});
   Context context = Context::cpu(1);
-  classify::ClassifyPredictor predictor(context, at("moods"), {});
+  classify::Classifier predictor(context, at("moods"), {});
   const finetune::Example example{.text = "the king"}, pair{.text = "a", .text_pair = "a bird"};
   const auto expect_scores = [&](const Json& found, std::span<const double> wanted) {
     ASSERT_EQ(found.size(), 3u);
@@ -60,7 +60,7 @@ TEST_F(ClassifierService, PredictGivesTheSigmoidOfOneOutput) {
     Json config = plain;
     config.update(members);
     write_file_atomically(at("rank") / "config.json", json_text(config));
-    classify::ClassifyPredictor predictor(context, at("rank"), {});
+    classify::Classifier predictor(context, at("rank"), {});
     EXPECT_EQ(predictor.activation(), wanted) << json_text(members);
     EXPECT_EQ(predictor.problem(), classify::Problem::kRegression);
     const double output = double{predictor.outputs({&pair, 1}, true)[0]};
@@ -96,8 +96,8 @@ TEST_F(ClassifierService, ACrossEncoderOfSeveralLabels) {
   const auto predictor = [&](const char* named) {
     config["sbert_ce_default_activation_function"] = named;
     write_file_atomically(at("pairs") / "config.json", json_text(config));
-    return std::make_unique<classify::ClassifyPredictor>(context, at("pairs"),
-                                                         classify::ClassifyPredictionOptions());
+    return std::make_unique<classify::Classifier>(context, at("pairs"),
+                                                  classify::ClassifierOptions());
   };
   const auto identity = predictor("torch.nn.modules.linear.Identity");
   EXPECT_EQ(identity->activation(), Activation::kSoftmax);
@@ -115,7 +115,7 @@ TEST_F(ClassifierService, WhatConfigJsonSaysAgainstTheTensorsIsNamed) {
     Json changed = config;
     changed[key] = value;
     write_file_atomically(at("moods") / "config.json", json_text(changed));
-    return message_of([&] { classify::ClassifyPredictor(context, at("moods"), {}); });
+    return message_of([&] { classify::Classifier(context, at("moods"), {}); });
   };
   EXPECT_THAT(
       refused("architectures", Json::array({"BertModel"})),
@@ -136,7 +136,7 @@ TEST_F(ClassifierService, PairsWithoutSegmentsAreReportedOnce) {
     config["model_input_names"] = names;
     write_file_atomically(at("pairs") / "tokenizer_config.json", json_text(config));
     Context context = Context::cpu(1);
-    classify::ClassifyPredictor predictor(context, at("pairs"), {});
+    classify::Classifier predictor(context, at("pairs"), {});
     const finetune::Example pair{.text = "the king", .text_pair = "a bird"};
     std::vector<std::string> lines;
     set_log_sink([&](LogLevel level, std::string_view text) {
@@ -160,7 +160,7 @@ TEST_F(ClassifierService, RerankOrdersTexts) {
   write_small_classifier(at("ranks"), {"LABEL_0"});
   serve({"ranks"});
   Context context = Context::cpu(1);
-  classify::ClassifyPredictor predictor(context, at("ranks"), {});
+  classify::Classifier predictor(context, at("ranks"), {});
   const std::vector<std::string> texts = {"a bird", "the king was here", "x"};
   std::vector<finetune::Example> examples;
   for (const std::string& text : texts) examples.push_back({.text = "the king", .text_pair = text});

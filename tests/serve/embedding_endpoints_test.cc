@@ -2,7 +2,7 @@
 #include <cmath>
 #include <thread>
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/program/serve/number_text.h"
 #include "tests/serve/served_models.h"
 
@@ -17,12 +17,12 @@ class EmbeddingService : public ServiceTest {
   std::vector<float> encoded(const std::string& text, bool normalize = true,
                              const std::string& prompt = "") const {
     Context context = Context::cpu(1);
-    embed::TextEncoderOptions options;
+    embed::EncoderOptions options;
     options.normalize = normalize;
     options.prompt = prompt;
-    embed::TextEncoder encoder(context, at("embed"), options);
-    const finetune::Example example{.text = text};
-    return encoder.vectors({&example, 1});
+    embed::Encoder encoder(context, at("embed"), options);
+
+    return encoder.vectors({text});
   }
 };
 
@@ -230,7 +230,7 @@ class SentenceModules : public ServiceTest {
   }
   std::vector<float> encoded(const std::string& text, const std::string& prompt) const {
     Context context = Context::cpu(1);
-    embed::TextEncoder encoder(context, at("embed"), {.prompt = prompt});
+    embed::Encoder encoder(context, at("embed"), {.prompt = prompt});
     const finetune::Example example{.text = text};
     return encoder.vectors({&example, 1});
   }
@@ -258,7 +258,7 @@ TEST_F(SentenceModules, APromptMayBeCutFromTheLeft) {
       "/embed",
       json_text({{"inputs", text}, {"prompt_name", "query"}, {"truncation_direction", "left"}}));
   Context context = Context::cpu(1);
-  embed::TextEncoder encoder(context, at("embed"), {.prompt = ""});
+  embed::Encoder encoder(context, at("embed"), {.prompt = ""});
   const finetune::Example example{.text = text};
   const finetune::EncodedExamples whole({&example, 1}, encoder.model().vocabulary,
                                         encoder.model().casing, {.max_sequence_length = 24});

@@ -1,7 +1,7 @@
 // /tag.
 #include <cmath>
 
-#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/tag/tagger.h"
 #include "tests/serve/served_models.h"
 
 namespace onebit::serve {
@@ -24,7 +24,7 @@ TEST_F(TaggerService, TagGivesEntitiesByBytesAndCharacters) {
   EXPECT_EQ(words[1]["start_byte"], 3);
   EXPECT_EQ(words[1]["end_byte"], 7);
   Context context = Context::cpu(1);
-  tag::TagPredictor predictor(context, at("names"), {});
+  tag::Tagger predictor(context, at("names"), {});
   tag::Sentence sentence;
   for (const char* word : {"é", "king", ",", "bird"}) sentence.add_word(word);
   const std::vector<float> outputs = predictor.outputs({&sentence, 1});

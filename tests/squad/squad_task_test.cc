@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "onebit/apps/squad/answerer.h"
 #include "onebit/apps/squad/squad_config.h"
-#include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/apps/squad/squad_task.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/math/ops/int8_linear.h"
@@ -88,10 +88,10 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
             "BertForQuestionAnswering");
 
   Context context = Context::cpu(1);
-  SquadPredictor predictor(context, given.output);
+  Answerer predictor(context, given.output);
   const auto communicator = comm::make_single_rank();
   const Dataset dataset = squad::read_dataset(given.dev, Use::kPredict);
-  SquadPredictionOptions prediction;
+  AnswererOptions prediction;
   EXPECT_FALSE(config_of(given.model).is_length_chosen);
   const SquadConfig recipe = config_of(given.output);
   EXPECT_EQ(recipe.features.max_sequence_length, 128);
@@ -102,19 +102,24 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   for (size_t i = 0; i < answers.size(); ++i) {
     EXPECT_EQ(answers[i].text, predictions.at(dataset.questions[i].id).get<std::string>());
   }
-  EXPECT_EQ(predictor.ask(kContext, "Since when?", prediction).text, "1851");
+  EXPECT_EQ(predictor.answer({.question = "Since when?", .context = kContext}, prediction).text,
+            "1851");
   // Nobody asked for the usual window of 384 tokens, and the model has 128 positions.
-  const SquadPredictionOptions usual;
-  EXPECT_EQ(predictor.ask(kContext, "Since when?", usual).text, "1851");
-  SquadPredictionOptions chosen;
+  const AnswererOptions usual;
+  EXPECT_EQ(predictor.answer({.question = "Since when?", .context = kContext}, usual).text, "1851");
+  AnswererOptions chosen;
   chosen.is_window_chosen = true;
-  EXPECT_THAT(message_of([&] { predictor.ask(kContext, "Since when?", chosen); }),
+  EXPECT_THAT(message_of([&] {
+                predictor.answer({.question = "Since when?", .context = kContext}, chosen);
+              }),
               testing::HasSubstr("sequence length of 384 was requested, the model has 128"));
-  SquadPredictor in_bf16(context, given.output, DType::kBF16);
-  EXPECT_EQ(in_bf16.ask(kContext, "Since when?", prediction).text, "1851");
+  Answerer in_bf16(context, given.output, DType::kBF16);
+  EXPECT_EQ(in_bf16.answer({.question = "Since when?", .context = kContext}, prediction).text,
+            "1851");
   if (ops::why_no_int8(context).empty()) {
-    SquadPredictor in_int8(context, given.output, training::kInt8);
-    EXPECT_EQ(in_int8.ask(kContext, "Since when?", prediction).text, "1851");
+    Answerer in_int8(context, given.output, training::kInt8);
+    EXPECT_EQ(in_int8.answer({.question = "Since when?", .context = kContext}, prediction).text,
+              "1851");
   }
 }
 
@@ -170,14 +175,14 @@ TEST_F(SquadTest, RanksShareThePrediction) {
   const Dataset dataset = squad::read_dataset(folder_ / "squad.json", Use::kPredict);
   finetune::FineTuningOptions given = options("run");
   train(given, 1);
-  SquadPredictionOptions prediction;
+  AnswererOptions prediction;
   prediction.features = {.max_sequence_length = 40, .doc_stride = 16, .max_question_length = 10};
   prediction.batch = 3;
   std::vector<std::vector<float>> logits;
   for (const int world : {1, 2}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
       Context context = Context::cpu(1);
-      SquadPredictor predictor(context, given.output);
+      Answerer predictor(context, given.output);
       auto computed = predictor.compute(dataset, prediction, communicator);
       if (communicator.rank() > 0) return;
       const auto all = computed.logits.all();
@@ -260,7 +265,7 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
   EXPECT_EQ(summary.steps, (2 * windows + 7) / 8);
   EXPECT_FALSE(summary.best.has_value());
   Context context = Context::cpu(1);
-  EXPECT_NO_THROW(SquadPredictor(context, given.output));
+  EXPECT_NO_THROW(Answerer(context, given.output));
 }
 
 // A recipe without a task gets the command's. The recipe that the run stores contains it.
@@ -306,7 +311,7 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
                   }),
                   "other training data"));
   Context context = Context::cpu(1);
-  EXPECT_TRUE(has(message_of([&] { SquadPredictor(context, folder_ / "bert"); }), "qa_outputs"));
+  EXPECT_TRUE(has(message_of([&] { Answerer(context, folder_ / "bert"); }), "qa_outputs"));
 }
 
 TEST_F(SquadTest, TheUsualLengthFitsAShortModel) {
@@ -315,7 +320,7 @@ TEST_F(SquadTest, TheUsualLengthFitsAShortModel) {
 
 TEST_F(SquadTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
-  expect_refuses_other_tokenizers([&](const Path& model) { SquadPredictor(context, model); });
+  expect_refuses_other_tokenizers([&](const Path& model) { Answerer(context, model); });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "onebit/apps/tag/tag_task.h"
 
-#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/data/formats/encoder_config_file.h"
 #include "onebit/ground/metrics/prediction_scores.h"
 #include "onebit/math/ops/int8_linear.h"
@@ -77,8 +77,7 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   EXPECT_EQ(scores.at("by_label")[0].at("label"), "LOC");
 
   Context context = Context::cpu(2);
-  TagPredictor predictor(context, given.output,
-                         {.max_sequence_length = 24, .stride = 12, .batch = 2});
+  Tagger predictor(context, given.output, {.max_sequence_length = 24, .stride = 12, .batch = 2});
   const Sentences sentences = tag::read_sentences(given.train, {});
   const std::vector<float> all = predictor.outputs(sentences.all);
   // The same in parts of a file, in its order.
@@ -98,12 +97,11 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   });
   EXPECT_EQ(index, 24u);
   EXPECT_EQ(streamed, all);
-  TagPredictor in_bf16(
-      context, given.output,
-      {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = DType::kBF16});
+  Tagger in_bf16(context, given.output,
+                 {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = DType::kBF16});
   finetune::expect_near_but_rounded(in_bf16.outputs(sentences.all), all);
   if (ops::why_no_int8(context).empty()) {
-    TagPredictor in_int8(
+    Tagger in_int8(
         context, given.output,
         {.max_sequence_length = 24, .stride = 12, .batch = 2, .compute = training::kInt8});
     finetune::expect_near_but_rounded(in_int8.outputs(sentences.all), all);
@@ -224,7 +222,7 @@ TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
   EXPECT_EQ(summary.steps, (2 * 24 + 7) / 8);
   EXPECT_FALSE(summary.best.has_value());
   Context context = Context::cpu(1);
-  EXPECT_NO_THROW(TagPredictor(context, given.output, {}));
+  EXPECT_NO_THROW(Tagger(context, given.output, {}));
 }
 
 TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
@@ -324,7 +322,7 @@ TEST_F(TagTest, TheUsualLengthFitsAShortModel) {
 
 TEST_F(TagTest, ATokenizerThatKeepsIdeographsTogetherIsRefused) {
   Context context = Context::cpu(1);
-  expect_refuses_other_tokenizers([&](const Path& model) { TagPredictor(context, model, {}); });
+  expect_refuses_other_tokenizers([&](const Path& model) { Tagger(context, model, {}); });
 }
 
 TEST_F(TagTest, AResumeWithOtherDataIsRefusedOrNamed) {
@@ -337,7 +335,7 @@ TEST_F(TagTest, AResumeWithOtherDataIsRefusedOrNamed) {
 
 TEST_F(TagTest, OnlyATaggerPredicts) {
   Context context = Context::cpu(1);
-  EXPECT_THAT(message_of([&] { TagPredictor(context, folder_ / "bert", {}); }),
+  EXPECT_THAT(message_of([&] { Tagger(context, folder_ / "bert", {}); }),
               HasSubstr("is a BertForPreTraining, which has no classifier for words"));
 }
 

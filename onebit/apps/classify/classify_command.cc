@@ -59,8 +59,8 @@ ClassifyConfig ClassifyModelOptions::config() const {
   return parse_classify_recipe(finetune::recipe_of_model(model, kClassifyTask, overrides.all()));
 }
 
-ClassifyPredictionOptions ClassifyModelOptions::prediction(const ClassifyConfig& config) const {
-  ClassifyPredictionOptions options = {
+ClassifierOptions ClassifyModelOptions::prediction(const ClassifyConfig& config) const {
+  ClassifierOptions options = {
       .max_sequence_length = {}, .batch = config.prediction_batch, .compute = compute};
   if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/apps/classify/classify_config.h"
-#include "onebit/apps/classify/classify_prediction.h"
 #include "onebit/training/commands/command_line.h"
 #include "onebit/training/commands/key_options.h"
 
@@ -37,7 +37,7 @@ struct ClassifyModelOptions {
 
   // The recipe of the model's run with the overrides.
   ClassifyConfig config() const;
-  ClassifyPredictionOptions prediction(const ClassifyConfig& config) const;
+  ClassifierOptions prediction(const ClassifyConfig& config) const;
 };
 
 // --model, --max-sequence-length, --prediction-batch, --compute, --threshold, --label-separator,

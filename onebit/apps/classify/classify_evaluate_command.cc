@@ -29,13 +29,13 @@ struct Judged {
 };
 
 std::vector<std::string> labels_of(const finetune::Examples& examples, const LabelFormat& format,
-                                   const ClassifyPredictor& predictor) {
+                                   const Classifier& predictor) {
   std::vector<std::string> labels = classify::labels_in_file(examples, format, predictor.labels());
   if (labels != predictor.labels()) report_numbered_labels(examples.source, predictor.labels());
   return labels;
 }
 
-Judged evaluate(ClassifyPredictor& predictor, const Path& path, const finetune::FileLayout& layout,
+Judged evaluate(Classifier& predictor, const Path& path, const finetune::FileLayout& layout,
                 const ClassifyConfig& config) {
   const LabelFormat format = {.problem = predictor.problem(),
                               .separator = config.label_format.separator};
@@ -79,7 +79,7 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  ClassifyPredictor predictor(context, given.model.model, given.model.prediction(config));
+  Classifier predictor(context, given.model.model, given.model.prediction(config));
   std::vector<Judged> judged;
   if (given.glue.empty()) {
     judged.push_back(evaluate(predictor, given.data, config.layout, config));

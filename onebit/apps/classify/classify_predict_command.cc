@@ -25,7 +25,7 @@ struct Arguments {
   commands::DeviceOptions device;
 };
 
-void predict(ClassifyPredictor& predictor, const Path& input, const finetune::FileLayout& layout,
+void predict(Classifier& predictor, const Path& input, const finetune::FileLayout& layout,
              const Path& output, const PredictionFile::Options& options) {
   finetune::ExampleReader reader(input, layout, false);
   PredictionFile file(output, options);
@@ -45,7 +45,7 @@ void predict(ClassifyPredictor& predictor, const Path& input, const finetune::Fi
 }
 
 // The names of the model's outputs in the submission. Error: they are not the task's.
-std::vector<std::string> labels_for(const GlueTask& task, const ClassifyPredictor& predictor) {
+std::vector<std::string> labels_for(const GlueTask& task, const Classifier& predictor) {
   const std::vector<std::string>& own = predictor.labels();
   if (task.problem == predictor.problem() && task.problem != Problem::kRegression &&
       are_default_labels(own) && task.labels == classify::numbered_labels(own.size())) {
@@ -63,8 +63,7 @@ std::vector<std::string> labels_for(const GlueTask& task, const ClassifyPredicto
 }
 
 // Writes the submission files of a GLUE task into the folder `output`.
-void predict_glue(ClassifyPredictor& predictor, const Arguments& given,
-                  PredictionFile::Options options) {
+void predict_glue(Classifier& predictor, const Arguments& given, PredictionFile::Options options) {
   const GlueTask& task = classify::glue_task(given.glue);
   options.labels = labels_for(task, predictor);
   options.format = PredictionFormat::kGlue;
@@ -94,7 +93,7 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  ClassifyPredictor predictor(context, given.model.model, given.model.prediction(config));
+  Classifier predictor(context, given.model.model, given.model.prediction(config));
   options.problem = predictor.problem();
   options.labels = predictor.labels();
   options.threshold = config.threshold;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/metrics/prediction_scores.h"

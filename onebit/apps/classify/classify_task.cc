@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/wording.h"

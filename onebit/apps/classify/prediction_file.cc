@@ -63,30 +63,24 @@ void PredictionFile::finish() {
 }
 
 std::string PredictionFile::prediction(std::span<const float> outputs) const {
-  switch (options_.problem) {
-    case Problem::kSingleLabel:
-      return options_.labels[static_cast<size_t>(metrics::best_class(outputs))];
-    case Problem::kMultiLabel: {
-      std::vector<std::string> names;
-      for (const int32_t label : present_labels(outputs, options_.threshold)) {
-        names.push_back(options_.labels[static_cast<size_t>(label)]);
-      }
-      return fmt::format("{}", fmt::join(names, options_.separator));
-    }
-    case Problem::kRegression:
-      return fmt::format("{:.6f}", values(outputs)[0]);
-  }
-  return "";
+  const Prediction made = interpreted(outputs);
+  if (options_.problem == Problem::kRegression) return fmt::format("{:.6f}", made.probabilities[0]);
+  return fmt::format("{}", fmt::join(made.labels, options_.separator));
 }
 
-std::vector<double> PredictionFile::values(std::span<const float> outputs) const {
-  return activated(options_.activation.value_or(usual_activation(options_.problem)), outputs);
+Prediction PredictionFile::interpreted(std::span<const float> outputs) const {
+  return prediction_of(
+      {.problem = options_.problem,
+       .activation = options_.activation.value_or(usual_activation(options_.problem)),
+       .threshold = options_.threshold},
+      options_.labels, outputs);
 }
 
 std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
   std::string line = prediction(outputs);
   if (options_.problem != Problem::kRegression) {
-    for (const double probability : values(outputs)) line += fmt::format("\t{:.6f}", probability);
+    for (const double probability : interpreted(outputs).probabilities)
+      line += fmt::format("\t{:.6f}", probability);
     if (options_.has_scores) {
       for (const float score : outputs) line += fmt::format("\t{:.6f}", double{score});
     }
@@ -95,19 +89,16 @@ std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
 }
 
 std::string PredictionFile::json_line(std::span<const float> outputs) const {
-  const std::vector<double> all = values(outputs);
+  const auto [labels, all] = interpreted(outputs);
   if (options_.problem == Problem::kRegression) {
     return json_text(Json{{"value", metrics::rounded(all[0])}});
   }
   Json line = Json::object();
   if (options_.problem == Problem::kSingleLabel) {
-    line["label"] = prediction(outputs);
+    line["label"] = labels.front();
     line["probability"] = metrics::rounded(all[static_cast<size_t>(metrics::best_class(outputs))]);
   } else {
-    line["labels"] = Json::array();
-    for (const int32_t label : present_labels(outputs, options_.threshold)) {
-      line["labels"].push_back(options_.labels[static_cast<size_t>(label)]);
-    }
+    line["labels"] = labels;
   }
   for (size_t i = 0; i < all.size(); ++i) {
     line["probabilities"][options_.labels[i]] = metrics::rounded(all[i]);
@@ -122,8 +113,9 @@ std::string PredictionFile::glue_line(std::span<const float> outputs) const {
   if (options_.problem != Problem::kRegression) {
     return fmt::format("{}\t{}", count_, prediction(outputs));
   }
-  return fmt::format("{}\t{:.3f}", count_,
-                     std::clamp(values(outputs)[0], kMinSimilarity, kMaxSimilarity));
+  return fmt::format(
+      "{}\t{:.3f}", count_,
+      std::clamp(interpreted(outputs).probabilities[0], kMinSimilarity, kMaxSimilarity));
 }
 
 void PredictionFile::add(std::span<const float> outputs) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/apps/classify/labels.h"
 #include "onebit/ground/base/partial_file.h"
 
@@ -47,7 +47,7 @@ class PredictionFile {
   std::string json_line(std::span<const float> outputs) const;
   std::string glue_line(std::span<const float> outputs) const;
   std::string prediction(std::span<const float> outputs) const;
-  std::vector<double> values(std::span<const float> outputs) const;
+  Prediction interpreted(std::span<const float> outputs) const;
 
   Options options_;
   PartialFile file_;

@@ -61,20 +61,20 @@ EmbedConfig EmbedModelOptions::config() const {
   return parse_embed_recipe(finetune::recipe_of_model(model, kEmbedTask, overrides.all()));
 }
 
-TextEncoderOptions EmbedModelOptions::encoder(const EmbedConfig& config) const {
-  TextEncoderOptions options = {.max_sequence_length = {},
-                                .pooling = config.pooling,
-                                .normalize = config.normalize,
-                                .dimensions = {},
-                                .prompt = prompt,
-                                .batch = config.prediction_batch,
-                                .compute = compute};
+EncoderOptions EmbedModelOptions::encoder(const EmbedConfig& config) const {
+  EncoderOptions options = {.max_sequence_length = {},
+                            .pooling = config.pooling,
+                            .normalize = config.normalize,
+                            .dimensions = {},
+                            .prompt = prompt,
+                            .batch = config.prediction_batch,
+                            .compute = compute};
   if (dimensions > 0) options.dimensions = dimensions;
   if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
 
-void report_encoder(const TextEncoder& encoder, const std::string& model) {
+void report_encoder(const Encoder& encoder, const std::string& model) {
   log_info("{}: vectors of {} numbers: {}", model, encoder.dimensions(), encoder.description());
   if (!encoder.prompt().empty()) {
     log_info("before every text: \"{}\"", encoder.prompt());

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "onebit/apps/embed/embed_config.h"
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/training/commands/command_line.h"
 #include "onebit/training/commands/key_options.h"
 
@@ -31,7 +31,7 @@ struct EmbedModelOptions {
 
   // The recipe of the model's run with the overrides.
   EmbedConfig config() const;
-  TextEncoderOptions encoder(const EmbedConfig& config) const;
+  EncoderOptions encoder(const EmbedConfig& config) const;
 };
 
 // --model, --max-sequence-length, --prediction-batch, --compute, --pooling, --normalize,
@@ -41,6 +41,6 @@ void add_embed_model_options(commands::Command command, const commands::KeyOptio
 
 // Logs how vectors are computed, and a warning if the model's folder does not define it, since the
 // model may not be trained for it.
-void report_encoder(const TextEncoder& encoder, const std::string& model);
+void report_encoder(const Encoder& encoder, const std::string& model);
 
 }  // namespace onebit::embed

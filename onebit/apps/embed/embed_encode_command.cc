@@ -34,9 +34,9 @@ int run(Arguments& given) {
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
   std::optional<EncodingProgress> progress;
-  TextEncoderOptions options = given.model.encoder(given.model.config());
+  EncoderOptions options = given.model.encoder(given.model.config());
   options.encoded = [&](int64_t texts) { progress->add(texts); };
-  TextEncoder encoder(context, given.model.model, options);
+  Encoder encoder(context, given.model.model, options);
   TextReader reader(given.input, given.layout);
   VectorFile file(given.output, format, encoder.dimensions());
   report_encoder(encoder, given.model.model);

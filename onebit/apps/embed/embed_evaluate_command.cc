@@ -28,7 +28,7 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  TextEncoder encoder(context, given.model.model, given.model.encoder(config));
+  Encoder encoder(context, given.model.model, given.model.encoder(config));
   const Examples examples = embed::read_examples(given.data, config.layout);
   report_encoder(encoder, given.model.model);
   if (!examples.texts.left_out.empty()) log_warning("{}", examples.texts.left_out);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/apps/embed/losses.h"
-#include "onebit/apps/embed/text_encoder.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/math/model/head_names.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/math/ops/linear.h"
 #include "onebit/math/ops/losses.h"
 

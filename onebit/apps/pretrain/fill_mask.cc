@@ -64,17 +64,28 @@ FilledMask best_of(const float* logits, const text::Tokenizer& tokenizer, int64_
 
 }  // namespace
 
+MaskFiller::MaskFiller(const Path& path, std::optional<int> threads)
+    : MaskFiller(std::make_unique<finetune::InferenceContext>(threads), path) {}
+
 MaskFiller::MaskFiller(Context& context, const Path& path)
-    : context_(context),
+    : MaskFiller(std::make_unique<finetune::InferenceContext>(context), path) {}
+
+MaskFiller::MaskFiller(std::unique_ptr<finetune::InferenceContext> inference, const Path& path)
+    : inference_(std::move(inference)),
+      context_(inference_->context()),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_, model::PreTrainingHeads::kMaskedWords),
       tokenizer_(description_.vocabulary, description_.casing) {
   weights_ =
-      training::load_for_inference(context, table_, DType::kF32, training::find_model_folder(path),
+      training::load_for_inference(context_, table_, DType::kF32, training::find_model_folder(path),
                                    all_present(model::PreTrainingHeads::kMaskedWords));
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {
+  return inference_->take_turn([&] { return filled(text, candidates); });
+}
+
+std::vector<FilledMask> MaskFiller::filled(std::string_view text, int64_t candidates) {
   const auto invalid = text::first_invalid_utf8(text);
   require(!invalid, "the text is not UTF-8 from byte {} on: convert it (iconv)", *invalid);
   std::vector<int32_t> ids;
@@ -93,12 +104,12 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
   const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
-  std::vector<FilledMask> filled;
+  std::vector<FilledMask> masks;
   for (int64_t mask = 0; mask < batch.labelled(); ++mask) {
-    filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,
-                             tokenizer_, candidates));
+    masks.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,
+                            tokenizer_, candidates));
   }
-  return filled;
+  return masks;
 }
 
 }  // namespace onebit::pretrain

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/math/model/pretraining_model.h"
+#include "onebit/training/finetune/inference.h"
 #include "onebit/training/training/model_folder.h"
 
 namespace onebit::pretrain {
@@ -24,9 +26,13 @@ struct FilledMask {
   std::vector<FillCandidate> candidates;
 };
 
+// Any number of threads may call it: calls take turns.
 class MaskFiller {
  public:
-  // `path` is resolved by find_model_folder().
+  // `path` is resolved by find_model_folder(). Computes on the CPU, without `threads` on as many as
+  // the process has processors.
+  explicit MaskFiller(const Path& path, std::optional<int> threads = {});
+  // Computes with `context`, which must outlive it.
   MaskFiller(Context& context, const Path& path);
 
   const training::ModelDescription& model() const { return description_; }
@@ -34,6 +40,10 @@ class MaskFiller {
   std::vector<FilledMask> fill(std::string_view text, int64_t candidates);
 
  private:
+  MaskFiller(std::unique_ptr<finetune::InferenceContext> inference, const Path& path);
+  std::vector<FilledMask> filled(std::string_view text, int64_t candidates);
+
+  std::unique_ptr<finetune::InferenceContext> inference_;
   Context& context_;
   training::ModelDescription description_;
   ParameterTable table_;

@@ -40,10 +40,11 @@ bool may_abstain(const Arguments& given, const training::ModelDescription& model
 
 int run(Arguments& given) {
   Context context = commands::make_context(given.device, 0, 1);
-  SquadPredictor predictor(context, given.model);
-  SquadPredictionOptions options = prediction_of(config_of_model(given.model, given.overrides));
+  Answerer predictor(context, given.model);
+  AnswererOptions options = prediction_of(config_of_model(given.model, given.overrides));
   options.decode.may_be_unanswerable = may_abstain(given, predictor.description());
-  DecodedAnswer answer = predictor.ask(text_of(given.context), given.question, options);
+  DecodedAnswer answer =
+      predictor.answer({.question = given.question, .context = text_of(given.context)}, options);
   // The given answer comes first: the threshold of no answer may select another than the most
   // probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),

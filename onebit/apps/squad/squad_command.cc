@@ -40,7 +40,7 @@ SquadConfig config_of_model(const Path& model, const commands::Overrides& overri
   return parse_squad_recipe(finetune::recipe_of_model(model, kSquadTask, overrides.all()));
 }
 
-SquadPredictionOptions prediction_of(const SquadConfig& config) {
+AnswererOptions prediction_of(const SquadConfig& config) {
   return {.features = config.features,
           .is_window_chosen = config.is_length_chosen,
           .decode = config.decode,

@@ -1,8 +1,8 @@
 // The subcommands of `onebit squad`, one source file each.
 #pragma once
 
+#include "onebit/apps/squad/answerer.h"
 #include "onebit/apps/squad/squad_config.h"
-#include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/commands/command_line.h"
 #include "onebit/training/commands/key_options.h"
 
@@ -23,6 +23,6 @@ void add_answer_options(const commands::KeyOptions& keys);
 
 // The recipe of the run or checkpoint at `model` with the overrides.
 SquadConfig config_of_model(const Path& model, const commands::Overrides& overrides);
-SquadPredictionOptions prediction_of(const SquadConfig& config);
+AnswererOptions prediction_of(const SquadConfig& config);
 
 }  // namespace onebit::squad

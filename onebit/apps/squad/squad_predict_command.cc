@@ -44,7 +44,7 @@ struct Outputs {
 };
 
 // Writes a line for each window: {"id", "window", "start", "end"}.
-void write_logits(const Path& path, const SquadPredictor::Computed& computed) {
+void write_logits(const Path& path, const Answerer::Computed& computed) {
   std::string text;
   const Features& features = *computed.features;
   for (size_t i = 0; i < features.windows().size(); ++i) {
@@ -81,7 +81,7 @@ void predict(const Arguments& given, const SquadConfig& config, Context& context
              comm::Communicator& communicator) {
   const Outputs outputs(given);
   const Dataset dataset = squad::read_dataset(given.input, Use::kPredict);
-  SquadPredictor predictor(context, given.model, given.compute);
+  Answerer predictor(context, given.model, given.compute);
   const auto computed = predictor.compute(dataset, prediction_of(config), communicator);
   if (communicator.rank() != 0) return;
   const std::string problems = squad::problem_summary(dataset);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "onebit/apps/squad/answerer.h"
 #include "onebit/apps/squad/squad_config.h"
-#include "onebit/apps/squad/squad_prediction.h"
 #include "onebit/training/finetune/fine_tuning_command.h"
 #include "onebit/training/finetune/fine_tuning_task.h"
 #include "onebit/training/training/task_inputs.h"

@@ -1,6 +1,6 @@
 #include "onebit/apps/tag/prediction_file.h"
 
-#include "onebit/apps/tag/entities.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/json.h"
@@ -10,22 +10,6 @@ namespace onebit::tag {
 namespace {
 
 constexpr const char* kHeader = "# global.columns = ID FORM START END PROBABILITY TAG\n\n";
-
-struct Predicted {
-  std::vector<std::string> tags;
-  std::vector<double> probabilities;  // of the tags
-};
-
-Predicted predict(std::span<const float> outputs, const std::vector<std::string>& labels) {
-  Predicted predicted;
-  for (size_t first = 0; first < outputs.size(); first += labels.size()) {
-    const auto of_word = outputs.subspan(first, labels.size());
-    const auto best = static_cast<size_t>(metrics::best_class(of_word));
-    predicted.tags.push_back(labels[best]);
-    predicted.probabilities.push_back(metrics::softmax(of_word)[best]);
-  }
-  return predicted;
-}
 
 // The positions of words in characters.
 std::vector<Word> in_characters(const Sentence& sentence) {
@@ -44,7 +28,7 @@ std::vector<Word> in_characters(const Sentence& sentence) {
   return places;
 }
 
-std::string conll_text(const Sentence& sentence, const Predicted& predicted) {
+std::string conll_text(const Sentence& sentence, const WordTags& predicted) {
   std::string text;
   const std::vector<Word> places = in_characters(sentence);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -54,24 +38,20 @@ std::string conll_text(const Sentence& sentence, const Predicted& predicted) {
   return text + "\n";
 }
 
-Json entities_json(const Sentence& sentence, const Predicted& predicted,
+Json entities_json(const Sentence& sentence, const WordTags& predicted,
                    const std::vector<Word>& places) {
   Json list = Json::array();
-  for (const Entity& entity : entities_of(predicted.tags)) {
-    double sum = 0;
-    for (size_t i = entity.first; i <= entity.last; ++i) sum += predicted.probabilities[i];
-    const uint32_t begin = sentence.words[entity.first].begin;
-    list.push_back({{"start", places[entity.first].begin},
-                    {"end", places[entity.last].end},
-                    {"label", entity.type},
-                    {"text", sentence.text.substr(begin, sentence.words[entity.last].end - begin)},
-                    {"probability",
-                     metrics::rounded(sum / static_cast<double>(entity.last - entity.first + 1))}});
+  for (const TaggedSpan& span : spans_of(sentence, predicted, SpanKind::kEntities)) {
+    list.push_back({{"start", places[span.first].begin},
+                    {"end", places[span.last].end},
+                    {"label", span.label},
+                    {"text", span.text},
+                    {"probability", metrics::rounded(span.probability)}});
   }
   return list;
 }
 
-std::string json_line(const Sentence& sentence, const Predicted& predicted, bool has_entities) {
+std::string json_line(const Sentence& sentence, const WordTags& predicted, bool has_entities) {
   const std::vector<Word> places = in_characters(sentence);
   Json line = {{"text", sentence.text},
                {"tokens", Json::array()},
@@ -112,7 +92,7 @@ PredictionFile::PredictionFile(const Path& path, Options options)
 
 void PredictionFile::add(const Sentence& sentence, std::span<const float> outputs) {
   ONEBIT_INVARIANT(outputs.size() == sentence.words.size() * options_.labels.size());
-  const Predicted predicted = predict(outputs, options_.labels);
+  const WordTags predicted = word_tags(outputs, options_.labels);
   file_.write(options_.format == PredictionFormat::kConll
                   ? conll_text(sentence, predicted)
                   : json_line(sentence, predicted, options_.has_entities));

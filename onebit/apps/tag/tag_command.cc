@@ -47,11 +47,11 @@ TagConfig TagModelOptions::config() const {
   return parse_tag_recipe(finetune::recipe_of_model(model, kTagTask, overrides.all()));
 }
 
-TagPredictionOptions TagModelOptions::prediction(const TagConfig& config) const {
-  TagPredictionOptions options = {.max_sequence_length = {},
-                                  .stride = config.stride,
-                                  .batch = config.prediction_batch,
-                                  .compute = compute};
+TaggerOptions TagModelOptions::prediction(const TagConfig& config) const {
+  TaggerOptions options = {.max_sequence_length = {},
+                           .stride = config.stride,
+                           .batch = config.prediction_batch,
+                           .compute = compute};
   if (config.is_length_chosen) options.max_sequence_length = config.max_sequence_length;
   return options;
 }
@@ -69,7 +69,7 @@ Scheme scheme_of(const TagConfig& config, const std::vector<std::string>& labels
                               : tag::scheme_of_labels(labels, sentences);
 }
 
-void report_reading(const TagPredictor& predictor, const std::string& source, int64_t widened,
+void report_reading(const Tagger& predictor, const std::string& source, int64_t widened,
                     const std::vector<std::string>& notes) {
   for (const std::string& note : notes) log_info("{}: {}", source, note);
   if (widened > 0) {

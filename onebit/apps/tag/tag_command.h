@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/apps/tag/tag_config.h"
-#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/training/commands/command_line.h"
 #include "onebit/training/commands/key_options.h"
 
@@ -30,7 +30,7 @@ struct TagModelOptions {
 
   // The recipe of the model's run with the overrides.
   TagConfig config() const;
-  TagPredictionOptions prediction(const TagConfig& config) const;
+  TaggerOptions prediction(const TagConfig& config) const;
 };
 
 // --model, --max-sequence-length, --stride, --prediction-batch, --compute, --set.
@@ -46,7 +46,7 @@ Scheme scheme_of(const TagConfig& config, const std::vector<std::string>& labels
 
 // Logs how reading and cutting into sequences changed the sentences of `source`. `widened` entities
 // were extended to whole words. `notes` are the reader's.
-void report_reading(const TagPredictor& predictor, const std::string& source, int64_t widened,
+void report_reading(const Tagger& predictor, const std::string& source, int64_t widened,
                     const std::vector<std::string>& notes);
 
 }  // namespace onebit::tag

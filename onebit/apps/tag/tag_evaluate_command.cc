@@ -28,7 +28,7 @@ int run(Arguments& given) {
     commands::require_separate_outputs({given.output}, {given.data}, given.model.model);
   }
   Context context = commands::make_context(given.device, 0, 1);
-  TagPredictor predictor(context, given.model.model, given.model.prediction(config));
+  Tagger predictor(context, given.model.model, given.model.prediction(config));
   config.layout.added_tokens = predictor.added_tokens();
   config.layout.tag_names = predictor.labels();
   const Sentences sentences = tag::read_sentences(given.data, config.layout);

@@ -23,7 +23,7 @@ int run(Arguments& given) {
   const PredictionFormat format = tag::prediction_format_of(given.output);
   commands::require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = commands::make_context(given.device, 0, 1);
-  TagPredictor predictor(context, given.model.model, given.model.prediction(config));
+  Tagger predictor(context, given.model.model, given.model.prediction(config));
   config.layout.added_tokens = predictor.added_tokens();
   const auto reader = tag::open_sentences(given.input, config.layout, false);
   const Scheme scheme = scheme_of(config, predictor.labels(), given.model.model);

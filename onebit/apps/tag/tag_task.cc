@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/apps/tag/encoded_sentences.h"
-#include "onebit/apps/tag/tag_prediction.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/number.h"
 #include "onebit/ground/base/wording.h"

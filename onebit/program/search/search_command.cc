@@ -11,7 +11,7 @@ void add_search(commands::Command program, commands::Action& chosen) {
   add_search_export(search, chosen);
 }
 
-std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& prompt,
+std::vector<float> unit_vector(embed::Encoder& encoder, const std::string& prompt,
                                const std::string& text) {
   const finetune::Example example{.text = text, .text_pair = "", .label = {}};
   std::vector<float> vector = encoder.vectors({&example, 1}, prompt);

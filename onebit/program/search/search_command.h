@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/training/commands/command_line.h"
 
 namespace onebit::search {
@@ -17,7 +17,7 @@ void add_search_export(commands::Command search, commands::Action& chosen);
 
 // Of length 1, of a text after the text of a prompt. Both vectors of one text by one model have a
 // product of 1, up to rounding.
-std::vector<float> unit_vector(embed::TextEncoder& encoder, const std::string& prompt,
+std::vector<float> unit_vector(embed::Encoder& encoder, const std::string& prompt,
                                const std::string& text);
 
 }  // namespace onebit::search

@@ -29,7 +29,7 @@ struct IndexDescription {
   std::string model;  // its path when the index was made
   VectorType type = VectorType::kF32;
   int64_t passages = 0, numbers = 0;
-  // Settings of embed::TextEncoder with which the passages were encoded.
+  // Settings of embed::Encoder with which the passages were encoded.
   int64_t max_sequence_length = 0;
   std::string pooling, prompt;  // formats::words_of(), and the text of the prompt
   // The vector of kProbe, which tells another model from the index's.

@@ -30,7 +30,7 @@ constexpr int64_t kBatchesOfPart = 64;
 
 class PassageEncoder {
  public:
-  PassageEncoder(embed::TextEncoder& encoder, int64_t batch, IndexWriter& writer)
+  PassageEncoder(embed::Encoder& encoder, int64_t batch, IndexWriter& writer)
       : encoder_(encoder), most_(static_cast<size_t>(kBatchesOfPart * batch)), writer_(writer) {}
 
   void add(Passage passage) {
@@ -51,13 +51,13 @@ class PassageEncoder {
   }
 
  private:
-  embed::TextEncoder& encoder_;
+  embed::Encoder& encoder_;
   size_t most_;
   IndexWriter& writer_;
   std::vector<Passage> passages_;
 };
 
-IndexDescription describe(embed::TextEncoder& encoder, const Arguments& given) {
+IndexDescription describe(embed::Encoder& encoder, const Arguments& given) {
   IndexDescription description;
   description.model = std::filesystem::absolute(given.model.model).lexically_normal().string();
   description.type = given.type == "f32" ? VectorType::kF32 : VectorType::kInt8;
@@ -70,7 +70,7 @@ IndexDescription describe(embed::TextEncoder& encoder, const Arguments& given) {
 }
 
 // The tokens that a passage may have beside the special ones and the prompt.
-int64_t room_of(const embed::TextEncoder& encoder) {
+int64_t room_of(const embed::Encoder& encoder) {
   text::Tokenizer tokenizer(encoder.model().vocabulary, encoder.model().casing);
   std::vector<int32_t> prompt;
   tokenizer.encode(encoder.prompt(), prompt);
@@ -106,11 +106,11 @@ int run(Arguments& given) {
       given.model.prompt = embed::prompt_named(*files, {"document", "passage", "corpus"});
     }
   }
-  embed::TextEncoderOptions options = given.model.encoder(config);
+  embed::EncoderOptions options = given.model.encoder(config);
   options.encoded = [&](int64_t texts) {
     if (progress) progress->add(texts);
   };
-  embed::TextEncoder encoder(context, given.model.model, options);
+  embed::Encoder encoder(context, given.model.model, options);
   const int64_t room = room_of(encoder);
   require(room >= 8,
           "{}: texts of {} tokens leave {} for a passage beside special tokens and the prompt: "

@@ -29,9 +29,9 @@ struct Arguments {
 };
 
 // The model of an index, which puts the prompt before a text that its caller names.
-embed::TextEncoder open_encoder(Context& context, const Path& model,
-                                const IndexDescription& description,
-                                const std::optional<DType>& compute) {
+embed::Encoder open_encoder(Context& context, const Path& model,
+                            const IndexDescription& description,
+                            const std::optional<DType>& compute) {
   return {context,
           model,
           {.max_sequence_length = description.max_sequence_length,
@@ -44,7 +44,7 @@ embed::TextEncoder open_encoder(Context& context, const Path& model,
 }
 
 // Error: the model gives another vector of the probe than the model of the index did.
-void require_same_model(embed::TextEncoder& encoder, const Path& model,
+void require_same_model(embed::Encoder& encoder, const Path& model,
                         const IndexDescription& description) {
   const std::vector<float> probe = unit_vector(encoder, description.prompt, kProbe);
   double cosine = 0;
@@ -59,7 +59,7 @@ void require_same_model(embed::TextEncoder& encoder, const Path& model,
           model.string(), cosine);
 }
 
-std::string prompt_of(const embed::TextEncoder& encoder, const std::optional<std::string>& given) {
+std::string prompt_of(const embed::Encoder& encoder, const std::optional<std::string>& given) {
   const formats::SentenceFiles& files = encoder.settings();
   if (given) return embed::prompt_text(files, *given);
   return embed::prompt_named(files, {"query", files.default_prompt});
@@ -108,7 +108,7 @@ int run(const Arguments& given) {
           "--model",
           model.string());
   Context context = commands::make_context(given.device, 0, 1);
-  embed::TextEncoder encoder = open_encoder(context, model, index.description(), given.compute);
+  embed::Encoder encoder = open_encoder(context, model, index.description(), given.compute);
   require_same_model(encoder, model, index.description());
   const std::string prompt = prompt_of(encoder, given.prompt);
   const auto answer = [&](const std::string& query) {

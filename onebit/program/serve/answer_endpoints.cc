@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/apps/squad/squad_prediction.h"
+#include "onebit/apps/squad/answerer.h"
 #include "onebit/program/serve/character_places.h"
 #include "onebit/program/serve/endpoints.h"
 
@@ -84,10 +84,8 @@ class AnswerEndpoints : public Endpoints {
  private:
   std::shared_ptr<AnswerWork> work_of(const std::string& question,
                                       const std::string& context) const {
-    auto dataset = std::make_unique<squad::Dataset>();
-    dataset->source = "the question";
-    dataset->paragraphs.push_back({"", context});
-    dataset->questions.push_back({.id = "asked", .text = question});
+    auto dataset = std::make_unique<squad::Dataset>(
+        squad::dataset_of({.question = question, .context = context}));
     const training::ModelDescription& model = predictor_.description();
     auto features =
         std::make_unique<squad::Features>(*dataset, model.vocabulary, model.casing, windows_);
@@ -100,7 +98,7 @@ class AnswerEndpoints : public Endpoints {
   }
 
   void compute(std::span<const Part> parts) {
-    std::vector<squad::SquadPredictor::WindowOf> windows;
+    std::vector<squad::Answerer::WindowOf> windows;
     for (const Part& part : parts) {
       windows.push_back({static_cast<const AnswerWork&>(*part.work).features.get(),
                          static_cast<uint32_t>(part.index)});
@@ -135,7 +133,7 @@ class AnswerEndpoints : public Endpoints {
     return json_text(result);
   }
 
-  squad::SquadPredictor predictor_;
+  squad::Answerer predictor_;
   squad::FeatureOptions windows_;
   Tokenizers tokenizers_;
   ModelLane lane_;

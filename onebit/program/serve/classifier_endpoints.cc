@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 #include "onebit/program/serve/endpoints.h"
 
 namespace onebit::serve {
@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 1> kPredictPaths = {"/predict"};
 constexpr std::array<std::string_view, 3> kRerankerPaths = {"/predict", "/rerank", "/v1/rerank"};
 
-classify::ClassifyPredictionOptions predictor_options(const EndpointOptions& options) {
+classify::ClassifierOptions predictor_options(const EndpointOptions& options) {
   return {.max_sequence_length = options.max_sequence_length,
           .batch = options.queue.batch_parts,
           .batch_tokens = options.queue.batch_tokens,
@@ -157,7 +157,7 @@ class ClassifierEndpoints : public Endpoints {
   }
 
   EndpointOptions options_;
-  classify::ClassifyPredictor predictor_;
+  classify::Classifier predictor_;
   Tokenizers tokenizers_;
   ModelLane lane_;
 };

@@ -4,7 +4,7 @@
 #include <array>
 #include <numeric>
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/wording.h"
 #include "onebit/program/serve/endpoints.h"
@@ -35,8 +35,8 @@ EmbeddingWork& work_of(const Part& part) {
   return static_cast<EmbeddingWork&>(*part.work);
 }
 
-embed::TextEncoderOptions encoder_options(const EndpointOptions& options) {
-  embed::TextEncoderOptions result;
+embed::EncoderOptions encoder_options(const EndpointOptions& options) {
+  embed::EncoderOptions result;
   result.max_sequence_length = options.max_sequence_length;
   result.compute = options.compute;
   // Requests choose both.
@@ -272,7 +272,7 @@ class EmbeddingEndpoints : public Endpoints {
   }
 
   EndpointOptions options_;
-  embed::TextEncoder encoder_;
+  embed::Encoder encoder_;
   Tokenizers tokenizers_;
   ModelLane lane_;
 };

@@ -3,10 +3,7 @@
 #include <utility>
 
 #include "onebit/apps/tag/encoded_sentences.h"
-#include "onebit/apps/tag/entities.h"
-#include "onebit/apps/tag/json_reader.h"
-#include "onebit/apps/tag/tag_prediction.h"
-#include "onebit/ground/metrics/prediction_scores.h"
+#include "onebit/apps/tag/tagger.h"
 #include "onebit/program/serve/character_places.h"
 #include "onebit/program/serve/endpoints.h"
 
@@ -42,7 +39,6 @@ class TaggerEndpoints : public Endpoints {
                     .batch_tokens = options.queue.batch_tokens,
                     .compute = options.compute}),
         tokenizers_(predictor_.model()),
-        added_tokens_(predictor_.added_tokens()),
         lane_(options.queue, context.threads(), metrics,
               [this](std::span<const Part> parts) { compute(parts); }) {}
 
@@ -95,18 +91,14 @@ class TaggerEndpoints : public Endpoints {
     return sentence;
   }
   std::vector<tag::Sentence> sentences_of(const std::vector<std::string>& texts) const {
-    const text::BasicTokenizer splitter(text::Casing::kCased);
     std::vector<tag::Sentence> sentences;
-    for (const std::string& text : texts) {
-      tag::Sentence& sentence = sentences.emplace_back();
-      sentence.text = text;
-      tag::split_text(splitter, added_tokens_.get(), sentence);
-    }
+    sentences.reserve(texts.size());
+    for (const std::string& text : texts) sentences.push_back(predictor_.sentence_of(text));
     return sentences;
   }
 
   void compute(std::span<const Part> parts) {
-    std::vector<tag::TagPredictor::WindowOf> windows;
+    std::vector<tag::Tagger::WindowOf> windows;
     for (const Part& part : parts) {
       windows.push_back(
           {&static_cast<const TagWork&>(*part.work).encoded, static_cast<uint32_t>(part.index)});
@@ -122,45 +114,26 @@ class TaggerEndpoints : public Endpoints {
 
   Json tags_json(const tag::Sentence& sentence, std::span<const float> outputs,
                  bool by_word) const {
-    const std::vector<std::string>& labels = predictor_.labels();
-    std::vector<std::string> tags;
-    std::vector<double> scores;
-    for (size_t first = 0; first < outputs.size(); first += labels.size()) {
-      const auto of_word = outputs.subspan(first, labels.size());
-      const auto best = static_cast<size_t>(metrics::best_class(of_word));
-      tags.push_back(labels[best]);
-      scores.push_back(metrics::softmax(of_word)[best]);
-    }
-    std::vector<tag::Entity> entities;
-    if (by_word) {
-      for (size_t i = 0; i < tags.size(); ++i) entities.push_back({tags[i], i, i});
-    } else {
-      entities = tag::entities_of(tags);
-    }
+    const tag::SpanKind kind = by_word ? tag::SpanKind::kWords : tag::SpanKind::kEntities;
     Json list = Json::array();
     CharacterPlaces characters(sentence.text);
-    for (const tag::Entity& entity : entities) {
-      const size_t begin = sentence.words[entity.first].begin;
-      const size_t end = sentence.words[entity.last].end;
-      double score = 0;
-      for (size_t i = entity.first; i <= entity.last; ++i) score += scores[i];
-      score /= static_cast<double>(entity.last - entity.first + 1);
-      const int64_t start = characters.at(begin);
+    for (const tag::TaggedSpan& span :
+         tag::spans_of(sentence, tag::word_tags(outputs, predictor_.labels()), kind)) {
+      const int64_t start = characters.at(span.begin);
       list.push_back({{"start", start},
-                      {"end", characters.at(end)},
-                      {"start_byte", begin},
-                      {"end_byte", end},
-                      {"text", sentence.text.substr(begin, end - begin)},
-                      {"label", entity.type},
-                      {"score", score}});
+                      {"end", characters.at(span.end)},
+                      {"start_byte", span.begin},
+                      {"end_byte", span.end},
+                      {"text", span.text},
+                      {"label", span.label},
+                      {"score", span.probability}});
     }
     return list;
   }
 
   EndpointOptions options_;
-  tag::TagPredictor predictor_;
+  tag::Tagger predictor_;
   Tokenizers tokenizers_;
-  std::shared_ptr<const text::AddedTokenFinder> added_tokens_;
   ModelLane lane_;
 };
 

@@ -1,4 +1,4 @@
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

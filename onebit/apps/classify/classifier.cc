@@ -1,8 +1,9 @@
-#include "onebit/apps/classify/classify_prediction.h"
+#include "onebit/apps/classify/classifier.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/printable.h"
@@ -57,6 +58,19 @@ std::vector<int32_t> present_labels(std::span<const float> outputs, double thres
   return present;
 }
 
+Prediction prediction_of(const Interpretation& how, const std::vector<std::string>& labels,
+                         std::span<const float> outputs) {
+  Prediction prediction{.labels = {}, .probabilities = activated(how.activation, outputs)};
+  const auto add = [&](int64_t label) {
+    prediction.labels.push_back(labels[static_cast<size_t>(label)]);
+  };
+  if (how.problem == Problem::kSingleLabel) add(metrics::best_class(outputs));
+  if (how.problem == Problem::kMultiLabel) {
+    for (const int32_t label : present_labels(outputs, how.threshold)) add(label);
+  }
+  return prediction;
+}
+
 double loss_of(const Targets& targets, int64_t example, std::span<const float> outputs) {
   const auto index = static_cast<size_t>(example);
   if (targets.problem == Problem::kSingleLabel) {
@@ -108,12 +122,6 @@ void require_head_of(Problem problem, size_t outputs, const Path& path) {
           path.string());
 }
 
-batches::BatchBounds bounds_of(const ClassifyPredictionOptions& options, int64_t length) {
-  return {.sequences = options.batch + 1,  // upload_rounded() adds one
-          .rows = std::max(options.batch_tokens.value_or(options.batch * length), length),
-          .longest = length};
-}
-
 }  // namespace
 
 std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
@@ -134,26 +142,34 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
   return all;
 }
 
-ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
-                                     const ClassifyPredictionOptions& options)
-    : context_(context),
+Classifier::Classifier(const Path& path, const ClassifierOptions& options)
+    : Classifier(std::make_unique<finetune::InferenceContext>(options.threads), path, options) {}
+
+Classifier::Classifier(Context& context, const Path& path, const ClassifierOptions& options)
+    : Classifier(std::make_unique<finetune::InferenceContext>(context), path, options) {}
+
+Classifier::Classifier(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
+                       const ClassifierOptions& options)
+    : inference_(std::move(inference)),
+      context_(inference_->context()),
       options_(options),
       description_(finetune::describe_classifier(path, kKind)),
-      bounds_(bounds_of(
-          options, finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
-                                             description_, path))),
+      bounds_(finetune::inference_bounds(
+          options.batch, options.batch_tokens,
+          finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
+                                    description_, path))),
       labels_(finetune::labels_of(description_.classifier)),
       problem_(problem_of(description_, path)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
-      buffer_(context.device(), bounds_),
+      buffer_(context_.device(), bounds_),
       path_(path) {
   require_head_of(problem_, labels_.size(), path);
-  weights_ = finetune::load_fine_tuned(context, table_, options.compute, path,
+  weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path,
                                        {model::kPooler, model::kClassifierHead});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
-Activation ClassifyPredictor::activation() const {
+Activation Classifier::activation() const {
   using formats::ScoreActivation;
   const training::ClassifierDescription& classifier = description_.classifier;
   if (classifier.score_activation == ScoreActivation::kSigmoid) return Activation::kSigmoid;
@@ -164,40 +180,63 @@ Activation ClassifyPredictor::activation() const {
   return usual_activation(problem_);
 }
 
-bool ClassifyPredictor::scores_are_outputs() const {
+bool Classifier::scores_are_outputs() const {
   return labels_.size() > 1 &&
          description_.classifier.score_activation == formats::ScoreActivation::kIdentity;
 }
 
-void ClassifyPredictor::expect_pairs() {
+void Classifier::expect_pairs() {
   std::call_once(expects_pairs_,
                  [&] { finetune::warn_of_pairs_without_segments(description_, path_); });
 }
 
-std::vector<float> ClassifyPredictor::outputs(std::span<const finetune::Example> examples,
-                                              bool has_pairs) {
+std::vector<float> Classifier::outputs(std::span<const finetune::Example> examples,
+                                       bool has_pairs) {
   if (has_pairs) expect_pairs();
-  const finetune::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
-                                          {.max_sequence_length = bounds_.longest,
-                                           .has_pairs = has_pairs,
-                                           .threads = context_.threads()});
-  cut_ += encoded.cut();
-  const auto communicator = comm::make_single_rank();
-  return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
+  return inference_->take_turn([&] {
+    const finetune::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
+                                            {.max_sequence_length = bounds_.longest,
+                                             .has_pairs = has_pairs,
+                                             .threads = context_.threads()});
+    cut_ += encoded.cut();
+    const auto communicator = comm::make_single_rank();
+    return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
+  });
 }
 
-std::vector<float> ClassifyPredictor::outputs_of_batch(const finetune::EncodedExamples& examples) {
+std::vector<Prediction> Classifier::predict(std::vector<std::string> texts, double threshold) {
+  return predictions(outputs(finetune::examples_of(std::move(texts)), false), threshold);
+}
+
+std::vector<Prediction> Classifier::predict(std::vector<std::string> texts,
+                                            std::vector<std::string> pairs, double threshold) {
+  return predictions(outputs(finetune::examples_of(std::move(texts), std::move(pairs)), true),
+                     threshold);
+}
+
+std::vector<Prediction> Classifier::predictions(std::span<const float> outputs,
+                                                double threshold) const {
+  const Interpretation how{.problem = problem_, .activation = activation(), .threshold = threshold};
+  std::vector<Prediction> made;
+  for (size_t first = 0; first < outputs.size(); first += labels_.size()) {
+    made.push_back(prediction_of(how, labels_, outputs.subspan(first, labels_.size())));
+  }
+  return made;
+}
+
+std::vector<float> Classifier::outputs_of_batch(const finetune::EncodedExamples& examples) {
   std::vector<uint32_t> all(static_cast<size_t>(examples.size()));
   std::iota(all.begin(), all.end(), 0);
   batches::Batch rows;
   finetune::build_batch(examples, all, rows);
-  const Tensor outputs = model_.predict(context_, buffer_.upload_rounded(context_, rows));
+  const Tensor outputs = inference_->take_turn(
+      [&] { return model_.predict(context_, buffer_.upload_rounded(context_, rows)); });
   const float* first = outputs.data<float>();
   return {first, first + all.size() * labels_.size()};
 }
 
-int64_t ClassifyPredictor::for_each_output(finetune::ExampleReader& reader,
-                                           const std::function<void(std::span<const float>)>& add) {
+int64_t Classifier::for_each_output(finetune::ExampleReader& reader,
+                                    const std::function<void(std::span<const float>)>& add) {
   int64_t examples = 0;
   finetune::for_each_part<finetune::Example>(
       {.items = static_cast<size_t>(kBatchesOfPart * options_.batch), .size = kBytesOfPart},

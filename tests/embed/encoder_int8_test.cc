@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 #include "onebit/data/corpus/token_store.h"
 #include "onebit/math/ops/int8_linear.h"
 #include "tests/finetune/model_folders.h"
@@ -16,7 +16,7 @@
 namespace onebit::embed {
 namespace {
 
-class TextEncoderInt8Test : public ::testing::Test {
+class EncoderInt8Test : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = ops::why_no_int8(context_); !why.empty()) GTEST_SKIP() << why;
@@ -47,7 +47,7 @@ class TextEncoderInt8Test : public ::testing::Test {
 
 // The families differ in what they multiply: gated feed-forward parts, layers without a bias,
 // rotary positions, windows, norms before the parts.
-TEST_F(TextEncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
+TEST_F(EncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
   const auto vocabulary = corpus::TokenStore(corpus_.train()).vocabulary();
   const std::vector<finetune::Example> all = texts();
   for (const formats::Family& family : formats::families()) {
@@ -55,8 +55,8 @@ TEST_F(TextEncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
     SCOPED_TRACE(name);
     const Path folder = corpus_.folder(name);
     const auto config = finetune::write_model_of(family, folder, vocabulary);
-    TextEncoder exact(context_, folder, {.normalize = true, .compute = DType::kF32});
-    TextEncoder rounded(context_, folder, {.normalize = true, .compute = training::kInt8});
+    Encoder exact(context_, folder, {.normalize = true, .compute = DType::kF32});
+    Encoder rounded(context_, folder, {.normalize = true, .compute = training::kInt8});
     const std::vector<float> wanted = exact.vectors(all), got = rounded.vectors(all);
     ASSERT_EQ(got.size(), wanted.size());
     EXPECT_NE(got, wanted) << "nothing was rounded";
@@ -72,19 +72,19 @@ TEST_F(TextEncoderInt8Test, VectorsOfEveryFamilyAreNearThoseOfF32) {
 }
 
 // Sums of integers do not depend on how products are computed.
-TEST_F(TextEncoderInt8Test, AVectorDoesNotDependOnTheOtherTexts) {
+TEST_F(EncoderInt8Test, AVectorDoesNotDependOnTheOtherTexts) {
   const auto vocabulary = corpus::TokenStore(corpus_.train()).vocabulary();
   const Path folder = corpus_.folder("bert");
   finetune::write_model_of(formats::find_family("bert", ""), folder, vocabulary);
   const std::vector<finetune::Example> all = texts();
-  TextEncoder together(context_, folder, {.batch = 64, .compute = training::kInt8});
+  Encoder together(context_, folder, {.batch = 64, .compute = training::kInt8});
   const std::vector<float> wanted = together.vectors(all);
   for (const int64_t batch : {1, 3, 7}) {
-    TextEncoder encoder(context_, folder, {.batch = batch, .compute = training::kInt8});
+    Encoder encoder(context_, folder, {.batch = batch, .compute = training::kInt8});
     EXPECT_EQ(encoder.vectors(all), wanted) << batch;
   }
   Context other = Context::cpu(1);
-  TextEncoder alone(other, folder, {.compute = training::kInt8});
+  Encoder alone(other, folder, {.compute = training::kInt8});
   EXPECT_EQ(alone.vectors(all), wanted);
 }
 

@@ -1,8 +1,13 @@
-// Outputs of a tagger for the words of sentences.
+// Tags of the words of sentences:
+//
+//   onebit::tag::Tagger tagger("runs/names");
+//   for (const auto& one : tagger.spans("Ada met Grace in London.")) use(one.text, one.label);
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +17,7 @@
 #include "onebit/apps/tag/sentence_reader.h"
 #include "onebit/apps/tag/tagging_model.h"
 #include "onebit/exchange/comm/communicator.h"
+#include "onebit/training/finetune/inference.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -24,30 +30,58 @@ std::vector<float> predict_words(Context& context, TaggingModel& model,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
-struct TagPredictionOptions {
+struct TaggerOptions {
   std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
   std::optional<int64_t> stride;               // absent: half of it
   int64_t batch = 32;
   // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
+  std::optional<int> threads = {};             // of a context of its own. Absent: all
 };
 
-// A fine-tuned model loaded from disk.
-class TagPredictor {
+// The most probable tag of each word, and its probability.
+struct WordTags {
+  std::vector<std::string> tags;
+  std::vector<double> probabilities;
+};
+// `outputs` are f32 [words, labels].
+WordTags word_tags(std::span<const float> outputs, const std::vector<std::string>& labels);
+
+// What is found in a sentence: its entities, or its words one by one.
+enum class SpanKind { kEntities, kWords };
+struct TaggedSpan {
+  std::string text;
+  std::string label;            // an entity's type, or a word's tag
+  double probability = 0;       // the mean of its words' tags
+  size_t first = 0, last = 0;   // words of the sentence
+  uint32_t begin = 0, end = 0;  // bytes of its text
+};
+// `tags` [words of the sentence]
+std::vector<TaggedSpan> spans_of(const Sentence& sentence, const WordTags& tags, SpanKind kind);
+
+// A fine-tuned model loaded from disk. Any number of threads may call it: calls that compute take
+// turns.
+class Tagger {
  public:
-  // `path` is resolved by find_model_folder(). Errors: a model of another kind, or fewer positions
-  // than options.max_sequence_length.
-  TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
+  // `path` is resolved by find_model_folder(). Computes on the CPU. Errors: a model of another
+  // kind, or fewer positions than options.max_sequence_length.
+  explicit Tagger(const Path& path, const TaggerOptions& options = {});
+  // Computes with `context`, which must outlive it.
+  Tagger(Context& context, const Path& path, const TaggerOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
   const training::ModelDescription& model() const { return description_; }
   int64_t max_sequence_length() const { return bounds_.longest; }
   // The tokenizer's added tokens, for FileLayout. Null: none.
-  std::shared_ptr<const text::AddedTokenFinder> added_tokens() const {
-    return text::AddedTokenFinder::of(*description_.vocabulary, description_.casing);
+  const std::shared_ptr<const text::AddedTokenFinder>& added_tokens() const {
+    return added_tokens_;
   }
 
+  // The entities of a text, which is taken as one sentence, or its words.
+  std::vector<TaggedSpan> spans(std::string text, SpanKind kind = SpanKind::kEntities);
+  // A text with its words.
+  Sentence sentence_of(std::string text) const;
   // The logits, f32 [words, labels], in the order of the sentences' words.
   std::vector<float> outputs(std::span<const Sentence> sentences);
   EncodeOptions encode_options() const;
@@ -68,16 +102,21 @@ class TagPredictor {
   void for_each_sentence(SentenceReader& reader, const Add& add);
 
  private:
+  Tagger(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
+         const TaggerOptions& options);
+
+  std::unique_ptr<finetune::InferenceContext> inference_;
   Context& context_;
-  TagPredictionOptions options_;
+  TaggerOptions options_;
   training::ModelDescription description_;
   batches::BatchBounds bounds_;
   std::vector<std::string> labels_;
+  std::shared_ptr<const text::AddedTokenFinder> added_tokens_;
   ParameterTable table_;
   ConstantWeights weights_;
   TaggingModel model_;
   training::DeviceBatchBuffer buffer_;
-  int64_t split_ = 0, cut_words_ = 0;
+  std::atomic<int64_t> split_ = 0, cut_words_ = 0;
 };
 
 }  // namespace onebit::tag

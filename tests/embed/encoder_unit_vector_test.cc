@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,13 @@
-// Vectors of texts.
+// Vectors of texts:
+//
+//   onebit::embed::Encoder encoder("runs/search");
+//   const std::vector<float> vectors = encoder.vectors({"one text", "another"});  // [2, hidden]
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +18,7 @@
 #include "onebit/apps/embed/example_reader.h"
 #include "onebit/exchange/comm/communicator.h"
 #include "onebit/training/finetune/encoded_examples.h"
+#include "onebit/training/finetune/inference.h"
 #include "onebit/training/training/device_batch.h"
 #include "onebit/training/training/model_folder.h"
 
@@ -57,7 +63,7 @@ struct EncodeTexts {
 // longest texts. Collective.
 std::vector<float> encode_texts(Context& context, const EncodeTexts& call);
 
-struct TextEncoderOptions {
+struct EncoderOptions {
   // Absent: as the model's folder specifies for sentence-transformers, else 128 tokens (at most the
   // model's positions), mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
@@ -71,18 +77,22 @@ struct TextEncoderOptions {
   // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;       // absent: the type of the device
+  std::optional<int> threads = {};                  // of a context of its own. Absent: all
   std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
   // Whether token_states_of_batch() is called: a pooling of first tokens computes no others.
   bool has_token_states = false;
 };
 
-// A model loaded from disk: any BERT, whether or not it was trained for this.
-class TextEncoder {
+// A model loaded from disk: any BERT, whether or not it was trained for this. Any number of threads
+// may call it: calls that compute take turns.
+class Encoder {
  public:
   // `path` is resolved by find_model_folder(). Errors: as for formats::read_sentence_files(),
   // fewer positions than options.max_sequence_length, dense layers for vectors of another length,
-  // more dimensions than a vector has.
-  TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options);
+  // more dimensions than a vector has. Computes on the CPU.
+  explicit Encoder(const Path& path, const EncoderOptions& options = {});
+  // Computes with `context`, which must outlive it.
+  Encoder(Context& context, const Path& path, const EncoderOptions& options);
 
   // The numbers of a vector, and of one before `dimensions` of them are taken.
   int64_t dimensions() const { return made_.dimensions; }
@@ -99,6 +109,8 @@ class TextEncoder {
 
   // f32 [texts, dimensions()]. `prompt` is the text that is put before each, absent: prompt().
   // Errors: a number that is not finite, a prompt that leaves no token to be pooled.
+  std::vector<float> vectors(std::vector<std::string> texts,
+                             const std::optional<std::string>& prompt = {});
   std::vector<float> vectors(std::span<const finetune::Example> texts,
                              const std::optional<std::string>& prompt = {});
   // The first tokens of a text with this prompt that are not pooled: with include_prompt none.
@@ -120,6 +132,12 @@ class TextEncoder {
                           const std::function<void(std::span<const float>)>& add);
 
  private:
+  Encoder(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
+          const EncoderOptions& options);
+  std::vector<float> vectors_of(std::span<const finetune::Example> texts,
+                                const std::string& prompt);
+
+  std::unique_ptr<finetune::InferenceContext> inference_;
   Context& context_;
   training::ModelDescription description_;
   formats::SentenceFiles made_;  // the settings in use, with their number of dimensions
@@ -133,7 +151,7 @@ class TextEncoder {
   EmbeddingModel model_;
   DenseLayers dense_;
   training::DeviceBatchBuffer buffer_;
-  int64_t cut_ = 0;
+  std::atomic<int64_t> cut_ = 0;
 };
 
 }  // namespace onebit::embed

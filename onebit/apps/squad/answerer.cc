@@ -1,4 +1,4 @@
-#include "onebit/apps/squad/squad_prediction.h"
+#include "onebit/apps/squad/answerer.h"
 
 #include "onebit/data/text/utf8.h"
 #include "onebit/exchange/comm/thread_communicator.h"
@@ -23,17 +23,33 @@ SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const
   return logits;
 }
 
-SquadPredictor::SquadPredictor(Context& context, const Path& path, std::optional<DType> compute)
-    : context_(context),
+Dataset dataset_of(const Asked& asked) {
+  Dataset dataset;
+  dataset.source = "the question";
+  dataset.paragraphs.push_back({"", asked.context});
+  dataset.questions.push_back({.id = "asked", .text = asked.question});
+  return dataset;
+}
+
+Answerer::Answerer(const Path& path, std::optional<DType> compute, std::optional<int> threads)
+    : Answerer(std::make_unique<finetune::InferenceContext>(threads), path, compute) {}
+
+Answerer::Answerer(Context& context, const Path& path, std::optional<DType> compute)
+    : Answerer(std::make_unique<finetune::InferenceContext>(context), path, compute) {}
+
+Answerer::Answerer(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
+                   std::optional<DType> compute)
+    : inference_(std::move(inference)),
+      context_(inference_->context()),
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
   finetune::warn_of_pairs_without_segments(description_, path);
   weights_ =
-      finetune::load_fine_tuned(context, table_, compute, path,
+      finetune::load_fine_tuned(context_, table_, compute, path,
                                 finetune::heads_of_tokens(description_.config, model::kAnswerHead));
 }
 
-FeatureOptions SquadPredictor::window_options(const SquadPredictionOptions& options) const {
+FeatureOptions Answerer::window_options(const AnswererOptions& options) const {
   FeatureOptions wanted = options.features;
   wanted.use = Use::kPredict;
   wanted.threads = context_.threads();
@@ -45,13 +61,13 @@ FeatureOptions SquadPredictor::window_options(const SquadPredictionOptions& opti
   return wanted;
 }
 
-void SquadPredictor::reserve(batches::BatchBounds bounds) {
+void Answerer::reserve(batches::BatchBounds bounds) {
   ++bounds.sequences;  // upload_rounded() adds one
   model_.plan(context_, training::limits_of(bounds), {}, false);
   buffer_.emplace(context_.device(), bounds);
 }
 
-std::vector<float> SquadPredictor::logits_of_batch(std::span<const WindowOf> windows) {
+std::vector<float> Answerer::logits_of_batch(std::span<const WindowOf> windows) {
   batches::Batch rows;
   rows.clear();
   for (size_t i = 0; i < windows.size(); ++i) {
@@ -59,39 +75,42 @@ std::vector<float> SquadPredictor::logits_of_batch(std::span<const WindowOf> win
     features.append(features.windows()[windows[i].window], i, rows);
   }
   const int64_t asked = rows.rows();
-  const Tensor logits = model_.predict(context_, buffer_->upload_rounded(context_, rows));
+  const Tensor logits = inference_->take_turn(
+      [&] { return model_.predict(context_, buffer_->upload_rounded(context_, rows)); });
   const float* first = logits.data<float>();
   return {first, first + 2 * asked};
 }
 
-SquadPredictor::Computed SquadPredictor::compute(const Dataset& dataset,
-                                                 const SquadPredictionOptions& options,
-                                                 comm::Communicator& communicator) {
+Answerer::Computed Answerer::compute(const Dataset& dataset, const AnswererOptions& options,
+                                     comm::Communicator& communicator) {
   auto features = std::make_unique<Features>(dataset, description_.vocabulary, description_.casing,
                                              window_options(options));
   batches::BatchBounds bounds = bounds_of(*features, options.batch);
   ++bounds.sequences;  // upload_rounded() adds one
-  model_.plan(context_, training::limits_of(bounds), {}, false);
-  training::DeviceBatchBuffer buffer(context_.device(), bounds);
-  SpanLogits logits =
-      predict_logits(context_, model_, *features, options.batch, buffer, communicator);
+  SpanLogits logits = inference_->take_turn([&] {
+    model_.plan(context_, training::limits_of(bounds), {}, false);
+    training::DeviceBatchBuffer buffer(context_.device(), bounds);
+    return predict_logits(context_, model_, *features, options.batch, buffer, communicator);
+  });
   return {std::move(features), std::move(logits)};
 }
 
-DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
-                                  const SquadPredictionOptions& options) {
+DecodedAnswer Answerer::answer(const Asked& asked) {
+  AnswererOptions options;
+  options.decode.may_be_unanswerable = description_.may_be_unanswerable.value_or(false);
+  return answer(asked, options);
+}
+
+DecodedAnswer Answerer::answer(const Asked& asked, const AnswererOptions& options) {
   const auto require_text = [](std::string_view text, const char* name) {
     const auto invalid = text::first_invalid_utf8(text);
     require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
     require(text.find_first_not_of(" \t\r\n") != std::string_view::npos, "the {} is empty", name);
   };
-  require_text(context, "context");
-  require_text(question, "question");
-  Dataset dataset;
-  dataset.source = "the question";
-  dataset.paragraphs.push_back({"", std::string(context)});
-  dataset.questions.push_back({.id = "asked", .text = std::string(question)});
-  SquadPredictionOptions one = options;
+  require_text(asked.context, "context");
+  require_text(asked.question, "question");
+  const Dataset dataset = dataset_of(asked);
+  AnswererOptions one = options;
   one.batch = 1;
   const auto communicator = comm::make_single_rank();
   const Computed computed = compute(dataset, one, *communicator);

@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class TextEncoderTest : public ::testing::Test {
+class EncoderTest : public ::testing::Test {
  protected:
-  TextEncoderTest() {
+  EncoderTest() {
     const auto vocabulary = corpus::TokenStore(corpus_.train()).vocabulary();
     shape_ = finetune::odd_shape(vocabulary->size());
     finetune::write_model(folder(), shape_, vocabulary);
@@ -28,11 +28,9 @@ class TextEncoderTest : public ::testing::Test {
   void describe(const formats::SentenceFiles& files) {
     formats::write_sentence_files(folder(), files, shape_.hidden_size);
   }
-  std::vector<float> vector_of(const std::string& text, const TextEncoderOptions& options) {
-    TextEncoder encoder(context_, folder(), options);
-    finetune::Example example;
-    example.text = text;
-    return encoder.vectors(std::span(&example, 1));
+  std::vector<float> vector_of(const std::string& text, const EncoderOptions& options) {
+    Encoder encoder(context_, folder(), options);
+    return encoder.vectors({text});
   }
 
   finetune::SmallCorpus corpus_;
@@ -40,7 +38,7 @@ class TextEncoderTest : public ::testing::Test {
   Context context_ = Context::cpu(1);
 };
 
-TEST_F(TextEncoderTest, APromptIsPutBeforeEveryText) {
+TEST_F(EncoderTest, APromptIsPutBeforeEveryText) {
   describe({.prompts = {{"query", "the king "}, {"document", ""}}});
   const std::vector<float> plain = vector_of("went home", {});
   const std::vector<float> prompted = vector_of("the king went home", {});
@@ -48,7 +46,7 @@ TEST_F(TextEncoderTest, APromptIsPutBeforeEveryText) {
   EXPECT_EQ(vector_of("went home", {.prompt = "query"}), prompted);
   EXPECT_EQ(vector_of("went home", {.prompt = "the king "}), prompted);
   EXPECT_EQ(vector_of("went home", {.prompt = "document"}), plain);
-  EXPECT_THAT(TextEncoder(context_, folder(), {}).prompt_names(), ElementsAre("query"));
+  EXPECT_THAT(Encoder(context_, folder(), {}).prompt_names(), ElementsAre("query"));
 
   describe({.prompts = {{"query", "the king "}}, .default_prompt = "query"});
   EXPECT_EQ(vector_of("went home", {}), prompted);
@@ -61,13 +59,13 @@ TEST_F(TextEncoderTest, APromptIsPutBeforeEveryText) {
   EXPECT_NE(rest, prompted);
   // The tokens of the prompt, [CLS] among them.
   Context context = Context::cpu(1);
-  EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of("the king "), 3);
-  EXPECT_EQ(TextEncoder(context, folder(), {}).left_out_of(""), 0);
+  EXPECT_EQ(Encoder(context, folder(), {}).left_out_of("the king "), 3);
+  EXPECT_EQ(Encoder(context, folder(), {}).left_out_of(""), 0);
   EXPECT_THAT(message_of([&] { vector_of("home", {.max_sequence_length = 3, .prompt = "query"}); }),
               HasSubstr("include_prompt"));
 }
 
-TEST_F(TextEncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
+TEST_F(EncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
   const int64_t hidden = shape_.hidden_size;
   const std::vector<float> plain = vector_of("went home", {.normalize = false});
   formats::DenseModule dense{.inputs = 2 * hidden,
@@ -82,7 +80,7 @@ TEST_F(TextEncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
   const std::vector<float> made = vector_of("went home", {});
   ASSERT_EQ(made.size(), 3u);
   for (size_t i = 0; i < made.size(); ++i) EXPECT_NEAR(made[i], 2 * plain[i], 1e-5);
-  EXPECT_THAT(TextEncoder(context_, folder(), {.dimensions = 2}).description(),
+  EXPECT_THAT(Encoder(context_, folder(), {.dimensions = 2}).description(),
               HasSubstr("first and mean of at most"));
 
   std::vector<float> cut = {made[0], made[1]};
@@ -104,9 +102,9 @@ TEST_F(TextEncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
 }
 
 // A folder of sentence-transformers is cut where sentence-transformers cuts it.
-TEST_F(TextEncoderTest, TheLengthIsThatOfTheModel) {
-  const auto length = [&](const TextEncoderOptions& options) {
-    const std::string text = TextEncoder(context_, folder(), options).description();
+TEST_F(EncoderTest, TheLengthIsThatOfTheModel) {
+  const auto length = [&](const EncoderOptions& options) {
+    const std::string text = Encoder(context_, folder(), options).description();
     return std::stoll(text.substr(text.find("at most ") + 8));
   };
   EXPECT_EQ(length({}), std::min<int64_t>(128, shape_.max_positions));

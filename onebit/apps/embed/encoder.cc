@@ -1,4 +1,4 @@
-#include "onebit/apps/embed/text_encoder.h"
+#include "onebit/apps/embed/encoder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,18 +62,13 @@ training::ModelDescription describe(const Path& path) {
   const Path folder = training::find_model_folder(path);
   training::ModelDescription description = training::read_model_description(folder);
   description.sentence = formats::read_sentence_files(folder);
-  if (description.sentence) {
-    Path& pooling = description.sentence->pooling_config;
-    // An encoder of version 1 has a folder of its own.
-    pooling = (std::filesystem::exists(folder / pooling) ? folder : folder.parent_path()) / pooling;
-  }
   return description;
 }
 
 constexpr int64_t kSpecialTokens = 2;
 
 formats::SentenceFiles settle(const training::ModelDescription& description,
-                              const TextEncoderOptions& options, const Path& path) {
+                              const EncoderOptions& options, const Path& path) {
   const int64_t positions = description.config.max_positions;
   formats::SentenceFiles made =
       description.sentence.value_or(formats::SentenceFiles{.normalize = false});
@@ -108,7 +103,7 @@ int64_t dimensions_of(const formats::SentenceFiles& files, std::optional<int64_t
   return std::min(wanted, length);
 }
 
-std::string prompt_of(const formats::SentenceFiles& files, const TextEncoderOptions& options) {
+std::string prompt_of(const formats::SentenceFiles& files, const EncoderOptions& options) {
   return options.prompt ? prompt_text(files, *options.prompt)
                         : prompt_named(files, {files.default_prompt});
 }
@@ -153,31 +148,36 @@ std::vector<float> encode_texts(Context& context, const EncodeTexts& call) {
   return all;
 }
 
-TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOptions& options)
-    : context_(context),
+Encoder::Encoder(const Path& path, const EncoderOptions& options)
+    : Encoder(std::make_unique<finetune::InferenceContext>(options.threads), path, options) {}
+
+Encoder::Encoder(Context& context, const Path& path, const EncoderOptions& options)
+    : Encoder(std::make_unique<finetune::InferenceContext>(context), path, options) {}
+
+Encoder::Encoder(std::unique_ptr<finetune::InferenceContext> inference, const Path& path,
+                 const EncoderOptions& options)
+    : inference_(std::move(inference)),
+      context_(inference_->context()),
       description_(describe(path)),
       made_(settle(description_, options, path)),
       whole_length_(length_of(made_, description_.config.hidden_size, path)),
       prompt_(prompt_of(made_, options)),
       batch_(options.batch),
       encoded_(options.encoded),
-      bounds_{.sequences = batch_ + 1,  // upload_rounded() adds one
-              .rows = std::max(options.batch_tokens.value_or(batch_ * made_.max_sequence_length),
-                               made_.max_sequence_length),
-              .longest = made_.max_sequence_length},
+      bounds_(finetune::inference_bounds(batch_, options.batch_tokens, made_.max_sequence_length)),
       model_(description_.config,
              {.modes = made_.pooling,
               .pools_prompt = made_.pools_prompt,
               .has_token_states = options.has_token_states},
              table_),
-      dense_(context, made_.dense),
-      buffer_(context.device(), bounds_) {
+      dense_(context_, made_.dense),
+      buffer_(context_.device(), bounds_) {
   made_.dimensions = dimensions_of(made_, options.dimensions, whole_length_, path);
-  weights_ = finetune::load_fine_tuned(context, table_, options.compute, path, {});
+  weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path, {});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
 
-std::string TextEncoder::description() const {
+std::string Encoder::description() const {
   const auto name = [](formats::SentencePooling mode) -> std::string {
     return mode == formats::SentencePooling::kFirst ? "first" : formats::word_of(mode);
   };
@@ -195,7 +195,7 @@ std::string TextEncoder::description() const {
                      made_.normalize ? "length 1" : "any length");
 }
 
-std::vector<std::string> TextEncoder::prompt_names() const {
+std::vector<std::string> Encoder::prompt_names() const {
   std::vector<std::string> names;
   for (const auto& [name, text] : made_.prompts) {
     if (!text.empty()) names.push_back(name);
@@ -203,7 +203,7 @@ std::vector<std::string> TextEncoder::prompt_names() const {
   return names;
 }
 
-int32_t TextEncoder::left_out_of(const std::string& prompt) const {
+int32_t Encoder::left_out_of(const std::string& prompt) const {
   if (made_.pools_prompt || prompt.empty()) return 0;
   text::Tokenizer tokenizer(description_.vocabulary, description_.casing);
   std::vector<int32_t> ids;
@@ -211,13 +211,22 @@ int32_t TextEncoder::left_out_of(const std::string& prompt) const {
   return static_cast<int32_t>(ids.size()) + 1;  // [CLS]
 }
 
-std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts,
-                                        const std::optional<std::string>& prompt) {
-  const std::string& before = prompt ? *prompt : prompt_;
+std::vector<float> Encoder::vectors(std::vector<std::string> texts,
+                                    const std::optional<std::string>& prompt) {
+  return vectors(finetune::examples_of(std::move(texts)), prompt);
+}
+
+std::vector<float> Encoder::vectors(std::span<const finetune::Example> texts,
+                                    const std::optional<std::string>& prompt) {
+  return inference_->take_turn([&] { return vectors_of(texts, prompt ? *prompt : prompt_); });
+}
+
+std::vector<float> Encoder::vectors_of(std::span<const finetune::Example> texts,
+                                       const std::string& prompt) {
   std::vector<finetune::Example> prompted;
-  if (!before.empty()) {
+  if (!prompt.empty()) {
     prompted.assign(texts.begin(), texts.end());
-    for (finetune::Example& one : prompted) one.text.insert(0, before);
+    for (finetune::Example& one : prompted) one.text.insert(0, prompt);
     texts = prompted;
   }
   const finetune::EncodedExamples encoded(texts, description_.vocabulary, description_.casing,
@@ -232,7 +241,7 @@ std::vector<float> TextEncoder::vectors(std::span<const finetune::Example> texts
                                            .batch = batch_,
                                            .buffer = buffer_,
                                            .communicator = *communicator,
-                                           .left_out = left_out_of(before),
+                                           .left_out = left_out_of(prompt),
                                            .encoded = encoded_}));
   require_finite(whole);
   const auto kept = static_cast<size_t>(dimensions());
@@ -263,25 +272,29 @@ std::vector<float> first_numbers(const Tensor& tensor, int64_t count) {
 
 }  // namespace
 
-std::vector<float> TextEncoder::vectors_of_batch(const finetune::EncodedExamples& texts,
-                                                 std::span<const int32_t> left_out) {
+std::vector<float> Encoder::vectors_of_batch(const finetune::EncodedExamples& texts,
+                                             std::span<const int32_t> left_out) {
   batches::Batch rows = all_rows(texts);
-  const Tensor vectors = model_.encode(context_, buffer_.upload_rounded(context_, rows), left_out);
-  std::vector<float> whole =
-      dense_.apply(first_numbers(vectors, texts.size() * model_.vector_length()));
-  require_finite(whole);
-  return whole;
+  return inference_->take_turn([&] {
+    const Tensor vectors =
+        model_.encode(context_, buffer_.upload_rounded(context_, rows), left_out);
+    std::vector<float> whole =
+        dense_.apply(first_numbers(vectors, texts.size() * model_.vector_length()));
+    require_finite(whole);
+    return whole;
+  });
 }
 
-std::vector<float> TextEncoder::token_states_of_batch(const finetune::EncodedExamples& texts) {
+std::vector<float> Encoder::token_states_of_batch(const finetune::EncodedExamples& texts) {
   batches::Batch rows = all_rows(texts);
   const int64_t tokens = rows.rows();
-  const Tensor states = model_.token_states(context_, buffer_.upload_rounded(context_, rows));
+  const Tensor states = inference_->take_turn(
+      [&] { return model_.token_states(context_, buffer_.upload_rounded(context_, rows)); });
   return first_numbers(states, tokens * hidden());
 }
 
-int64_t TextEncoder::for_each_vector(TextReader& reader,
-                                     const std::function<void(std::span<const float>)>& add) {
+int64_t Encoder::for_each_vector(TextReader& reader,
+                                 const std::function<void(std::span<const float>)>& add) {
   const auto numbers = static_cast<size_t>(dimensions());
   int64_t texts = 0;
   finetune::for_each_part<finetune::Example>(
