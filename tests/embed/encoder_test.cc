@@ -91,7 +91,12 @@ TEST_F(EncoderTest, DenseLayersAndDimensionsMakeShorterVectors) {
   files.normalize = true;
   std::filesystem::remove_all(folder() / "3_Normalize");
   describe(files);
-  EXPECT_EQ(vector_of("went home", {}), cut);
+  EXPECT_EQ(vector_of("went home", {.dimensions = 2}), cut);
+  EXPECT_EQ(vector_of("went home", {.normalize = true}), cut);
+  // Without a wish, as sentence-transformers: first normalized and then cut.
+  std::vector<float> unit(3);
+  to_unit_length(made.data(), 3, unit.data());
+  EXPECT_EQ(vector_of("went home", {}), (std::vector<float>{unit[0], unit[1]}));
   EXPECT_EQ(vector_of("went home", {.dimensions = 3}).size(), 3u);
   for (const int64_t wrong : {0, 4}) {
     EXPECT_THAT(message_of([&] { vector_of("a", {.dimensions = wrong}); }),

@@ -181,12 +181,12 @@ TEST_F(ClassifierService, RerankOrdersTexts) {
   EXPECT_NEAR(raw[0]["score"].get<double>(), logits[0], 1e-5);
   EXPECT_FALSE(raw[0].contains("text"));
   // Cohere's form.
-  const Json cohere = {{"query", "the king"},
-                       {"documents", texts},
-                       {"top_n", 2},
-                       {"return_documents", true},
-                       {"model", "ranks"}};
-  for (const char* path : {"/v1/rerank", "/rerank"}) {
+  Json cohere = {{"query", "the king"},
+                 {"documents", texts},
+                 {"top_n", 2},
+                 {"return_documents", true},
+                 {"model", "ranks"}};
+  for (const char* path : {"/v1/rerank", "/v2/rerank", "/rerank"}) {
     const Json reply = answer(path, json_text(cohere));
     ASSERT_EQ(reply["results"].size(), 2u);
     EXPECT_EQ(reply["results"][0]["index"], ranked[0]["index"]);
@@ -194,6 +194,8 @@ TEST_F(ClassifierService, RerankOrdersTexts) {
     EXPECT_EQ(reply["results"][0]["document"]["text"], ranked[0]["text"]);
     EXPECT_EQ(reply["model"], "ranks");
   }
+  for (Json& text : cohere["documents"]) text = Json{{"text", text}};
+  EXPECT_EQ(answer("/v2/rerank", json_text(cohere))["results"][0]["index"], ranked[0]["index"]);
   expect_refusal("/rerank", R"({"texts": ["a"]})", 422, "Validation", "`query` is missing");
   expect_refusal("/rerank", R"({"query": "a"})", 422, "Validation", "`texts` is missing");
   expect_refusal("/rerank", R"({"query": "a", "texts": []})", 400, "Empty", "`texts`");

@@ -59,7 +59,7 @@ TEST_F(EmbeddingService, PromptsStandBeforeTexts) {
   const Json vectors = answer("/embed", R"({"inputs": "the king", "prompt_name": "query"})");
   EXPECT_LT(difference(numbers_of(vectors[0]), encoded("the king", true, "query")), kSame);
   expect_refusal("/embed", R"({"inputs": "a", "prompt_name": "x"})", 422, "Validation",
-                 "it has: query, passage");
+                 "it has these: query, passage");
 }
 
 TEST_F(EmbeddingService, ShorterVectorsAreNormalizedAfterwards) {

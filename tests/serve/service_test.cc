@@ -72,6 +72,8 @@ TEST_F(ServedEncoder, SaysWhatItServes) {
   const Json models = json_of(get("/v1/models"));
   EXPECT_EQ(models["data"][0]["id"], "embed");
   EXPECT_EQ(models["data"][0]["object"], "model");
+  EXPECT_EQ(json_of(get("/v1/models/embed")), models["data"][0]);
+  EXPECT_EQ(get("/v1/models/other").status, 404);
   EXPECT_THAT(get("/").body, HasSubstr("/embed"));
 }
 

@@ -173,6 +173,7 @@ Encoder::Encoder(std::unique_ptr<finetune::InferenceContext> inference, const Pa
       dense_(context_, made_.dense),
       buffer_(context_.device(), bounds_) {
   made_.dimensions = dimensions_of(made_, options.dimensions, whole_length_, path);
+  normalizes_whole_ = !options.normalize && !options.dimensions;
   weights_ = finetune::load_fine_tuned(context_, table_, options.compute, path, {});
   model_.plan(context_, training::limits_of(bounds_), {}, false);
 }
@@ -190,9 +191,12 @@ std::string Encoder::description() const {
     layers +=
         fmt::format(", Dense to {} ({})", module.outputs, formats::name_of(module.activation));
   }
-  if (dimensions() < whole_length_) layers += fmt::format(", the first {}", dimensions());
+  const bool is_cut = dimensions() < whole_length_;
+  if (is_cut) layers += fmt::format(", the first {}", dimensions());
   return fmt::format("{} of at most {} tokens{}, {}", pooling, made_.max_sequence_length, layers,
-                     made_.normalize ? "length 1" : "any length");
+                     !made_.normalize              ? "any length"
+                     : is_cut && normalizes_whole_ ? "length 1 before they are cut"
+                                                   : "length 1");
 }
 
 std::vector<std::string> Encoder::prompt_names() const {
@@ -235,21 +239,22 @@ std::vector<float> Encoder::vectors_of(std::span<const finetune::Example> texts,
                                            .threads = context_.threads()});
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
-  const std::vector<float> whole =
-      dense_.apply(encode_texts(context_, {.model = model_,
-                                           .texts = encoded,
-                                           .batch = batch_,
-                                           .buffer = buffer_,
-                                           .communicator = *communicator,
-                                           .left_out = left_out_of(prompt),
-                                           .encoded = encoded_}));
+  std::vector<float> whole = dense_.apply(encode_texts(context_, {.model = model_,
+                                                                  .texts = encoded,
+                                                                  .batch = batch_,
+                                                                  .buffer = buffer_,
+                                                                  .communicator = *communicator,
+                                                                  .left_out = left_out_of(prompt),
+                                                                  .encoded = encoded_}));
   require_finite(whole);
   const auto kept = static_cast<size_t>(dimensions());
   std::vector<float> all(texts.size() * kept);
   for (size_t i = 0; i < texts.size(); ++i) {
-    float* vector = all.data() + i * kept;
-    std::copy_n(whole.data() + i * static_cast<size_t>(whole_length_), kept, vector);
-    if (made_.normalize) to_unit_length(vector, dimensions(), vector);
+    float *vector = whole.data() + i * static_cast<size_t>(whole_length_),
+          *part = all.data() + i * kept;
+    if (made_.normalize && normalizes_whole_) to_unit_length(vector, whole_length_, vector);
+    std::copy_n(vector, kept, part);
+    if (made_.normalize && !normalizes_whole_) to_unit_length(part, dimensions(), part);
   }
   return all;
 }

@@ -69,7 +69,8 @@ struct EncoderOptions {
   std::optional<int64_t> max_sequence_length;
   std::optional<std::vector<formats::SentencePooling>> pooling;
   std::optional<bool> normalize;
-  // The first numbers of each vector, which are then normalized.
+  // The first numbers of each vector, which are then normalized. Absent: the folder's number. They
+  // are cut off a normalized vector, as sentence-transformers does it, unless `normalize` is given.
   std::optional<int64_t> dimensions;
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
@@ -142,6 +143,7 @@ class Encoder {
   training::ModelDescription description_;
   formats::SentenceFiles made_;  // the settings in use, with their number of dimensions
   int64_t whole_length_;
+  bool normalizes_whole_ = true;
   std::string prompt_;
   int64_t batch_;
   std::function<void(int64_t texts)> encoded_;

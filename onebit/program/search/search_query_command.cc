@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "onebit/apps/embed/example_reader.h"
+#include "onebit/data/text/utf8.h"
 #include "onebit/ground/base/json.h"
 #include "onebit/ground/base/log.h"
 #include "onebit/ground/base/printable.h"
@@ -101,6 +102,8 @@ int run(const Arguments& given) {
   if (given.query.empty() == given.input.empty()) {
     throw commands::UsageError("give a query, or a file of queries with --input");
   }
+  require(!text::first_invalid_utf8(given.query), "the query is not UTF-8: {}",
+          printable(given.query));
   const Index index(given.index);
   const Path model = given.model.value_or(index.description().model);
   require(training::model_folder_in(model).has_value(),

@@ -45,7 +45,7 @@ KindForm form_of(ErrorKind kind) {
 }
 
 bool is_openai_form(std::string_view path) {
-  return path.starts_with("/v1/") || path == "/embeddings";
+  return path.starts_with("/v1/") || path.starts_with("/v2/") || path == "/embeddings";
 }
 
 }  // namespace

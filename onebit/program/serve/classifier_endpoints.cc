@@ -12,7 +12,8 @@ namespace onebit::serve {
 namespace {
 
 constexpr std::array<std::string_view, 1> kPredictPaths = {"/predict"};
-constexpr std::array<std::string_view, 3> kRerankerPaths = {"/predict", "/rerank", "/v1/rerank"};
+constexpr std::array<std::string_view, 4> kRerankerPaths = {"/predict", "/rerank", "/v1/rerank",
+                                                            "/v2/rerank"};
 
 classify::ClassifierOptions predictor_options(const EndpointOptions& options) {
   return {.max_sequence_length = options.max_sequence_length,
@@ -64,7 +65,7 @@ class ClassifierEndpoints : public Endpoints {
   std::string answer(std::string_view path, const HttpRequest& request, const RequestBody& body,
                      CallFigures& figures) override {
     if (path == "/predict") return predict(request, body, figures);
-    const bool is_cohere = path == "/v1/rerank" || body.find("documents") != nullptr;
+    const bool is_cohere = path != "/rerank" || body.find("documents") != nullptr;
     return rerank(request, body, is_cohere, figures);
   }
 

@@ -163,9 +163,10 @@ class EmbeddingEndpoints : public Endpoints {
     const auto found = std::find_if(settings.prompts.begin(), settings.prompts.end(),
                                     [&](const auto& prompt) { return prompt.first == name; });
     if (found == settings.prompts.end()) {
+      const std::vector<std::string> names = encoder_.prompt_names();
       throw ApiError(ErrorKind::kValidation,
-                     fmt::format("the model has no prompt \"{}\"; it has: {}", name,
-                                 listed(encoder_.prompt_names())));
+                     fmt::format("the model has no prompt \"{}\"; it has {}", name,
+                                 names.empty() ? "none" : "these: " + listed(names)));
     }
     return found->second;
   }

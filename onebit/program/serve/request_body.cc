@@ -162,7 +162,10 @@ std::vector<std::string> RequestBody::texts(const std::string& key, int64_t most
   if (!value.is_array()) refuse(key, "a list of texts");
   check_count(key, value.size(), most);
   std::vector<std::string> texts;
-  for (const Json& item : value) texts.push_back(text_of(key, item));
+  for (const Json& item : value) {
+    const bool is_document = item.is_object() && item.contains("text");
+    texts.push_back(text_of(key, is_document ? item["text"] : item));
+  }
   return texts;
 }
 

@@ -16,24 +16,29 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kGetPaths = {"/",        "/info",      "/health", "/ping",
                                                        "/metrics", "/v1/models", "/models"};
-constexpr std::array<std::string_view, 14> kPostPaths = {
+constexpr std::array<std::string_view, 15> kPostPaths = {
     "/",           "/embed",   "/embed_all", "/similarity", "/v1/embeddings",
-    "/embeddings", "/predict", "/rerank",    "/v1/rerank",  "/tag",
-    "/answer",     "/fill",    "/tokenize",  "/decode"};
+    "/embeddings", "/predict", "/rerank",    "/v1/rerank",  "/v2/rerank",
+    "/tag",        "/answer",  "/fill",      "/tokenize",   "/decode"};
+constexpr std::string_view kModelPath = "/v1/models/";  // and a model's name
 
 template <typename Paths>
 bool is_among(const Paths& paths, std::string_view path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
+bool is_read(std::string_view path) {
+  return is_among(kGetPaths, path) || path.starts_with(kModelPath);
+}
+
 bool may_ask(std::string_view path, std::string_view method) {
   if (method == "POST") return is_among(kPostPaths, path);
-  return (method == "GET" || method == "HEAD") && is_among(kGetPaths, path);
+  return (method == "GET" || method == "HEAD") && is_read(path);
 }
 
 // "GET, HEAD". Empty: there is no such path.
 std::string methods_of(std::string_view path) {
-  std::string methods = is_among(kGetPaths, path) ? "GET, HEAD" : "";
+  std::string methods = is_read(path) ? "GET, HEAD" : "";
   if (is_among(kPostPaths, path)) methods += methods.empty() ? "POST" : ", POST";
   return methods;
 }
@@ -193,6 +198,24 @@ void Service::check_key(const HttpRequest& request) const {
   }
 }
 
+namespace {
+
+// A model as OpenAI lists it.
+Json listing(const ServedModel& model) {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", "onebit"},
+          {"kind", model.endpoints->kind()}};
+}
+
+ApiError not_served(std::string_view name, const std::vector<std::string>& names) {
+  return {ErrorKind::kNotFound,
+          fmt::format("the model \"{}\" is not served; there is: {}", name, listed(names))};
+}
+
+}  // namespace
+
 Json Service::info() const {
   const auto info_of = [&](const ServedModel& model) {
     const EndpointOptions& limits = options_.endpoints;
@@ -221,14 +244,17 @@ Json Service::info() const {
 
 Json Service::models() const {
   Json data = Json::array();
-  for (const ServedModel& model : models_) {
-    data.push_back({{"id", model.name},
-                    {"object", "model"},
-                    {"created", 0},
-                    {"owned_by", "onebit"},
-                    {"kind", model.endpoints->kind()}});
-  }
+  for (const ServedModel& model : models_) data.push_back(listing(model));
   return {{"object", "list"}, {"data", std::move(data)}};
+}
+
+Json Service::model(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const ServedModel& model : models_) {
+    if (model.name == name) return listing(model);
+    names.push_back(model.name);
+  }
+  throw not_served(name, names);
 }
 
 // Models have names that only those who have the key may read.
@@ -245,6 +271,7 @@ std::string Service::answer_get(const std::string& path) const {
     if (stops_) throw ApiError(ErrorKind::kUnhealthy, "the server is about to end");
     return "";
   }
+  if (path.starts_with(kModelPath)) return json_text(model(path.substr(kModelPath.size())));
   return json_text(path == "/info" ? info() : models());
 }
 
@@ -264,10 +291,7 @@ ServedModel& Service::model_for(const HttpRequest& request, const RequestBody& b
                                                     "does not answer {}",
                                                     name, model.endpoints->kind(), request.path));
   }
-  if (!name.empty()) {
-    throw ApiError(ErrorKind::kNotFound, fmt::format("the model \"{}\" is not served; there is: {}",
-                                                     name, listed(names)));
-  }
+  if (!name.empty()) throw not_served(name, names);
   throw ApiError(ErrorKind::kBackend,
                  fmt::format("no model that is served answers {}: {} is of kind "
                              "\"{}\"",

@@ -67,6 +67,8 @@ class Service {
   void check_key(const HttpRequest& request) const;
   Json info() const;
   Json models() const;
+  // Error: there is no model of this name.
+  Json model(std::string_view name) const;
   void fill_reply(Call& call, HttpReply& reply);
   int64_t requests() const;
 
