@@ -14,6 +14,10 @@ TEST(FineTunedClassifier, AShortModelUsesItsOwnLength) {
   description.config.max_positions = 64;
   EXPECT_EQ(sequence_length({}, kUsualLength, description, "model"), 64);
   EXPECT_EQ(sequence_length({}, 32, description, "model"), 32);
+  description.tokenizer_limit = 7;
+  EXPECT_EQ(sequence_length({}, kUsualLength, description, "model"), 7);
+  EXPECT_EQ(sequence_length(64, kUsualLength, description, "model"), 64);
+  description.tokenizer_limit = 1'000'000'000;
   EXPECT_EQ(sequence_length(64, kUsualLength, description, "model"), 64);
   EXPECT_THAT(message_of([&] { sequence_length(65, kUsualLength, description, "model"); }),
               testing::HasSubstr("a sequence length of 65 was requested, model has 64 positions"));

@@ -82,7 +82,7 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
 int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
                         const training::ModelDescription& description, const Path& path) {
   const int64_t positions = description.config.max_positions;
-  if (!chosen) return std::min(usual, positions);
+  if (!chosen) return std::min({usual, positions, description.tokenizer_limit.value_or(positions)});
   require(*chosen <= positions, "a sequence length of {} was requested, {} has {} positions",
           *chosen, path.string(), positions);
   return *chosen;

@@ -41,8 +41,8 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
 
 // The tokens of a sequence if nobody chooses.
 inline constexpr int64_t kUsualLength = 128;
-// The chosen length, or the usual one, or the positions of a model with fewer. Error: the model at
-// `path` has fewer positions than were chosen.
+// The chosen length. If nobody chooses, the usual one, or what tokenizer or positions of the model
+// allow, if that is less. Error: the model at `path` has fewer positions than were chosen.
 int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
                         const training::ModelDescription& description, const Path& path);
 

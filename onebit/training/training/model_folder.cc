@@ -166,6 +166,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_parts(
               folder.vocabulary, vocabulary_in(model_folder).string())),
           .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
+          .tokenizer_limit = folder.tokenizer->model_max_length,
           .classifier = {.labels = std::move(labels),
                          .problem_type = folder.config.problem_type,
                          .dropout = folder.config.classifier_dropout,

@@ -39,6 +39,7 @@ struct ModelDescription {
   std::string architecture;  // transformers' class of a BERT, such as "BertForPreTraining"
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
+  std::optional<int64_t> tokenizer_limit = {};  // "model_max_length". Only read
   ClassifierDescription classifier = {};
   // Whether a question-answering model was trained on questions without an answer (SQuAD 2.0).
   // Absent: the folder does not say. Written only for that architecture.
