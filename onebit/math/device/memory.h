@@ -16,9 +16,6 @@ std::byte* allocate(Device device, int64_t size_bytes);
 // `size_bytes` must be the size passed to allocate().
 void release(Device device, std::byte* data, int64_t size_bytes) noexcept;
 void fill_zero(Device device, void* data, int64_t size_bytes);
-// The contents are no longer needed. Whole pages of a CPU's memory go back to the system until they
-// are written again. Reading them before that gives anything.
-void forget(Device device, void* data, int64_t size_bytes);
 // Copies between any two devices. It returns when the copy has completed.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
 

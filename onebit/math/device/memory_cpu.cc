@@ -1,6 +1,3 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -55,16 +52,6 @@ void fill_zero(Device device, void* data, int64_t size_bytes) {
   } else {
     cuda_fill_zero(device.index, data, size_bytes);
   }
-}
-
-void forget(Device device, void* data, int64_t size_bytes) {
-  if (!device.is_cpu()) return;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t end = (begin + static_cast<uintptr_t>(size_bytes)) / page * page;
-  // A failure costs memory and changes no result.
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes) {
