@@ -101,9 +101,10 @@ void require_order(const std::vector<Module>& modules, const Path& place) {
 // Each layer reads what the one before it makes.
 void add_dense(const Path& folder, SentenceFiles& files) {
   DenseModule module = read_dense(folder);
-  require(files.dense.empty() || files.dense.back().outputs == module.inputs,
+  const int64_t made = files.dense.empty() ? module.inputs : files.dense.back().outputs;
+  require(made == module.inputs,
           "{}: reads vectors of {} numbers, and the Dense before it makes vectors of {}",
-          folder.string(), module.inputs, files.dense.back().outputs);
+          folder.string(), module.inputs, made);
   files.dense.push_back(std::move(module));
 }
 
