@@ -61,10 +61,8 @@ enum BlockFlag : uint8_t {
 //   v = variance + a g^2,   normalized = g / (sqrt(v) + epsilon),   variance = v S / (S + a Q)
 // where Q, and v in the last formula, have the squares of spikes as far as kSpikeShare allows. The
 // energy so far (below) may say that the sum of the variance will more than double when the energy
-// of
-// all ranks arrives. Then the first v has (growth - 1) variance instead of variance. The numbers
-// that
-// are sent with the gradient are accumulated:
+// of all ranks arrives. Then the first v has (growth - 1) variance instead of variance. The numbers
+// that are sent with the gradient are accumulated:
 //   energy += Q / (ratio S)                   per sub-block: the size of g^2 relative to variance
 //   sketch += (sum of +-g) / sqrt(sum of S)   per block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)

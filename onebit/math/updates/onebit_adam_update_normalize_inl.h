@@ -108,23 +108,38 @@ inline auto is_spike(Vector gradient, Vector variance, Vector least) {
   return hn::Gt(hn::Mul(gradient, gradient), hn::Mul(least, variance));
 }
 
+// The signs of the sketch, for a pass over a sub-block in the order of its entries.
+class SketchSigns {
+ public:
+  SketchSigns(uint64_t key, uint64_t first_group) : key_(key), first_group_(first_group) {}
+
+  // Returns the lanes of `gradient`, entry i of the sub-block and those after it, with their signs.
+  template <class Step>
+  Vector apply(Vector gradient, int64_t i, Step step) {
+    if (i % 32 == 0) bits_ = noise_signs(key_, first_group_ + static_cast<uint64_t>(i / 32));
+    const auto minus = lanes_of_bits(bits_ >> (i % 32), step);
+    return hn::IfThenElse(minus, hn::Neg(gradient), gradient);
+  }
+
+ private:
+  uint64_t key_, first_group_;
+  uint32_t bits_ = 0;
+};
+
 // Several ranks also need the sketch, and whether an entry has a spike.
 template <bool kSeveral>
 SubBlockSums sum_sub_block(const float* gradients, const float* variances, int64_t count,
-                           double least_spike, uint64_t key, uint64_t first_group) {
+                           double least_spike, SketchSigns signs) {
   Vector square = zero(), variance = zero(), signed_sum = zero();
   const Vector least = constant(least_spike);
   auto spikes = hn::Ne(zero(), zero());
-  uint32_t signs = 0;
   for_lanes(count, [&](int64_t i, auto step) {
     const Vector gradient = load(gradients + i, step), before = load(variances + i, step);
     square = hn::MulAdd(gradient, gradient, square);
     variance = hn::Add(variance, before);
     if constexpr (kSeveral) {
       spikes = hn::Or(spikes, is_spike(gradient, before, least));
-      if (i % 32 == 0) signs = noise_signs(key, first_group + static_cast<uint64_t>(i / 32));
-      const auto minus = lanes_of_bits(signs >> (i % 32), step);
-      signed_sum = hn::Add(signed_sum, hn::IfThenElse(minus, hn::Neg(gradient), gradient));
+      signed_sum = hn::Add(signed_sum, signs.apply(gradient, i, step));
     }
   });
   return {total(square), total(variance), total(signed_sum), !hn::AllFalse(F32(), spikes)};
@@ -138,19 +153,27 @@ struct SpikeSums {
 };
 
 inline SpikeSums sum_apart(const float* gradients, const float* variances, int64_t count,
-                           double least_spike, uint64_t key, uint64_t first_group) {
+                           double least_spike, SketchSigns signs) {
   SpikeSums sums;
-  const float least = static_cast<float>(least_spike);
-  for (int64_t i = 0; i < count; ++i) {
-    const float gradient = gradients[i], square = gradient * gradient;
-    const uint32_t signs = noise_signs(key, first_group + static_cast<uint64_t>(i / 32));
-    const double with_sign = (signs >> (i % 32) & 1u) != 0 ? -double{gradient} : double{gradient};
-    const bool spike = square > least * variances[i];
-    if (variances[i] > 0) ++sums.moving;
-    if (spike) ++sums.spikes;
-    (spike ? sums.square : sums.other_square) += double{square};
-    (spike ? sums.signed_sum : sums.other_signed_sum) += with_sign;
-  }
+  Vector square = zero(), signed_sum = zero(), other_square = zero(), other_signed_sum = zero();
+  const Vector least = constant(least_spike);
+  for_lanes(count, [&](int64_t i, auto step) {
+    const Vector gradient = load(gradients + i, step), before = load(variances + i, step);
+    const auto spike = is_spike(gradient, before, least);
+    const Vector with_sign = signs.apply(gradient, i, step);
+    const Vector others = hn::IfThenZeroElse(spike, gradient);
+    const Vector spiking = hn::IfThenElseZero(spike, gradient);
+    square = hn::MulAdd(spiking, spiking, square);
+    other_square = hn::MulAdd(others, others, other_square);
+    signed_sum = hn::Add(signed_sum, hn::IfThenElseZero(spike, with_sign));
+    other_signed_sum = hn::Add(other_signed_sum, hn::IfThenZeroElse(spike, with_sign));
+    sums.spikes += static_cast<int64_t>(hn::CountTrue(F32(), spike));
+    sums.moving += static_cast<int64_t>(hn::CountTrue(F32(), hn::Gt(before, zero())));
+  });
+  sums.square = total(square);
+  sums.signed_sum = total(signed_sum);
+  sums.other_square = total(other_square);
+  sums.other_signed_sum = total(other_signed_sum);
   return sums;
 }
 
@@ -212,13 +235,17 @@ inline double least_spike_of(const OnebitNormalize& args, double ratio) {
   return ratio * std::max(kLeastSpike, 1 / (1 - args.beta2));
 }
 
+inline SketchSigns signs_of(const OnebitNormalize& args, int64_t at) {
+  return {args.sketch_key, static_cast<uint64_t>((at + args.sketch_shift) / 32)};
+}
+
 // Cuts the squares of a sub-block's spikes to what may count.
 inline Spikes cut_spikes(const OnebitNormalize& args, int64_t at, int64_t count,
                          const float* gradients, double ratio, SubBlockSums& sums) {
   const double least_spike = least_spike_of(args, ratio);
   const SpikeSums apart =
-      sum_apart(gradients, args.variance.data<float>() + at, count, least_spike, args.sketch_key,
-                static_cast<uint64_t>((at + args.sketch_shift) / 32));
+      sum_apart(gradients, args.variance.data<float>() + at, count, least_spike,
+                signs_of(args, at));
   if (2 * apart.spikes > apart.moving) return {least_spike, 1};
   const double counted =
       std::min(1.0, kSpikeShare * ratio * sums.variance / ((1 - args.beta2) * apart.square));
@@ -236,12 +263,10 @@ inline BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t e
     const int64_t count = std::min(kSubBlockElements, end - at);
     const float* gradients = gradient.values + (at - begin);
     const float* variances = args.variance.data<float>() + at;
-    const auto group = static_cast<uint64_t>((at + args.sketch_shift) / 32);
     const int64_t index = (at - begin) / kSubBlockElements;
     SubBlockSums& one = sums.sub_block[index];
-    one = args.alone ? sum_sub_block<false>(gradients, variances, count, 0, 0, group)
-                     : sum_sub_block<true>(gradients, variances, count, least_spike,
-                                           args.sketch_key, group);
+    const auto sum = args.alone ? sum_sub_block<false> : sum_sub_block<true>;
+    one = sum(gradients, variances, count, least_spike, signs_of(args, at));
     sums.square += one.square;
     // Also false for NaN. A larger square would dominate the other variances.
     const double added = own_rate(args, at / kSubBlockElements) * one.square;
