@@ -17,11 +17,7 @@ class EmbeddingService : public ServiceTest {
   std::vector<float> encoded(const std::string& text, bool normalize = true,
                              const std::string& prompt = "") const {
     Context context = Context::cpu(1);
-    embed::EncoderOptions options;
-    options.normalize = normalize;
-    options.prompt = prompt;
-    embed::Encoder encoder(context, at("embed"), options);
-
+    embed::Encoder encoder(context, at("embed"), {.normalize = normalize, .prompt = prompt});
     return encoder.vectors({text});
   }
 };
