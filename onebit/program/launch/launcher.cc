@@ -17,10 +17,10 @@
 #include "onebit/program/launch/attempt.h"
 #include "onebit/program/launch/batch_fit.h"
 #include "onebit/program/launch/exit_status.h"
-#include "onebit/program/launch/fault_notes.h"
 #include "onebit/program/launch/known_checkpoint.h"
 #include "onebit/program/launch/launch_checks.h"
 #include "onebit/program/launch/rank_guard.h"
+#include "onebit/program/launch/restart_policy.h"
 #include "onebit/program/launch/start_command.h"
 
 namespace onebit::launch {

@@ -1,4 +1,4 @@
-#include "onebit/program/launch/fault_notes.h"
+#include "onebit/program/launch/restart_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
