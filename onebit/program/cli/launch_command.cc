@@ -25,7 +25,9 @@
 #include "onebit/program/launch/exported_variables.h"
 #include "onebit/program/launch/launcher.h"
 #include "onebit/training/commands/device_option.h"
+#include "onebit/training/commands/key_options.h"
 #include "onebit/training/commands/recipe_options.h"
+#include "onebit/training/training/session_config.h"
 
 extern char** environ;
 
@@ -43,7 +45,8 @@ struct Arguments {
   std::string pause = "1s", hang_timeout, phase_timeout = "10m", host_timeout = "10s",
               host_wait = "5m", end_timeout = "10m";
   std::vector<std::string> exports, command;
-  int threads = 0, min_hosts = 0, max_restarts = 3, checkpoint_copies = 0;
+  int threads = 0, min_hosts = 0, max_restarts = 3;
+  commands::Overrides overrides;  // of run.checkpoint_copies
   bool no_checks = false, dry_run = false;
 };
 
@@ -144,9 +147,8 @@ launch::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& 
 // The training command with the options that the launcher passes on to it.
 std::vector<std::string> words_of(const Arguments& given) {
   std::vector<std::string> words = given.command;
-  if (given.checkpoint_copies > 0) {
-    words.insert(words.end(),
-                 {commands::kCheckpointCopies, fmt::format("{}", given.checkpoint_copies)});
+  for (const std::string& change : given.overrides.options) {
+    words.insert(words.end(), {commands::kCheckpointCopies, change.substr(change.find('=') + 1)});
   }
   return words;
 }
@@ -234,12 +236,9 @@ void add_restarting(commands::Command command, Arguments& given) {
                   "Continue with this many hosts when others do not answer, with the same batch "
                   "size (default: all)")
       .check(commands::at_least(1));
-  command
-      .add_option(
-          commands::kCheckpointCopies, given.checkpoint_copies,
-          "Number of hosts that keep each part of a checkpoint, if hosts have disks of their own: "
-          "with 2, a lost host loses no data (default: the recipe's run.checkpoint_copies)")
-      .check(commands::at_least(1));
+  const auto read = [](Keys& recipe) { training::read_session_config(recipe); };
+  const commands::KeyOptions keys(command, read, given.overrides);
+  keys.add(commands::kCheckpointCopies, "run.checkpoint_copies");
   add_duration("--restart-pause", given.pause,
                "Pause before the first restart. Later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,
