@@ -8,11 +8,11 @@ COLOURS = {"dense16": "", "onebit": "#d55e00",
            "onebit-clip": "#e69f00", "onebit-two": "#009e73", "ddp": "#3584c4", "ddp-fp16": "#56b4e9"}
 NAMES = {"dense16": "16 bits", "onebit": "1 bit", "onebit-clip": "1 bit, clipped",
          "onebit-two": "1 bit, two levels", "ddp": "PyTorch DDP", "ddp-fp16": "PyTorch DDP, fp16 hook"}
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 340, 48, 20, 38, 36
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 600, 330, 48, 12, 64, 36  # narrow, for phones
 ROW = 22  # of the legend
-STYLE = ("<style>text{font-family:system-ui,sans-serif;font-size:15px;fill:#1f2328}.page{fill:#fff}"
-         ".grid{stroke:#d1d9e0}.mark{stroke:#1f2328;stroke-width:2}.dot{fill:#1f2328}"
-         ".small{font-size:13px}@media(prefers-color-scheme:dark){text,.dot{fill:#e6edf3}.page{fill:#0d1117}"
+STYLE = ("<style>text{font-family:system-ui,sans-serif;font-size:16px;fill:#1f2328}.page{fill:#fff}"
+         ".grid{stroke:#d1d9e0}.mark{stroke:#1f2328;stroke-width:3}.dot{fill:#1f2328}"
+         ".small{font-size:14px}.bold{font-weight:600}@media(prefers-color-scheme:dark){text,.dot{fill:#e6edf3}.page{fill:#0d1117}"
          ".grid{stroke:#3d444d}.mark{stroke:#e6edf3}}</style>")
 
 
@@ -34,7 +34,7 @@ def words_of(rate):
 
 def picture(points, title, colours=COLOURS, names=NAMES):
     """`points`: {(mode, ranks): [(name of the rate, position from 0 to 1, samples per second)]}.
-    A mode without a colour has the ink's."""
+    A mode without a colour has the ink's. The part of the title after ": " is its second line."""
     rates = [rate for line in points.values() for _, _, rate in line]
     marks = ticks(min(rates), max(rates))
     low, high = math.log(marks[0]), math.log(marks[-1])
@@ -45,10 +45,13 @@ def picture(points, title, colours=COLOURS, names=NAMES):
         return f"{x:.1f}", f"{y:.1f}"
 
     height = HEIGHT + ROW * ((len(points) + 1) // 2) + 6
+    headline, _, line_below = title.partition(": ")
+    several = len({ranks for _, ranks in points}) > 1
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
              f'width="{WIDTH}" height="{height}" role="img"><title>{title}</title>{STYLE}'
              '<rect width="100%" height="100%" class="page"/>',
-             f'<text x="8" y="20" class="small">{title}</text>'
+             f'<text x="8" y="20" class="bold">{headline}</text>'
+             f'<text x="8" y="42" class="small">{line_below}</text>'
              f'<text x="8" y="{HEIGHT - 12}" class="small">bit/s</text>']
     for mark in marks:
         _, y = place(0, mark)
@@ -58,10 +61,10 @@ def picture(points, title, colours=COLOURS, names=NAMES):
     for name, at in sorted({(name, at) for line in points.values() for name, at, _ in line},
                            key=lambda entry: entry[1]):
         x, _ = place(at, marks[0])
-        if float(x) - 29 >= free_from:
+        if float(x) - 25 >= free_from:
             parts.append(f'<text x="{x}" y="{HEIGHT - 12}" text-anchor="middle" class="small">'
                          f"{words_of(name)}</text>")
-            free_from = float(x) + 29
+            free_from = float(x) + 25
     for row, ((mode, ranks), line) in enumerate(points.items()):
         dash = "" if ranks == 2 else f' stroke-dasharray="{ranks}"'
         colour = colours[mode]
@@ -69,8 +72,11 @@ def picture(points, title, colours=COLOURS, names=NAMES):
         fill = f'class="dot"{f" style={chr(34)}fill:{colour}{chr(34)}" if colour else ""}'
         places = [place(at, rate) for _, at, rate in sorted(line, key=lambda point: point[1])]
         parts.append(f'<polyline points="{" ".join(map(",".join, places))}" fill="none" {style}/>')
-        parts += [f'<circle cx="{x}" cy="{y_of}" r="3" {fill}/>' for x, y_of in places]
+        parts += [f'<circle cx="{x}" cy="{y_of}" r="{4 if len(places) > 1 else 6}" {fill}/>'
+                  for x, y_of in places]
         x, y = 12 + (WIDTH // 2) * (row % 2), HEIGHT + 6 + ROW * (row // 2)
-        parts.append(f'<line x1="{x}" x2="{x + 28}" y1="{y}" y2="{y}" {style}/>'
-                     f'<text x="{x + 36}" y="{y + 5}">{names[mode]}, {ranks} ranks</text>')
+        if len(places) > 1:
+            parts.append(f'<line x1="{x}" x2="{x + 28}" y1="{y}" y2="{y}" {style}/>')
+        parts.append(f'<circle cx="{x + 14}" cy="{y}" r="4" {fill}/><text x="{x + 36}" y="{y + 5}">'
+                     f'{names[mode]}{f", {ranks} ranks" if several else ""}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
