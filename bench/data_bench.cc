@@ -1,6 +1,6 @@
 // The rate at which text is prepared into a token store, and a store is read into batches.
 //   ONEBIT_BENCH_TEXT=folder ONEBIT_BENCH_VOCAB=vocab.txt data_bench
-// The folder contains plain text (for instance ../shared/data/books-train.tar.xz, unpacked).
+// The folder contains plain text.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>

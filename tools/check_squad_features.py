@@ -2,7 +2,7 @@
 """Compares onebit's windows, labels and answers with the published rules on whole SQuAD files.
 
     tools/check_squad_features.py --program build/onebit --model runs/squad \\
-        ../shared/data/xquad.en.json ../shared/data/policyqa-dev.json.gz
+        xquad.en.json policyqa-dev.json.gz
 
 The rules are squad_rules.py's with Hugging Face's `tokenizers`, and logits are the model's own.
 Exits with 1 on any mismatch. Differences where onebit corrects a defect of the published programs

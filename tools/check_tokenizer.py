@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares onebit's tokens and offsets with Hugging Face's `tokenizers`, line by line.
 
-    tools/check_tokenizer.py --program build/onebit --vocab vocab.txt ../shared/data
+    tools/check_tokenizer.py --program build/onebit --vocab vocab.txt texts/
     tools/make_tokenizer_folders.py --text text.txt --output folders/
-    tools/check_tokenizer.py --program build/onebit --folders folders/* --lines 100000 ../shared/data
+    tools/check_tokenizer.py --program build/onebit --folders folders/* --lines 100000 texts/
 
 Inputs are text files, .json and .jsonl files (every string in them), .gz and .xz of these, .tar.xz
 archives, and folders of all these. The Unicode vectors and random text are always compared. The

@@ -3,9 +3,9 @@
 
 Usage: count_tests.py BUILD_FOLDER...
 
-Reads the reports test-results/*.xml (of ctest --output-junit and pytest --junitxml) for every test
-that ran, and the GoogleTest results beside them for its cases. Lists failed and skipped cases, then prints one line:
-N passed, N failed, N skipped. Exits with 1 if a case failed or none passed.
+Reads the reports test-results/*.xml (of ctest --output-junit and pytest --junitxml), which name every
+test that ran. GoogleTest's results beside them name the cases of a test. Lists failed and skipped cases, then prints
+one line: N passed, N failed, N skipped. Exits with 1 if a case failed or none passed.
 """
 import json
 import sys

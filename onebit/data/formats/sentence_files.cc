@@ -286,8 +286,8 @@ void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_
     write_dense(folder / folders[i + 1], files.dense[i]);
   }
   if (files.normalize) {
-    // sentence-transformers requires the folder even of a module without settings, and programs
-    // that copy only files leave out an empty one.
+    // sentence-transformers requires a folder for each module. Programs that copy only files would
+    // leave out an empty one, so this one gets a file.
     add(kNormalize, folders.back());
     write_json(folder / folders.back() / "config.json", Json::object());
   }

@@ -1,5 +1,5 @@
 // The components of a tokenizer.json: normalizer, pre_tokenizer, post_processor, decoder. Each is
-// an object with a type, or a Sequence of such.
+// an object with a type, or a Sequence of objects.
 #pragma once
 
 #include <cstddef>

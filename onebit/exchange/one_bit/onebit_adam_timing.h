@@ -15,7 +15,7 @@ struct OneBitAdamTiming {
   double step_seconds = 0;    // after all have arrived
 };
 
-// Measures on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().
+// Measures on buffers with a multiple of 16 `elements`. steady_seconds() times each pass.
 // `exchanging` is the context of the thread that exchanges buckets, `computing` the context of the
 // step. Both are on the same device.
 OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,

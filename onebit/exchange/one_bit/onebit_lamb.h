@@ -23,7 +23,7 @@ struct OneBitLambOptions {
   ExchangeOptions exchange;
 };
 
-// How the values of 1-bit LAMB move.
+// Moves values by the rule of 1-bit LAMB.
 class OneBitLambValues final : public ValueRule {
  public:
   OneBitLambValues(const LambOptions& options, const ParameterTable& table,

@@ -54,8 +54,8 @@ class Confusion {
   int64_t classes() const { return static_cast<int64_t>(by_class_.size()); }
   // Examples of class `truth` that were predicted as `predicted`.
   int64_t count(int64_t truth, int64_t predicted) const;
-  // The most frequent pairs of different classes, at most `most`, the first ones first where their
-  // numbers are equal.
+  // At most `most` pairs of different classes, the most frequent ones first. Pairs of equal
+  // frequency are sorted by (truth, predicted).
   std::vector<Pair> largest_errors(size_t most) const;
 
   double accuracy() const;

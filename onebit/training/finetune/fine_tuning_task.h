@@ -45,7 +45,7 @@ class DataIdentity {
 };
 
 // `Config` is a FineTuningConfig (fine_tuning_config.h). `Model` has the plan() of the classes in
-// onebit/model.
+// onebit/math/model.
 template <typename Config, typename Model>
 class FineTuningTask : public training::Task {
  public:

@@ -56,7 +56,7 @@ def config_of(args: Any, config: Any, config_params: Any) -> Any:
 
 def batch_sizes(config: dict[str, Any], ranks: int) -> tuple[int, int, int]:
     """Returns the batch of all ranks, the micro-batch of a rank and the number of micro-batches of
-    a step, of which the config has at least one. Error: they do not fit each other."""
+    a step. The config has at least one of the three. Error: they do not fit each other."""
     sizes: list[Any] = [config.get(name) for name in _BATCH_KEYS]
     train, micro, passes = sizes
     for name, value in zip(_BATCH_KEYS, sizes):
