@@ -68,6 +68,28 @@ TEST(Draw, ShowsLinesPhasesAndLastValues) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
+TEST(Draw, NamesAPhaseInItsMiddle) {
+  const Chart chart = {.title = "a",
+                       .unit = "",
+                       .lines = {{.name = "a", .points = {{0, 1}, {100, 2}}}},
+                       .phases = {{"warmup", 0, 49}, {"compressed", 50, 100}}};
+  // The plane is 628 wide and begins at 80.
+  EXPECT_THAT(draw(chart), HasSubstr("text-anchor=\"middle\" x=\"237.0\" y=\"18\">warmup<"));
+  EXPECT_THAT(draw(chart), HasSubstr("text-anchor=\"middle\" x=\"551.0\" y=\"18\">compressed<"));
+}
+
+TEST(Draw, HasRoundTicksWithinAPowerOfTen) {
+  const Chart chart = {.title = "a",
+                       .unit = "B",
+                       .lines = {{.name = "a", .points = {{0, 194e3}, {100, 6.02e6}}}},
+                       .logarithmic = true};
+  const std::string text = draw(chart);
+  for (const char* tick : {">200 kB<", ">500 kB<", ">1.00 MB<", ">2.00 MB<", ">5.00 MB<"}) {
+    EXPECT_THAT(text, HasSubstr(tick));
+  }
+  EXPECT_THAT(text, Not(HasSubstr(">4.00 MB<")));
+}
+
 TEST(Draw, IsEmptyWithoutAFinitePoint) {
   EXPECT_EQ(draw({.title = "Loss", .unit = "", .lines = {{.name = "a", .points = {{1, NAN}}}}}),
             "");

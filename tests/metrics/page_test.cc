@@ -36,7 +36,7 @@ TEST(HtmlPage, ShowsARunAndNeedsNothingElse) {
   EXPECT_THAT(page, HasSubstr("width=device-width"));
   EXPECT_THAT(page, HasSubstr("<h3>MLM loss</h3>"));
   EXPECT_THAT(page, HasSubstr("<td>&lt;2 layers&gt;</td>"));
-  EXPECT_THAT(page, HasSubstr("<th>held_out.mlm_loss</th><td>2.5000</td>"));
+  EXPECT_THAT(page, HasSubstr("<th>MLM loss, held out</th><td>2.5000</td>"));
   EXPECT_THAT(page, HasSubstr("{&quot;run&quot;"));
   EXPECT_THAT(page, HasSubstr("No problems found"));
   for (const char* outside : {"http:", "https:", "<script", "<link", "src=", "@import", "url("}) {
@@ -61,7 +61,7 @@ TEST(HtmlPage, DistinguishesHeldOutSets) {
   run.evaluations["held_out.books.mlm_loss"] = {{3, 1.25}};
   const std::string page = html_page({run});
   EXPECT_THAT(page, HasSubstr("held out, books"));
-  EXPECT_THAT(page, HasSubstr("<th>held_out.books.mlm_loss</th><td>1.2500</td>"));
+  EXPECT_THAT(page, HasSubstr("<th>MLM loss, held out, books</th><td>1.2500</td>"));
 }
 
 TEST(HtmlPage, DrawsWhatATaskMeasuresUnderAnyName) {

@@ -72,6 +72,14 @@ class Axes {
       powers.push_back(std::pow(10.0, power));
     }
     if (powers.size() >= 2) return powers;
+    std::vector<double> round;
+    for (double power = std::floor(y_.low); power <= y_.high; ++power) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        const double value = factor * std::pow(10.0, power), at = scaled(value);
+        if (at >= y_.low && at <= y_.high) round.push_back(value);
+      }
+    }
+    if (round.size() >= 3) return round;
     return ticks(std::pow(10.0, y_.low), std::pow(10.0, y_.high));
   }
 
@@ -109,9 +117,10 @@ std::string phase_bands(const Chart& chart, const Axes& axes) {
       text += fmt::format(R"(<rect class="band" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>)",
                           begin, kTop, std::max(end - begin, 0.0), kHeight - kTop - kBottom);
     }
+    // In the middle, so that a name that is wider than its phase on a phone touches no other.
     if (end - begin > 60) {
-      text += fmt::format(R"(<text class="phase" x="{:.1f}" y="{}">{}</text>)", begin + 4, kTop - 8,
-                          escape_html(phase.name));
+      text += fmt::format(R"(<text class="phase" text-anchor="middle" x="{:.1f}" y="{}">{}</text>)",
+                          (begin + end) / 2, kTop - 8, escape_html(phase.name));
     }
   }
   return text;

@@ -85,6 +85,22 @@ std::string bare(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }
 
+// "mlm_loss" -> "MLM loss".
+std::string title_of(const std::string& name) {
+  std::string title = name;
+  std::replace(title.begin(), title.end(), '_', ' ');
+  for (const char* word : {"mlm", "nsp"}) {
+    if (title.starts_with(word)) {
+      for (size_t i = 0; i < 3; ++i) title[i] = static_cast<char>(title[i] - 'a' + 'A');
+      return title;
+    }
+  }
+  if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') {
+    title[0] = static_cast<char>(title[0] - 'a' + 'A');
+  }
+  return title;
+}
+
 // "held out" of "held_out.mlm_loss", "held out, books" of "held_out.books.mlm_loss".
 std::string held_out_name(const std::string& key) {
   const std::string data = data_of(key);
@@ -119,22 +135,6 @@ class Charts {
     return runs_.size() == 1 ? what : run.name + ", " + what;
   }
   int colour(size_t run) const { return static_cast<int>(run) % kColours; }
-
-  // "mlm_loss" -> "MLM loss".
-  static std::string title_of(const std::string& name) {
-    std::string title = name;
-    std::replace(title.begin(), title.end(), '_', ' ');
-    for (const char* word : {"mlm", "nsp"}) {
-      if (title.starts_with(word)) {
-        for (size_t i = 0; i < 3; ++i) title[i] = static_cast<char>(title[i] - 'a' + 'A');
-        return title;
-      }
-    }
-    if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') {
-      title[0] = static_cast<char>(title[0] - 'a' + 'A');
-    }
-    return title;
-  }
 
   // Losses and scores that the task measures, in training or on held-out data.
   std::set<std::string> task_metrics() const {
@@ -281,7 +281,8 @@ std::vector<std::pair<std::string, std::string>> figures(const RunHistory& run) 
       {"bytes sent per rank", human_bytes(total(run, log_line::kWireBytes))},
       {"a 16-bit all-reduce would send", human_bytes(total(run, log_line::kWireBytesDense16))}};
   for (const auto& [key, series] : run.evaluations) {
-    rows.emplace_back(key, fmt::format("{:.4f}", last_finite(series)));
+    rows.emplace_back(title_of(bare(key)) + ", " + held_out_name(key),
+                      fmt::format("{:.4f}", last_finite(series)));
   }
   return rows;
 }
