@@ -118,11 +118,11 @@ int run(Arguments& given) {
 
 void add_classify_train(commands::Command classify, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command =
-      classify.add_subcommand("train",
-                              "Fine-tune a BERT on labelled texts, under mpirun data parallel on "
-                              "all ranks. Leaves in --output the best model by the recipe's metric "
-                              "as a Hugging Face folder, and its scores on --dev");
+  const commands::Command command = classify.add_subcommand(
+      "train",
+      "Fine-tune an encoder on labelled texts, data parallel on the ranks of onebit launch, mpirun "
+      "or srun. Leaves in --output the best model by the recipe's metric "
+      "as a Hugging Face folder, and its scores on --dev");
   commands::add_pretrained_model_option(command, given->model);
   const commands::Option train = command.add_option(
       "--train", given->train,

@@ -95,7 +95,8 @@ void add_embed_train(commands::Command embed, commands::Action& chosen) {
   auto given = std::make_shared<finetune::FineTuningArguments>();
   const commands::Command command = embed.add_subcommand(
       "train",
-      "Fine-tune a BERT on texts that belong together, under mpirun data parallel on all ranks. "
+      "Fine-tune an encoder on texts that belong together, data parallel on the ranks of onebit "
+      "launch, mpirun or srun. "
       "Leaves in --output the best model by the recipe's metric as a folder that "
       "sentence-transformers opens, and its scores on --dev");
   finetune::add_fine_tuning_options(

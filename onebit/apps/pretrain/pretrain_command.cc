@@ -29,8 +29,10 @@ int run(const Arguments& given) {
 
 void add_pretrain(commands::Command program, commands::Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  const commands::Command command = program.add_subcommand(
-      "pretrain", "Pre-train a BERT encoder, under mpirun data parallel on all ranks");
+  const commands::Command command =
+      program.add_subcommand("pretrain",
+                             "Pre-train an encoder such as BERT, data parallel on the ranks of "
+                             "onebit launch, mpirun or srun");
   command
       .add_option("--data,-d", given->data,
                   "Store to train on. Give several with folder=weight to mix them by weight")

@@ -51,7 +51,8 @@ void add_squad_train(commands::Command squad, commands::Action& chosen) {
   auto given = std::make_shared<finetune::FineTuningArguments>();
   const commands::Command command = squad.add_subcommand(
       "train",
-      "Fine-tune a BERT on questions, under mpirun data parallel on all ranks. Leaves in --output "
+      "Fine-tune an encoder on questions, data parallel on the ranks of onebit launch, mpirun or "
+      "srun. Leaves in --output "
       "the best model by F1 as a Hugging Face folder, and its answers to --dev");
   finetune::add_fine_tuning_options(
       command, *given, fmt::format("SQuAD file (JSON, {})", commands::kPlainOrPacked),

@@ -87,11 +87,11 @@ void report_reading(const Tagger& predictor, const std::string& source, int64_t 
 
 void add_tag_train(commands::Command tag, commands::Action& chosen) {
   auto given = std::make_shared<finetune::FineTuningArguments>();
-  const commands::Command command =
-      tag.add_subcommand("train",
-                         "Fine-tune a BERT on tagged sentences, under mpirun data parallel on all "
-                         "ranks. Leaves in --output the best model by the recipe's metric as a "
-                         "Hugging Face folder, and its scores on --dev");
+  const commands::Command command = tag.add_subcommand(
+      "train",
+      "Fine-tune an encoder on tagged sentences, data parallel on the ranks of onebit launch, "
+      "mpirun or srun. Leaves in --output the best model by the recipe's metric as a "
+      "Hugging Face folder, and its scores on --dev");
   finetune::add_fine_tuning_options(
       command, *given,
       fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", commands::kPlainOrPacked),

@@ -19,7 +19,7 @@
 namespace {
 
 constexpr const char* kAbout =
-    "onebit: pre-train and fine-tune BERT encoders over slow networks.\n"
+    "onebit: pre-train, fine-tune and serve encoders such as BERT, also over slow networks.\n"
     "A first run: onebit prepare, then onebit pretrain, then onebit fill.";
 
 // Between parallel loops GCC's OpenMP lets threads spin for milliseconds. Where other programs or

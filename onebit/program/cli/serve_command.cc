@@ -117,7 +117,8 @@ void add_limits(commands::Command command, Arguments& given) {
       .capture_default_str();
   command
       .add_option("--max-waiting", given.max_waiting,
-                  "Requests that wait, above which others are refused (status 429)")
+                  "Requests of a model that wait or are computed, above which others are refused "
+                  "(status 429)")
       .check(commands::whole_between(1, 16384))
       .capture_default_str();
   command.add_option("--max-body", given.max_body, "Bytes of a request, above which it is refused")

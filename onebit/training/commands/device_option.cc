@@ -11,9 +11,9 @@ void add_device_options(Command command, DeviceOptions& options) {
       .check(one_of({"auto", "cpu", "cuda"}))
       .capture_default_str();
   command
-      .add_option(
-          "--threads", options.threads,
-          "Threads of each rank, where 0 shares the processors of this machine among its ranks")
+      .add_option("--threads", options.threads,
+                  "Threads to compute with, where 0 is all processors of this machine, which its "
+                  "ranks share")
       .check(whole_between(0, kMaxThreads))
       .capture_default_str();
 }
