@@ -41,9 +41,10 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
   const bool by_bucket = engine.gradient_clipping > 0 && engine.run.clip == engine::Clip::kByBucket;
   if (by_bucket && engine.optimizer && engine.optimizer->compresses()) {
     recipe.warn(
-        "run.clip \"by_bucket\" limits a bucket by its mean share of the norm, and "
-        "progressive_layer_drop leaves the buckets of late layers empty in some passes and makes "
-        "them larger in others: these are clipped harder than the rest; \"exact\" clips all alike");
+        "run.clip \"by_bucket\" limits a bucket by its mean share of the norm. With "
+        "progressive_layer_drop the gradients of late layers are zero in some passes and larger in "
+        "others, and are clipped harder than the rest: set run.clip to \"exact\", which clips all "
+        "alike");
   }
 }
 

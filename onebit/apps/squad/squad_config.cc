@@ -34,7 +34,7 @@ void read_answers(Keys section, DecodeOptions& decode) {
   section.integer("max_answer_length", decode.max_answer_length, at_least(1),
                   "tokens of an answer");
   section.number("null_score_diff_threshold", decode.null_threshold, {},
-                 "version 2.0: no answer where its score is better by more than this");
+                 "version 2.0: predict no answer if its score is higher by more than this");
   section.choice(
       "text", decode.text,
       {{"offsets", AnswerText::kOffsets}, {"projection", AnswerText::kProjection}},

@@ -117,11 +117,10 @@ void SampleChecker::take_masked(const PaddedSample& padded, Sample& sample) {
             "{}: masked_lm_ids has {} at {}, which is not an id of the {} tokens of {}: pass the "
             "file's vocabulary with --vocab",
             padded.place, id, i, vocabulary_.size(), vocabulary_place_);
-    require(
-        id != vocabulary_.pad_id(),
-        "{}: masked_lm_ids has [PAD], id {} of {}, at {}: no word is [PAD], so that the file is "
-        "damaged or was written with another vocabulary",
-        padded.place, id, vocabulary_place_, i);
+    require(id != vocabulary_.pad_id(),
+            "{}: masked_lm_ids has [PAD], id {} of {}, at {}: no word is [PAD], so the file is "
+            "damaged or was written with another vocabulary",
+            padded.place, id, vocabulary_place_, i);
     scratch_.emplace_back(static_cast<int32_t>(positions[i]), static_cast<int32_t>(id));
   }
   std::sort(scratch_.begin(), scratch_.end());

@@ -68,9 +68,9 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
                               onebits);
   };
   require(description.architecture == kind.architecture || !description.has_classifier,
-          "{}: key `architectures` names {}, and the folder has a classifier (classifier.weight), "
-          "which that is not for {}; if it is, write {} there",
-          (folder / "config.json").string(), own(description.architecture), kind.items,
+          "{}: key `architectures` names {}, which has no classifier for {}, and the folder has a "
+          "classifier (classifier.weight); if that one is for {}, write {} there",
+          (folder / "config.json").string(), own(description.architecture), kind.items, kind.items,
           own(kind.architecture));
   require(description.architecture == kind.architecture,
           "{}: is a {}, which has no classifier for {}; `{} --model {}` trains one from it",
