@@ -85,16 +85,20 @@ std::string bare(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }
 
-// "mlm_loss" -> "MLM loss".
-std::string title_of(const std::string& name) {
-  std::string title = name;
-  std::replace(title.begin(), title.end(), '_', ' ');
+// "mlm_loss" -> "MLM loss", "f1_macro" -> "f1 macro".
+std::string words_of(const std::string& name) {
+  std::string words = name;
+  std::replace(words.begin(), words.end(), '_', ' ');
   for (const char* word : {"mlm", "nsp"}) {
-    if (title.starts_with(word)) {
-      for (size_t i = 0; i < 3; ++i) title[i] = static_cast<char>(title[i] - 'a' + 'A');
-      return title;
-    }
+    if (!words.starts_with(word)) continue;
+    for (size_t i = 0; i < 3; ++i) words[i] = static_cast<char>(words[i] - 'a' + 'A');
   }
+  return words;
+}
+
+// "f1_macro" -> "F1 macro".
+std::string title_of(const std::string& name) {
+  std::string title = words_of(name);
   if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') {
     title[0] = static_cast<char>(title[0] - 'a' + 'A');
   }
@@ -281,7 +285,7 @@ std::vector<std::pair<std::string, std::string>> figures(const RunHistory& run) 
       {"bytes sent per rank", human_bytes(total(run, log_line::kWireBytes))},
       {"a 16-bit all-reduce would send", human_bytes(total(run, log_line::kWireBytesDense16))}};
   for (const auto& [key, series] : run.evaluations) {
-    rows.emplace_back(title_of(bare(key)) + ", " + held_out_name(key),
+    rows.emplace_back(words_of(bare(key)) + ", " + held_out_name(key),
                       fmt::format("{:.4f}", last_finite(series)));
   }
   return rows;
