@@ -69,8 +69,8 @@ TEST(HostOption, TakesHostsWithAndWithoutSlots) {
   EXPECT_EQ(text_of(hosts), "a b:0,1 c:0,1,2,3");
   EXPECT_EQ(text_of(parse_host_option(" a, b:2 ,\tc:1", problems)), "a b:0,1 c:0");
   EXPECT_THAT(problems, testing::IsEmpty());
-  parse_host_option("a,,a,b:0,c:x,d e, ", problems);
-  EXPECT_EQ(problems.size(), 6u);
+  parse_host_option("a,,a,b:0,c:x,d e, ,f:02", problems);
+  EXPECT_EQ(problems.size(), 7u);
 }
 
 struct FilterCase {

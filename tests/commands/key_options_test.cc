@@ -15,6 +15,7 @@ TEST(KeyOptions, LimitsAreThoseOfTheKey) {
       {"classify predict -m m -i i -o o --max-sequence-length 3", "onebit classify predict",
        "--max-sequence-length: must be a whole number of at least 4, got 3"},
       {"tag predict -m m -i i -o o --stride 08", "onebit tag predict", "without leading zeros"},
+      {"classify predict -m m -i i -o o --threshold 00.5", "onebit classify predict", "got 00.5"},
       {"tag train -m m --train t -o o -r r --scheme bio", "onebit tag train", "iob2"},
       {"tag train -m m --train t -o o -r r --tokens \"\"", "onebit tag train", "must not be empty"},
       {"tag train -m m --train t -o o -r r --tokens $(printf '\\377')", "onebit tag train",

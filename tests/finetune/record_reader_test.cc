@@ -136,6 +136,7 @@ TEST(RecordReader, ErrorsNamePlaceAndFix) {
               HasSubstr("f:1: there is no column \"text\" (did you mean \"txt\"?); the header has "
                         "txt, label"));
   EXPECT_THAT(error_of("a\tb\n", {"3"}), HasSubstr("there is no column 3: the header has 2"));
+  EXPECT_THAT(error_of("a\tb\n", {"02"}), HasSubstr("there is no column \"02\""));
   EXPECT_THAT(error_of("a\tb\n", {"3"}, {.has_header = false}),
               HasSubstr("f:1: there is no column 3: the line has 2 fields"));
   EXPECT_THAT(error_of("a\tb\n", {"text"}, {.has_header = false}), HasSubstr("without a header"));

@@ -16,7 +16,8 @@ TEST(Duration, HasUnits) {
 }
 
 TEST(Duration, IsAboveZeroAndFinite) {
-  for (const char* text : {"", "s", "0", "-1s", "1d", "1 m", "inf", "nan", "1e999", "10ss"}) {
+  for (const char* text :
+       {"", "s", "0", "-1s", "1d", "1 m", "05m", "00.5h", "inf", "nan", "1e999", "10ss"}) {
     EXPECT_FALSE(parse_duration(text)) << text;
   }
 }

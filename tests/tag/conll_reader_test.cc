@@ -249,6 +249,7 @@ TEST(ConllReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(error_of("a X\n", {.tags = "3", .fix = "give --tags"}),
               HasSubstr("f.conll:1: there is no column 3 for the tags: there are 2; give --tags"));
   EXPECT_THAT(error_of("a X\n", {.tags = "0"}), HasSubstr("there is no column 0"));
+  EXPECT_THAT(error_of("a X\n", {.tags = "02"}), HasSubstr("there is no column \"02\""));
   EXPECT_THAT(error_of("a\tX\nb\t\n"), HasSubstr("f.conll:2: the tag is empty"));
   EXPECT_THAT(error_of("caf\xE9 X\n"), HasSubstr("is not UTF-8"));
   EXPECT_THAT(error_of("1 a X\n", {.is_conllu = true}),

@@ -20,8 +20,12 @@ const std::vector<std::string>& conllu_columns() {
   return names;
 }
 
+std::optional<size_t> number_of_column(const std::string& column) {
+  return has_leading_zeros(column) ? std::nullopt : whole_number<size_t>(column);
+}
+
 bool is_name(const std::string& column) {
-  return !column.empty() && !whole_number<size_t>(column);
+  return !column.empty() && !number_of_column(column);
 }
 
 std::string named_columns(const std::vector<std::string>& names) {
@@ -71,7 +75,7 @@ void ConllReader::look_ahead() {
     const bool has_tabs = row.find('\t') != std::string::npos;
     const std::vector<std::string_view> fields = split_row(row, has_tabs);
     const auto column = [&](const std::string& given, size_t otherwise) {
-      const auto number = whole_number<size_t>(given);
+      const auto number = number_of_column(given);
       const auto named = std::find(fields.begin(), fields.end(), given);
       return number                  ? std::max<size_t>(*number, 1) - 1
              : named != fields.end() ? static_cast<size_t>(named - fields.begin())
@@ -263,12 +267,12 @@ bool ConllReader::is_header() {
 
 bool ConllReader::has_column(const std::string& column) const {
   if (is_name(column)) return std::find(names_.begin(), names_.end(), column) != names_.end();
-  const auto number = whole_number<size_t>(column);
+  const auto number = number_of_column(column);
   return names_.empty() && number && *number >= 1 && *number <= columns_;
 }
 
 size_t ConllReader::column_of(const std::string& column, const char* role) const {
-  if (const auto number = whole_number<size_t>(column)) {
+  if (const auto number = number_of_column(column)) {
     require(*number >= 1 && *number <= columns_,
             "{}: there is no column {} for the {}: there are {}; {}", place(), column, role,
             columns_, options_.fix);
@@ -307,7 +311,7 @@ void ConllReader::choose_columns() {
   is_first_column_ = options_.tokens.empty() && names_.empty() && columns_ > 2;
   is_default_column_ = is_first_column_;
   token_column_ = column_of(tokens, "words");
-  const auto is_number = [](const std::string& column) { return whole_number<size_t>(column); };
+  const auto is_number = [](const std::string& column) { return number_of_column(column); };
   may_differ_ =
       has_tabs_ && is_number(options_.tokens) && (!options_.with_tags || is_number(options_.tags));
   if (!options_.with_tags) return;

@@ -221,7 +221,10 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
     const size_t colon = part.find(':');
     const std::string_view name = part.substr(0, colon);
     std::optional<int> slots = 0;
-    if (colon != std::string_view::npos) slots = whole_number<int>(part.substr(colon + 1));
+    if (colon != std::string_view::npos) {
+      const std::string_view number = part.substr(colon + 1);
+      slots = has_leading_zeros(number) ? std::nullopt : whole_number<int>(number);
+    }
     if (const std::string wrong = wrong_in_name(is_ipv6(part) ? part : name); !wrong.empty()) {
       problems.push_back({kOption, wrong});
     } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMaxSlots))) {

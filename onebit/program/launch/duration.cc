@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "onebit/ground/base/number.h"
+
 namespace onebit::launch {
 
 std::optional<double> parse_duration(std::string_view text) {
@@ -12,7 +14,7 @@ std::optional<double> parse_duration(std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc()) return std::nullopt;
+  if (error != std::errc() || has_leading_zeros(text)) return std::nullopt;
   const std::string_view unit(stop, static_cast<size_t>(end - stop));
   for (const auto& [name, seconds] : kUnits) {
     const double total = value * seconds;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "onebit/ground/base/number.h"
 #include "onebit/ground/metrics/human.h"
 
 namespace onebit::plan {
@@ -20,7 +21,7 @@ std::optional<double> parse(std::string_view text, std::span<const Unit> units) 
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc() || !std::isfinite(value) || has_leading_zeros(text)) return std::nullopt;
   std::string_view unit(stop, static_cast<size_t>(end - stop));
   if (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const auto& [name, factor] : units) {

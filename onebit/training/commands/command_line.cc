@@ -19,9 +19,7 @@ Option add(CLI::App& command, const std::string& names, Value& value, const std:
 // programs and people take 010 for 10: neither form is accepted.
 template <typename Integer>
 std::optional<Integer> decimal_number(const std::string& text) {
-  const size_t first = text.starts_with('-') ? 1 : 0;
-  const bool has_zeros = text.size() > first + 1 && text[first] == '0';
-  return has_zeros ? std::nullopt : whole_number<Integer>(text);
+  return has_leading_zeros(text) ? std::nullopt : whole_number<Integer>(text);
 }
 
 // The error of a number in another form than the decimal one, such as 010. Otherwise empty.
@@ -68,6 +66,9 @@ Check number_in(const CLI::Validator& range) {
             double value = 0;
             if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) {
               return "must be a number, got " + text;
+            }
+            if (has_leading_zeros(text)) {
+              return "must be a number without leading zeros, got " + text;
             }
             return range(text);
           },

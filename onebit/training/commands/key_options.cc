@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "onebit/ground/base/json.h"
+#include "onebit/ground/base/number.h"
 #include "onebit/ground/recipe/key_rows.h"
 
 namespace onebit::commands {
@@ -61,7 +62,8 @@ Json number_in(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && std::isfinite(value) ? Json(value) : Json();
+  const bool is_right = error == std::errc() && stop == end && std::isfinite(value);
+  return is_right && !has_leading_zeros(text) ? Json(value) : Json();
 }
 
 Check fits_key(const KeyForm& form) {

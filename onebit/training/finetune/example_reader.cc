@@ -4,6 +4,7 @@
 
 #include "onebit/data/corpus/crc32.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/number.h"
 #include "onebit/ground/base/wording.h"
 
 namespace onebit::finetune {
@@ -22,7 +23,8 @@ const ColumnRole kSecondQuestion = {"second question", {"question2"}};
 const ColumnRole kQuestion = {"question", {"question"}};
 
 bool is_number(std::string_view column) {
-  return !column.empty() && column.find_first_not_of("0123456789") == std::string_view::npos;
+  return !column.empty() && !has_leading_zeros(column) &&
+         column.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 // "text, sentence1 or sentence".

@@ -93,7 +93,7 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
 
 // A number of at least 1, or 0 for anything else.
 size_t number_of(const std::string& text) {
-  return whole_number<size_t>(text).value_or(0);
+  return has_leading_zeros(text) ? 0 : whole_number<size_t>(text).value_or(0);
 }
 
 // Whole numbers are labels, and pandas writes them as 3.0 in a column with gaps.
