@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/apps/classify/classifier.h"
+#include "onebit/apps/classify/label_names.h"
 #include "onebit/ground/base/clock.h"
 #include "onebit/ground/base/error.h"
 #include "onebit/ground/base/wording.h"
@@ -61,7 +62,9 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
   const bool same_problem =
       checkpoint.problem_type.empty() || checkpoint.problem_type == classify::name_of(problem);
   finetune::LabelChoice choice = finetune::choose_labels(
-      are_given ? config_.labels : classify::find_labels(examples_, config_.label_format),
+      are_given ? config_.labels
+                : classify::spelled_as(checkpoint.labels,
+                                       classify::find_labels(examples_, config_.label_format)),
       are_given, same_problem ? checkpoint : training::ClassifierDescription(), is_classifier);
   description_.classifier.labels = std::move(choice.labels);
   keeps_head_ = choice.keeps_head;

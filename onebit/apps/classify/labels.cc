@@ -4,21 +4,18 @@
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "onebit/apps/classify/label_names.h"
 #include "onebit/data/corpus/text_lines.h"
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
-#include "onebit/ground/base/number.h"
 
 namespace onebit::classify {
 namespace {
 
 // Squares of larger differences are beyond f32.
 constexpr double kMaxNumber = 1e18;
-
-constexpr size_t kMaxLabelsListed = 20;
 
 struct NamedProblem {
   Problem problem;
@@ -32,14 +29,6 @@ constexpr NamedProblem kProblems[] = {
 
 std::string place_of(const finetune::Examples& examples, const finetune::Example& example) {
   return fmt::format("{}:{}", examples.source, example.line);
-}
-
-std::string listed(const std::vector<std::string>& labels) {
-  std::string text;
-  for (size_t i = 0; i < std::min(labels.size(), kMaxLabelsListed); ++i) {
-    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", labels[i]);
-  }
-  return text + (labels.size() > kMaxLabelsListed ? ", ..." : "");
 }
 
 void check_name(const std::string& label, const std::string& place) {
@@ -56,6 +45,11 @@ const std::string& single_label(const finetune::Example& example, const std::str
         place));
   }
   check_name(example.label.text, place);
+  require(
+      example.label.kind != finetune::Field::Kind::kNumber || is_exact_number(example.label.text),
+      "{}: the label is the number {}, or one that cannot be told from it: it has too many "
+      "digits for a number of JSON; write it as a string, in quotes",
+      place, example.label.text);
   return example.label.text;
 }
 
@@ -65,7 +59,7 @@ const std::string& single_label(const finetune::Example& example, const std::str
   throw corpus::MisreadFile(fmt::format(
       "{}: the labels {} {}; is this a value for each label (multi-hot)? Give the names of the "
       "labels that are present, or their numbers: [\"b\"] or [1] for [0, 1, 0]",
-      place, listed(labels), reason));
+      place, quoted_names(labels), reason));
 }
 
 void check_names_of_list(const std::vector<std::string>& labels, bool has_values,
@@ -98,9 +92,11 @@ void refuse_values_of_two(const finetune::Examples& examples, const LabelFormat&
   for (const finetune::Example& example : examples.all) {
     const std::vector<std::string> labels =
         label_list(example, format, place_of(examples, example));
-    if (labels == std::vector<std::string>{"1", "0"}) {
+    if (labels.size() != 2) return;
+    const std::string first = plain_form(labels[0]), second = plain_form(labels[1]);
+    if (first == "1" && second == "0") {
       place = place_of(examples, example);
-    } else if (labels != std::vector<std::string>{"0", "1"}) {
+    } else if (first != "0" || second != "1") {
       return;
     }
   }
@@ -122,32 +118,6 @@ float number_of(const finetune::Example& example, const std::string& place) {
           place, example.label.text);
   return static_cast<float>(value);
 }
-
-[[noreturn]] void refuse_label(const std::vector<std::string>& labels, const std::string& label,
-                               const std::string& place) {
-  fail("{}: the label \"{}\" is none of the model's, which are {}{}", place, label, listed(labels),
-       are_default_labels(labels)
-           ? "; these are default names: write the labels into id2label of its config.json"
-           : "");
-}
-
-// Finds labels in constant time: a classifier may have tens of thousands.
-class LabelIndex {
- public:
-  explicit LabelIndex(const std::vector<std::string>& labels) : labels_(labels) {
-    for (size_t i = 0; i < labels.size(); ++i) index_.emplace(labels[i], i);
-  }
-  // Error: none of the labels.
-  size_t of(const std::string& label, const std::string& place) const {
-    const auto found = index_.find(label);
-    if (found == index_.end()) refuse_label(labels_, label, place);
-    return found->second;
-  }
-
- private:
-  const std::vector<std::string>& labels_;
-  std::unordered_map<std::string, size_t> index_;
-};
 
 }  // namespace
 
@@ -198,29 +168,19 @@ std::vector<std::string> find_labels(const finetune::Examples& examples,
       for (std::string& label : label_list(example, format, place)) found.insert(std::move(label));
     }
   }
-  require(found.size() >= (is_single ? 2u : 1u), "{}: {}; is this the column of the labels?",
+  std::vector<std::string> labels = label_names(found);
+  require(labels.size() >= (is_single ? 2u : 1u), "{}: {}; is this the column of the labels?",
           examples.source,
-          found.empty()
+          labels.empty()
               ? "no example has a label"
               : fmt::format("every label is \"{}\", and a classifier distinguishes two or more",
-                            *found.begin()));
-  std::vector<std::string> labels(found.begin(), found.end());
-  const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
-    return whole_number<int64_t>(label).has_value();
-  });
-  if (are_numbers) {
-    std::stable_sort(labels.begin(), labels.end(), [](const std::string& a, const std::string& b) {
-      return *whole_number<int64_t>(a) < *whole_number<int64_t>(b);
-    });
-  }
+                            labels.front()));
   return labels;
 }
 
 int64_t index_of_label(const std::vector<std::string>& labels, const std::string& label,
                        const std::string& place) {
-  const auto found = std::find(labels.begin(), labels.end(), label);
-  if (found == labels.end()) refuse_label(labels, label, place);
-  return found - labels.begin();
+  return static_cast<int64_t>(LabelIndex(labels).of(label, place));
 }
 
 std::vector<std::string> numbered_labels(size_t count) {
@@ -235,7 +195,9 @@ std::vector<std::string> labels_in_file(const finetune::Examples& examples,
   if (format.problem == Problem::kRegression || !are_default_labels(labels)) return labels;
   std::vector<std::string> numbers = numbered_labels(labels.size());
   const std::unordered_set<std::string> known(numbers.begin(), numbers.end());
-  const auto is_number = [&](const std::string& label) { return known.contains(label); };
+  const auto is_number = [&](const std::string& label) {
+    return known.contains(plain_form(label));
+  };
   for (const finetune::Example& example : examples.all) {
     const std::string place = place_of(examples, example);
     const auto in_example = format.problem == Problem::kSingleLabel

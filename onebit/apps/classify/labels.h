@@ -34,9 +34,8 @@ struct LabelFormat {
 finetune::Examples read_labelled(const Path& path, const finetune::FileLayout& layout,
                                  const LabelFormat& format);
 
-// The labels that occur: whole numbers sorted by value, others by their bytes, and "LABEL_0" for
-// regression. Errors: a label is empty or of another kind, with file:line, or fewer than two
-// classes.
+// The labels that occur, as label_names() gives them, and "LABEL_0" for regression. Errors: a label
+// is empty or of another kind, with file:line, or fewer than two classes.
 std::vector<std::string> find_labels(const finetune::Examples& examples, const LabelFormat& format);
 
 // The model's targets for all examples.
