@@ -24,7 +24,7 @@ class Encoder:
     """Turns texts into vectors whose inner products or cosines compare their meanings.
 
     A setting that is not given comes from the folder (the files of sentence-transformers). If the
-    folder has none, the vector is the mean of at most 128 tokens, not normalized, without a prompt.
+    folder has none, the vector is the mean of all tokens, not normalized, without a prompt.
     """
 
     def __init__(
@@ -91,8 +91,9 @@ class Classifier:
         compute: str = "f32",
         threads: int | None = None,
     ) -> None:
-        """Loads the model. Texts of more than `max_sequence_length` tokens, by default 128, are
-        cut. `batch_size` texts are computed at once."""
+        """Loads the model. Texts of more than `max_sequence_length` tokens, by default the length
+        of the model's run, or as many as another program's model reads, are cut. `batch_size`
+        texts are computed at once."""
         self._model = _core.Classifier(
             arguments.path(folder, "folder"),
             arguments.maybe(arguments.whole, max_sequence_length, "max_sequence_length"),

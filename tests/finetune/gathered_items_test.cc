@@ -41,17 +41,20 @@ TEST(GatheredItems, EveryRankHasWhatAnyHasPredicted) {
       std::vector<float> all(2 * lengths.size(), -1);
       const auto values_of = [&](uint32_t item) { return std::span(all).subspan(2 * item, 2); };
       std::vector<uint32_t> computed;
-      predict_items(lengths, 2, communicator, values_of, [&](std::span<const uint32_t> items) {
-        EXPECT_LE(items.size(), 2u);
-        computed.insert(computed.end(), items.begin(), items.end());
-        Tensor values(Device{}, DType::kF32, {static_cast<int64_t>(items.size()), 2});
-        float* to = values.data<float>();
-        for (const uint32_t item : items) {
-          *to++ = static_cast<float>(item);
-          *to++ = static_cast<float>(lengths[item]);
-        }
-        return values;
-      });
+      predict_items(lengths, {.items = 2, .tokens = 8}, communicator, values_of,
+                    [&](std::span<const uint32_t> items) {
+                      EXPECT_LE(items.size(), 2u);
+                      // The lengths 9 and 5 would be 14 tokens together.
+                      EXPECT_TRUE(items.size() == 1 || lengths[items[0]] + lengths[items[1]] <= 8);
+                      computed.insert(computed.end(), items.begin(), items.end());
+                      Tensor values(Device{}, DType::kF32, {static_cast<int64_t>(items.size()), 2});
+                      float* to = values.data<float>();
+                      for (const uint32_t item : items) {
+                        *to++ = static_cast<float>(item);
+                        *to++ = static_cast<float>(lengths[item]);
+                      }
+                      return values;
+                    });
       const batches::LengthSweep sweep(lengths, 2, world, communicator.rank());
       EXPECT_EQ(computed, sweep.items_of(communicator.rank()));
       for (uint32_t item = 0; item < lengths.size(); ++item) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "onebit/apps/classify/classify_config.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/ground/base/printable.h"
 #include "onebit/ground/metrics/prediction_scores.h"
@@ -134,8 +135,8 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
     return std::span(all).subspan(example * outputs, outputs);
   };
   batches::Batch rows;
-  finetune::predict_items(examples.lengths(), batch, communicator, values_of,
-                          [&](std::span<const uint32_t> items) {
+  finetune::predict_items(examples.lengths(), {.items = batch, .tokens = buffer.bounds().rows},
+                          communicator, values_of, [&](std::span<const uint32_t> items) {
                             finetune::build_batch(examples, items, rows);
                             return model.predict(context, buffer.upload_rounded(context, rows));
                           });
@@ -154,10 +155,10 @@ Classifier::Classifier(std::unique_ptr<finetune::InferenceContext> inference, co
       context_(inference_->context()),
       options_(options),
       description_(finetune::describe_classifier(path, kKind)),
-      bounds_(finetune::inference_bounds(
-          options.batch, options.batch_tokens,
-          finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
-                                    description_, path))),
+      bounds_(
+          finetune::inference_bounds(options.batch, options.batch_tokens,
+                                     finetune::sequence_length(options.max_sequence_length,
+                                                               description_, path, kClassifyTask))),
       labels_(finetune::labels_of(description_.classifier)),
       problem_(problem_of(description_, path)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),

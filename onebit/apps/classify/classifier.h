@@ -66,9 +66,9 @@ std::vector<float> predict_outputs(Context& context, ClassificationModel& model,
                                    comm::Communicator& communicator);
 
 struct ClassifierOptions {
-  std::optional<int64_t> max_sequence_length;  // absent: 128, or the model's if it has fewer
+  std::optional<int64_t> max_sequence_length;  // absent: finetune::sequence_length()
   int64_t batch = 32;
-  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  // The tokens of a batch, but at least a longest text. Absent: 512 for each.
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;  // absent: the type of the device
   std::optional<int> threads = {};             // of a context of its own. Absent: all

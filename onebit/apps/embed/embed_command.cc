@@ -39,7 +39,7 @@ void add_embed_model_options(commands::Command command, const commands::KeyOptio
                   "folder, a checkpoint or a run. The recipe of a run is the default of options "
                   "that name a key. Without one the model's folder decides")
       .required();
-  keys.add("--max-sequence-length", "data.max_sequence_length", "the model's, else 128");
+  keys.add("--max-sequence-length", "data.max_sequence_length", "the model's");
   keys.add("--pooling", "embed.pooling");
   keys.add_flag("--normalize", "embed.normalize", "yes");
   keys.add_flag("--no-normalize", "embed.normalize", "no");

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "onebit/apps/embed/embed_config.h"
 #include "onebit/data/text/tokenizer.h"
 #include "onebit/exchange/comm/thread_communicator.h"
 #include "onebit/training/finetune/checkpoint_heads.h"
@@ -79,9 +80,11 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
       "correct `max_seq_length` of sentence_bert_config.json or `model_max_length` of "
       "tokenizer_config.json, or give --max-sequence-length",
       path.string(), limit);
-  made.max_sequence_length = finetune::sequence_length(
-      options.max_sequence_length, description.sentence ? limit : finetune::kUsualLength,
-      description, path);
+  made.max_sequence_length =
+      finetune::sequence_length(options.max_sequence_length, description, path, kEmbedTask);
+  if (!options.max_sequence_length) {
+    made.max_sequence_length = std::min(made.max_sequence_length, limit);
+  }
   if (options.pooling) made.pooling = *options.pooling;
   if (options.normalize) made.normalize = *options.normalize;
   return made;
@@ -136,15 +139,16 @@ std::vector<float> encode_texts(Context& context, const EncodeTexts& call) {
   };
   batches::Batch rows;
   std::vector<int32_t> left_out;
-  finetune::predict_items(call.texts.lengths(), call.batch, call.communicator, values_of,
-                          [&](std::span<const uint32_t> items) {
-                            finetune::build_batch(call.texts, items, rows);
-                            left_out.assign(items.size(), call.left_out);
-                            Tensor vectors = call.model.encode(
-                                context, call.buffer.upload_rounded(context, rows), left_out);
-                            if (call.encoded) call.encoded(static_cast<int64_t>(items.size()));
-                            return vectors;
-                          });
+  finetune::predict_items(
+      call.texts.lengths(), {.items = call.batch, .tokens = call.buffer.bounds().rows},
+      call.communicator, values_of, [&](std::span<const uint32_t> items) {
+        finetune::build_batch(call.texts, items, rows);
+        left_out.assign(items.size(), call.left_out);
+        Tensor vectors =
+            call.model.encode(context, call.buffer.upload_rounded(context, rows), left_out);
+        if (call.encoded) call.encoded(static_cast<int64_t>(items.size()));
+        return vectors;
+      });
   return all;
 }
 

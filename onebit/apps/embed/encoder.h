@@ -64,8 +64,8 @@ struct EncodeTexts {
 std::vector<float> encode_texts(Context& context, const EncodeTexts& call);
 
 struct EncoderOptions {
-  // Absent: as the model's folder specifies for sentence-transformers, else 128 tokens (at most the
-  // model's positions), mean pooling, vectors that are not normalized, no prompt.
+  // Absent: as the model's folder specifies for sentence-transformers, else as many tokens as
+  // finetune::sequence_length() says, mean pooling, vectors that are not normalized, no prompt.
   std::optional<int64_t> max_sequence_length;
   std::optional<std::vector<formats::SentencePooling>> pooling;
   std::optional<bool> normalize;
@@ -75,7 +75,7 @@ struct EncoderOptions {
   // Put before every text: the name of one of the folder's prompts, or the text itself.
   std::optional<std::string> prompt;
   int64_t batch = 32;
-  // The tokens of a batch, but at least a longest text. Absent: `batch` of the longest texts.
+  // The tokens of a batch, but at least a longest text. Absent: 512 for each.
   std::optional<int64_t> batch_tokens = {};
   std::optional<DType> compute = DType::kF32;       // absent: the type of the device
   std::optional<int> threads = {};                  // of a context of its own. Absent: all

@@ -15,7 +15,8 @@ SpanLogits predict_logits(Context& context, QuestionAnsweringModel& model, const
   SpanLogits logits(features);
   batches::Batch rows;
   finetune::predict_items(
-      lengths_of(features), batch, communicator, [&](uint32_t window) { return logits.of(window); },
+      lengths_of(features), {.items = batch, .tokens = buffer.bounds().rows}, communicator,
+      [&](uint32_t window) { return logits.of(window); },
       [&](std::span<const uint32_t> windows) {
         squad::build_batch(features, windows, rows);
         return model.predict(context, buffer.upload_rounded(context, rows));

@@ -36,7 +36,7 @@ void add_tag_model_options(commands::Command command, const commands::KeyOptions
                            TagModelOptions& options) {
   commands::add_fine_tuned_model_option(command, options.model);
   keys.add("--max-sequence-length", "data.max_sequence_length",
-           "128, or the model's positions if it has fewer");
+           "the run's, or as much as another program's model reads");
   keys.add("--stride", "data.stride");
   keys.add("--prediction-batch,--batch", "data.prediction_batch");
   commands::add_compute_option(command, options.compute);

@@ -44,8 +44,8 @@ std::vector<float> predict_words(Context& context, TaggingModel& model,
     return std::span(all).subspan(window.first_word * outputs, window.words.owned * outputs);
   };
   batches::Batch rows;
-  finetune::predict_items(sentences.lengths(), batch, communicator, values_of,
-                          [&](std::span<const uint32_t> items) {
+  finetune::predict_items(sentences.lengths(), {.items = batch, .tokens = buffer.bounds().rows},
+                          communicator, values_of, [&](std::span<const uint32_t> items) {
                             tag::build_batch(sentences, items, rows);
                             return model.predict(context, buffer.upload_rounded(context, rows));
                           });
@@ -99,9 +99,8 @@ Tagger::Tagger(std::unique_ptr<finetune::InferenceContext> inference, const Path
       context_(inference_->context()),
       options_(options),
       description_(finetune::describe_classifier(path, kKind)),
-      bounds_(bounds_of(
-          options, finetune::sequence_length(options.max_sequence_length, finetune::kUsualLength,
-                                             description_, path))),
+      bounds_(bounds_of(options, finetune::sequence_length(options.max_sequence_length,
+                                                           description_, path, kTagTask))),
       labels_(finetune::labels_of(description_.classifier)),
       added_tokens_(text::AddedTokenFinder::of(*description_.vocabulary, description_.casing)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),

@@ -125,8 +125,10 @@ void add_limits(commands::Command command, Arguments& given) {
       .check(commands::whole_between(1024, 1 << 30))
       .capture_default_str();
   command
-      .add_option("--max-sequence-length", given.max_sequence_length,
-                  "Tokens of a text, where 0 is what the model's folder says, else 128")
+      .add_option(
+          "--max-sequence-length", given.max_sequence_length,
+          "Tokens of a text, where 0 is the length of the model's run, or as much as another "
+          "program's model reads")
       .check(commands::whole_between(0, 65536))
       .capture_default_str();
   command.add_flag("--no-truncate", given.no_truncate,

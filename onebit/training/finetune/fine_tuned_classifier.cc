@@ -6,6 +6,9 @@
 
 #include "onebit/ground/base/config_keys.h"
 #include "onebit/ground/base/error.h"
+#include "onebit/ground/base/json.h"
+#include "onebit/ground/base/run_files.h"
+#include "onebit/training/finetune/fine_tuning_config.h"
 
 namespace onebit::finetune {
 
@@ -79,13 +82,33 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
   return description;
 }
 
-int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
-                        const training::ModelDescription& description, const Path& path) {
+namespace {
+
+// What the run that wrote the model trained with. Absent: no run of the task did.
+std::optional<int64_t> trained_length(const Path& path, const char* task) {
+  std::optional<Recipe> recipe = recipe_of_run(path, task);
+  // The model of a checkpoint lies in its folder.
+  if (!recipe && path.filename() == run_files::kModel) {
+    recipe = recipe_of_run(path.parent_path(), task);
+  }
+  if (!recipe) return std::nullopt;
+  const Json length = recipe->values.value("/data/max_sequence_length"_json_pointer, Json());
+  return is_whole(length) ? length.get<int64_t>() : kUsualLength;
+}
+
+}  // namespace
+
+int64_t sequence_length(std::optional<int64_t> chosen,
+                        const training::ModelDescription& description, const Path& path,
+                        const char* task) {
   const int64_t positions = description.config.max_positions;
-  if (!chosen) return std::min({usual, positions, description.tokenizer_limit.value_or(positions)});
-  require(*chosen <= positions, "a sequence length of {} was requested, {} has {} positions",
-          *chosen, path.string(), positions);
-  return *chosen;
+  require(chosen.value_or(0) <= positions,
+          "a sequence length of {} was requested, {} has {} positions", chosen.value_or(0),
+          path.string(), positions);
+  if (chosen) return *chosen;
+  return std::min(
+      positions,
+      trained_length(path, task).value_or(description.tokenizer_limit.value_or(positions)));
 }
 
 std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {

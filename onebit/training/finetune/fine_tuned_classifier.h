@@ -39,12 +39,14 @@ struct ClassifierKind {
 // or two labels of one name.
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind);
 
-// The tokens of a sequence if nobody chooses.
+// The tokens of a sequence in training if nobody chooses.
 inline constexpr int64_t kUsualLength = 128;
-// The chosen length. If nobody chooses, the usual one, or what tokenizer or positions of the model
-// allow, if that is less. Error: the model at `path` has fewer positions than were chosen.
-int64_t sequence_length(std::optional<int64_t> chosen, int64_t usual,
-                        const training::ModelDescription& description, const Path& path);
+// The length with which the model at `path` reads texts: the chosen one, else that of the recipe of
+// `task` of the run or checkpoint there. Another program's model reads as much as its tokenizer and
+// its positions allow, as in transformers. Error: it has fewer positions than were chosen.
+int64_t sequence_length(std::optional<int64_t> chosen,
+                        const training::ModelDescription& description, const Path& path,
+                        const char* task);
 
 // The labels by output: the two defaults of transformers if config.json contains none.
 std::vector<std::string> labels_of(const training::ClassifierDescription& classifier);

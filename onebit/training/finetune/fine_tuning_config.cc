@@ -97,12 +97,16 @@ int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
   return positions;
 }
 
-Recipe recipe_of_model(const Path& model, const char* task,
-                       const std::vector<std::string>& overrides) {
+std::optional<Recipe> recipe_of_run(const Path& model, const char* task) {
   std::optional<Recipe> stored = training::stored_recipe(model);
   const bool is_ours = stored && stored->values.is_object() &&
                        stored->values.value("task", Json(training::kDefaultTask)) == task;
-  Recipe recipe = is_ours ? std::move(*stored) : Recipe{.place = "the command line"};
+  return is_ours ? std::move(stored) : std::nullopt;
+}
+
+Recipe recipe_of_model(const Path& model, const char* task,
+                       const std::vector<std::string>& overrides) {
+  Recipe recipe = recipe_of_run(model, task).value_or(Recipe{.place = "the command line"});
   recipe.is_of_model = true;
   apply_overrides(recipe, overrides);
   return recipe;

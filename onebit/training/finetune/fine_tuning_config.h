@@ -56,8 +56,12 @@ int64_t fitting_length(const FineTuningConfig& config, int64_t usual,
                        const training::ModelDescription& model,
                        std::vector<std::string>& decisions);
 
-// How a model is used: the recipe of the run or checkpoint at `model`, unless it is of another task
-// than `task`, with the overrides of a command. For a model folder, the overrides alone.
+// The recipe of the run or checkpoint at `model`, unless it is of another task than `task`. Absent:
+// there is no such recipe.
+std::optional<Recipe> recipe_of_run(const Path& model, const char* task);
+
+// How a model is used: recipe_of_run() with the overrides of a command. For a model folder, the
+// overrides alone.
 Recipe recipe_of_model(const Path& model, const char* task,
                        const std::vector<std::string>& overrides);
 

@@ -37,18 +37,38 @@ void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communi
   }
 }
 
-void predict_items(const std::vector<int32_t>& lengths, int64_t batch,
+namespace {
+
+// The first of the items that fit into a batch together.
+std::span<const uint32_t> first_that_fit(std::span<const uint32_t> items,
+                                         const std::vector<int32_t>& lengths, int64_t tokens) {
+  size_t count = 0;
+  for (int64_t sum = 0; count < items.size(); ++count) {
+    sum += lengths[items[count]];
+    if (sum > tokens && count > 0) break;
+  }
+  return items.first(count);
+}
+
+}  // namespace
+
+void predict_items(const std::vector<int32_t>& lengths, const PredictionBatch& most,
                    comm::Communicator& communicator, const ValuesOf& values_of,
                    const Predict& predict) {
-  const batches::LengthSweep sweep(lengths, batch, communicator.world_size(), communicator.rank());
+  const batches::LengthSweep sweep(lengths, most.items, communicator.world_size(),
+                                   communicator.rank());
   for (int64_t index = 0; index < sweep.batches(); ++index) {
-    const std::span<const uint32_t> items = sweep.items(index);
-    const Tensor values = predict(items);
-    const float* from = values.data<float>();
-    for (const uint32_t item : items) {
-      const std::span<float> to = values_of(item);
-      std::copy_n(from, to.size(), to.begin());
-      from += to.size();
+    std::span<const uint32_t> left = sweep.items(index);
+    while (!left.empty()) {
+      const std::span<const uint32_t> items = first_that_fit(left, lengths, most.tokens);
+      left = left.subspan(items.size());
+      const Tensor values = predict(items);
+      const float* from = values.data<float>();
+      for (const uint32_t item : items) {
+        const std::span<float> to = values_of(item);
+        std::copy_n(from, to.size(), to.begin());
+        from += to.size();
+      }
     }
   }
   gather_items(sweep, communicator, values_of);

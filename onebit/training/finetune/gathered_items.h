@@ -20,11 +20,16 @@ using ValuesOf = std::function<std::span<float>(uint32_t item)>;
 void gather_items(const batches::LengthSweep& sweep, comm::Communicator& communicator,
                   const ValuesOf& values_of);
 
-// Computes the values of all items, each on one rank, and gives them to all: in batches of `batch`
-// items of similar length. predict(items) returns the model's output for one batch: f32 on the CPU,
-// the items' values one after the other. Collective.
+struct PredictionBatch {
+  int64_t items;
+  int64_t tokens;  // of all items, but one item may have more
+};
+
+// Computes the values of all items, each on one rank, and gives them to all: in batches of at most
+// `most`, whose items have similar lengths. predict(items) returns the model's output for one
+// batch: f32 on the CPU, the items' values one after the other. Collective.
 using Predict = std::function<Tensor(std::span<const uint32_t> items)>;
-void predict_items(const std::vector<int32_t>& lengths, int64_t batch,
+void predict_items(const std::vector<int32_t>& lengths, const PredictionBatch& most,
                    comm::Communicator& communicator, const ValuesOf& values_of,
                    const Predict& predict);
 

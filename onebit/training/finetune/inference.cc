@@ -9,8 +9,10 @@ namespace onebit::finetune {
 
 batches::BatchBounds inference_bounds(int64_t batch, std::optional<int64_t> batch_tokens,
                                       int64_t longest) {
+  constexpr int64_t kUsualMost = 512;
+  const int64_t usual = batch * std::min(longest, kUsualMost);
   return {.sequences = batch + 1,  // upload_rounded() adds one
-          .rows = std::max(batch_tokens.value_or(batch * longest), longest),
+          .rows = std::max(batch_tokens.value_or(usual), longest),
           .longest = longest};
 }
 

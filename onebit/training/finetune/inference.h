@@ -42,7 +42,8 @@ class InferenceContext {
 };
 
 // The bounds of batches of at most `batch` texts of `longest` tokens. `batch_tokens` limits their
-// tokens, but one of the longest texts always fits.
+// tokens (absent: 512 for each text, since some models read 8192), but one of the longest texts
+// always fits.
 batches::BatchBounds inference_bounds(int64_t batch, std::optional<int64_t> batch_tokens,
                                       int64_t longest);
 

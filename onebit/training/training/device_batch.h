@@ -21,6 +21,8 @@ class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const batches::BatchBounds& bounds);
 
+  const batches::BatchBounds& bounds() const { return bounds_; }
+
   // The result is valid for work submitted to `context` before the next upload(), as long as the
   // batch lives unchanged. Waits for neither the copy nor the work.
   model::DeviceBatch upload(Context& context, const batches::Batch& batch);
